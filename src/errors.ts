@@ -1,0 +1,59 @@
+// What can go wrong for a user, each with its exit code and its next step.
+
+/** Exit codes, as the README lists them. The larger ones follow sysexits.h. */
+export const EXIT = {
+  done: 0,
+  unexpected: 1,
+  usage: 2,
+  incomplete: 3,
+  noGo: 4,
+  inconclusive: 5,
+  badData: 65,
+  inputMissing: 66,
+  unavailable: 69,
+  cannotCreate: 73,
+  cannotWrite: 74,
+  authRefused: 77,
+  identityDiffers: 78,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** An error the user can act on: its message says what, where and how to mend it, and is printed without a stack. */
+export class UserError extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(message: string, exitCode: ExitCode = EXIT.usage) {
+    super(message);
+    this.name = 'UserError';
+    this.exitCode = exitCode;
+  }
+}
+
+/** The known name nearest to a mistyped one, or undefined when none is near (Levenshtein distance of at most a third of its length, and 2). */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(name, candidate);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[j] as number) + 1, (current[j - 1] as number) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] as number;
+}

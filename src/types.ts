@@ -1,0 +1,283 @@
+// The vocabulary of the whole program: read this file first.
+
+/** The seven published domains, in the order of the published table's columns. */
+export const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'] as const;
+
+/** A domain's name: the last part of a row's `task`. Open, since rubric packs may know more than the published seven. */
+export type Domain = string;
+
+/** The five dimensions of the rubric, in the order in which the benchmark lists them. */
+export const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** One turn put to the world model: a benchmark row, decoded. */
+export interface Sample {
+  /** Hash of the decoded official input fields, with `-N` behind it for the Nth further row that is equal. */
+  readonly key: string;
+  /** Hash that rows of one trajectory share. */
+  readonly trajectory: string;
+  readonly domain: Domain;
+  /** 1-based; the turn to predict is `prompts[turnIdx - 1]`, its ground truth `responses[turnIdx - 1]`. */
+  readonly turnIdx: number;
+  readonly prompts: readonly string[];
+  readonly responses: readonly string[];
+  /** The turn's prompt without the request to predict behind it; empty where the row has none. */
+  readonly currentPrompt: string;
+  /** `system_str`; empty where the row has none. */
+  readonly systemPrompt: string;
+}
+
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** What is sent beside the messages. An absent value is not sent at all. */
+export interface Sampling {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly minP?: number;
+  readonly presencePenalty?: number;
+  readonly reasoningEffort?: string;
+  /** The run's seed; what is sent also depends on repeat and attempt (see `ModelRequest.seedOffset`). */
+  readonly seed?: number;
+  /** Merged into the request body last. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  readonly messages: readonly ChatMessage[];
+  /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
+  readonly seedOffset: number;
+}
+
+/** Token counts of one call or of many; a count the server did not report is absent. */
+export interface Usage {
+  promptTokens?: number;
+  cachedTokens?: number;
+  completionTokens?: number;
+  reasoningTokens?: number;
+}
+
+/** Why a call gave no reply. `auth` and `fatal` stop the run; `rate-limit`, `transient`, `timeout` and `malformed` are tried again. */
+export type FailureClass =
+  | 'rate-limit'
+  | 'transient'
+  | 'timeout'
+  | 'context-overflow'
+  | 'refused'
+  | 'malformed'
+  | 'auth'
+  | 'fatal';
+
+/** What came of a request, after all tries. */
+export type ModelOutcome = ModelReply | ModelFailure | { readonly status: 'interrupted' };
+
+export interface ModelReply {
+  readonly status: 'ok';
+  /** The reply's `content`, untouched; empty where the model ended without any. */
+  readonly content: string;
+  readonly reasoning?: string;
+  readonly finishReason?: string;
+  /** The model's name as the server reported it. */
+  readonly servedModel?: string;
+  /** Set where `max_tokens` was lowered to what the context left. */
+  readonly fittedMaxTokens?: number;
+  /** Set where the server echoed the API key and it was taken out. */
+  readonly redacted?: true;
+  readonly log: CallLog;
+}
+
+export interface ModelFailure {
+  readonly status: 'failed';
+  readonly class: FailureClass;
+  /** One sentence, free of secrets, times and attempt counts: the same failure reads the same in every run. */
+  readonly reason: string;
+  readonly log: CallLog;
+}
+
+/** What a request cost: for the journal, never for the output file. */
+export interface CallLog {
+  readonly attempts: number;
+  readonly usage: Usage;
+  /** Milliseconds from the first attempt's start to the end of the last. */
+  readonly ms: number;
+  /** Milliseconds to the first token of the last attempt, where it was streamed. */
+  readonly firstTokenMs?: number;
+  /** Host and port that answered. */
+  readonly host: string;
+}
+
+/** What is odd about a prediction without making it a failure. */
+export type Flag =
+  | 'truncated'
+  | 'untagged'
+  | 'empty'
+  | 'repetitive'
+  | 'several-tags'
+  | 'fitted-max-tokens'
+  | 'redacted';
+
+/** Why a row has no prediction: a failure of the call, or of the row itself. */
+export type PredictionFailure = FailureClass;
+
+/** The `awb` object of a row in predictions.jsonl. It holds no time and no attempt count, so that a continued run ends byte-identical. */
+export interface PredictionRecord {
+  readonly key: string;
+  readonly trajectory: string;
+  /** 0-based repeat. */
+  readonly repeat: number;
+  readonly status: 'ok' | 'failed';
+  readonly class?: PredictionFailure;
+  readonly reason?: string;
+  readonly flags: readonly Flag[];
+  readonly finish_reason?: string;
+  readonly reasoning?: string;
+}
+
+/** Ratings of 1 to 5 by dimension; under the official reading a dimension that was not rated is absent. */
+export type Ratings = Partial<Record<Dimension, number>>;
+
+/** What one judge reply says. */
+export type Verdict =
+  | {
+      readonly status: 'ok';
+      readonly ratings: Ratings;
+      /** Mean of the ratings that are there, 0 where there is none (as the official script writes it). */
+      readonly total: number;
+      readonly strengths: readonly string[];
+      readonly weaknesses: readonly string[];
+    }
+  | { readonly status: 'unreadable'; readonly reason: string };
+
+/**
+ * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1;
+ * the second (transport or judge) is missing data.
+ */
+export type JudgementFailure = ModelCausedFailure | MissingFailure;
+export const MODEL_CAUSED_FAILURES = ['empty', 'context-overflow', 'refused'] as const;
+export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
+/** `prediction`: infer failed by transport; `unreadable`: no verdict could be read; `judge-…`: the judge's call failed. */
+export type MissingFailure = 'prediction' | 'unreadable' | `judge-${FailureClass}`;
+
+/** Text measures of a prediction against its ground truth, each 0 to 100. A measure that does not apply is absent. */
+export type Measures = Readonly<Record<string, number>>;
+
+/** One judged row as `score` reads it, from our files or the official script's. Numbers are exactly those in the file. */
+export interface JudgedRow {
+  readonly key: string;
+  readonly trajectory: string;
+  readonly repeat: number;
+  readonly domain: Domain;
+  readonly turnIdx: number;
+  /** The official keys; `failed` absent where the file has none. */
+  readonly failed?: number;
+  readonly total: number;
+  readonly ratings: Ratings;
+  readonly failure?: { readonly class: JudgementFailure; readonly reason: string };
+  readonly measures?: Measures;
+  readonly flags: readonly string[];
+}
+
+/** A 0-100 figure with its uncertainty. */
+export interface Estimate {
+  /** Unrounded, 0 to 100. */
+  readonly value: number;
+  /** Rows behind it (repeats of a row averaged first), and trajectories they fall into. */
+  readonly rows: number;
+  readonly clusters: number;
+  /** Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than two clusters. */
+  readonly se?: number;
+  readonly df?: number;
+  readonly low?: number;
+  readonly high?: number;
+}
+
+/** Scores of the five dimensions and of their mean (`total`); one that no row counts for is absent. */
+export type ScoreSet = Readonly<Partial<Record<Dimension | 'total', Estimate>>>;
+
+export interface DomainScore {
+  readonly domain: Domain;
+  /** Rows (times repeats) that the run chose: the denominator of coverage. */
+  readonly chosen: number;
+  /** Rows with `failed` exactly 0, as the official script counts. */
+  readonly valid: number;
+  /** Rows in the file that are not valid. */
+  readonly failed: number;
+  /** Failures by class, rows chosen but not in the file under `not-judged`. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Share of chosen rows that have a judgement or a model-caused failure, 0 to 1. */
+  readonly coverage: number;
+  /** Official counting: mean over valid rows whose value is not 0. */
+  readonly scores: ScoreSet;
+  /** The same with model-caused failures at rating 1. */
+  readonly withFailures: ScoreSet;
+  /** Text measures, each 0-100 as they are. */
+  readonly measures: Readonly<Record<string, Estimate>>;
+  readonly flags: Readonly<Record<string, number>>;
+}
+
+/** What `score` prints, stores and hands on. */
+export interface ScoreCard {
+  readonly domains: readonly DomainScore[];
+  /** Unweighted mean of the domains' scores: the published Overall when all seven are there, else a macro mean of `macroOf` domains. */
+  readonly overall: ScoreSet;
+  readonly macroOf: number;
+  /** Mean over samples, as the official script prints. */
+  readonly overallMicro: ScoreSet;
+  readonly overallWithFailures: ScoreSet;
+  readonly overallMeasures: Readonly<Record<string, Estimate>>;
+  readonly chosen: number;
+  readonly valid: number;
+  readonly failed: number;
+  readonly coverage: number;
+}
+
+/** A unit of work for a backend: jobs of one group share a prompt prefix, and go to one endpoint one after the other. */
+export interface Job {
+  readonly group: string;
+}
+
+/** Requests in, outcomes out, by whatever route. */
+export interface Backend {
+  /**
+   * Asks every job once (its own retries included), in the order given as far as groups and slots allow.
+   * `request` is called when the job's turn comes; the job's slot is held until `settle` has resolved, so what it writes is
+   * durable before the next call starts. Resolves when all are settled, or when `stop` or `abort` was signalled and nothing
+   * is in flight; jobs not started are then simply not settled, and those aborted settle as `interrupted`.
+   * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
+   * `request` or `settle` threw; calls in flight are aborted first.
+   */
+  ask<J extends Job>(
+    jobs: readonly J[],
+    hooks: {
+      request(job: J): Promise<ModelRequest>;
+      settle(job: J, outcome: ModelOutcome): Promise<void>;
+    },
+    signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
+  ): Promise<void>;
+  /** For progress: calls in flight, the sum of the endpoints' limits, and milliseconds until the end of a rate-limit pause (0 when none). */
+  status(): { readonly inFlight: number; readonly limit: number; readonly pausedMs: number };
+  close(): Promise<void>;
+}
+
+/** Where text goes; `columns` is 80 where there is no terminal. */
+export interface TextSink {
+  write(text: string): void;
+  readonly isTTY: boolean;
+  readonly columns: number;
+}
+
+/** Everything a command may touch of the process it runs in. */
+export interface Io {
+  /** Results, and nothing else. */
+  readonly stdout: TextSink;
+  /** Progress and messages. */
+  readonly stderr: TextSink;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
+  readonly stop: AbortSignal;
+}
