@@ -134,6 +134,7 @@ export interface PredictionRecord {
   readonly reason?: string;
   readonly flags: readonly Flag[];
   readonly finish_reason?: string;
+  readonly fitted_max_tokens?: number;
   readonly reasoning?: string;
 }
 

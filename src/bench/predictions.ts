@@ -1,0 +1,223 @@
+// A predictions file, whole or lean, ours or the official script's -> an index of rows, each read when its turn comes.
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { EXIT, UserError } from '../errors.js';
+import { type Line, splitLines } from '../lines.js';
+import type { Domain, PredictionRecord, Sample } from '../types.js';
+import { type Dataset, EqualRows, placeOf, type RowRef, readSpan } from './dataset.js';
+import { decodeLine, domainOf, readRow } from './sample.js';
+
+/** Where a prediction lies, and what judging needs to know of it before it is read. */
+export interface PredictionRef {
+  readonly key: string;
+  readonly trajectory: string;
+  readonly repeat: number;
+  readonly domain: Domain;
+  readonly turnIdx: number;
+  readonly line: number;
+  readonly offset: number;
+  readonly length: number;
+  /** Changes whenever `gen`, or the failure in its place, changes. */
+  readonly stamp: string;
+  /** Why there is no prediction; `empty` where the model gave none. */
+  readonly failure?: { readonly class: PredictionRecord['class'] | 'empty'; readonly reason: string };
+  /** The row of the data that a lean prediction belongs to. */
+  readonly row?: RowRef;
+}
+
+/** A prediction, read. */
+export interface PredictedRow {
+  /** The line's own text. */
+  readonly text: string;
+  readonly gen: string;
+  /** The row's `awb` object as it stands there, unknown keys kept; empty where there is none. */
+  readonly awb: Readonly<Record<string, unknown>>;
+  readonly sample: Sample;
+}
+
+export interface PredictionFile {
+  readonly path: string;
+  readonly refs: readonly PredictionRef[];
+  read(ref: PredictionRef): Promise<PredictedRow>;
+  close(): Promise<void>;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Indexes a predictions file. Lean rows are looked up in `data` by their key.
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is not a prediction, a row that stands there twice, or a
+ * lean row without its data.
+ */
+export async function openPredictions(
+  path: string,
+  domains: readonly Domain[],
+  data: Dataset | undefined,
+): Promise<PredictionFile> {
+  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(
+      `cannot read ${path} (${error.code}); --predictions names the file that awb infer wrote`,
+      EXIT.inputMissing,
+    );
+  });
+  const equals = new EqualRows();
+  const rows = new Map((data?.rows ?? []).map((row) => [row.key, row]));
+  const seen = new Map<string, number>();
+  const refs: PredictionRef[] = [];
+  try {
+    for await (const line of splitLines(createReadStream(path, { highWaterMark: 1 << 20 }))) {
+      const ref = readRef(path, line, domains, equals, rows, data !== undefined);
+      const id = `${ref.key}#${ref.repeat}`;
+      const earlier = seen.get(id);
+      if (earlier !== undefined) {
+        throw bad(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
+      }
+      seen.set(id, line.number);
+      refs.push(ref);
+    }
+    if (refs.length === 0) throw new UserError(`${path} holds no rows; run awb infer first`, EXIT.badData);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  return {
+    path,
+    refs,
+    async read(ref) {
+      const text = decodeLine(await readSpan(handle, ref.offset, ref.length)) ?? '';
+      const fields = objectOf(text) ?? {};
+      if (typeof fields.gen !== 'string') throw changed(path);
+      const sample =
+        ref.row === undefined ? sampleOf(text, domains, path) : await (data as Dataset).readSample(ref.row);
+      return { text, gen: fields.gen, awb: awbOf(fields) ?? {}, sample: { ...sample, key: ref.key } };
+    },
+    close: () => handle.close(),
+  };
+}
+
+function readRef(
+  path: string,
+  line: Line,
+  domains: readonly Domain[],
+  equals: EqualRows,
+  rows: ReadonlyMap<string, RowRef>,
+  hasData: boolean,
+): PredictionRef {
+  const text = decodeLine(line.bytes);
+  const fields = text === undefined ? undefined : objectOf(text);
+  if (text === undefined || fields === undefined)
+    throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
+  if (typeof fields.gen !== 'string') {
+    throw bad(path, line.number, 'it has no "gen": these are rows without predictions; run awb infer on them first');
+  }
+  const awb = awbOf(fields);
+  const identity =
+    'prompt' in fields
+      ? wholeRow(path, line, text, domains, equals, awb)
+      : leanRow(path, line, fields, awb, rows, hasData);
+  const failure = failureOf(fields.gen, awb);
+  return {
+    ...identity,
+    repeat: awb?.repeat ?? 0,
+    line: line.number,
+    ...placeOf(line),
+    stamp: stampOf(fields.gen, failure?.class),
+    ...(failure === undefined ? {} : { failure }),
+  };
+}
+
+type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
+
+function wholeRow(
+  path: string,
+  line: Line,
+  text: string,
+  domains: readonly Domain[],
+  equals: EqualRows,
+  awb: PredictionRecord | undefined,
+): Identified {
+  const reading = readRow(text, domains);
+  if (!reading.ok) throw bad(path, line.number, reading.flaw.reason);
+  const { sample } = reading.row;
+  const { trajectory, domain, turnIdx } = sample;
+  if (awb === undefined) return { key: equals.keyOf(sample.key), trajectory, domain, turnIdx };
+  if (awb.key !== sample.key && !awb.key.startsWith(`${sample.key}-`)) {
+    throw bad(path, line.number, 'the row was changed after awb infer wrote it (its key does not fit); make it again');
+  }
+  return { key: awb.key, trajectory, domain, turnIdx };
+}
+
+function leanRow(
+  path: string,
+  line: Line,
+  fields: Fields,
+  awb: PredictionRecord | undefined,
+  rows: ReadonlyMap<string, RowRef>,
+  hasData: boolean,
+): Identified {
+  if (awb === undefined)
+    throw bad(path, line.number, 'it has neither "prompt" nor "awb"; give the file that awb infer wrote');
+  if (!hasData) {
+    throw bad(
+      path,
+      line.number,
+      'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir',
+    );
+  }
+  const row = rows.get(awb.key);
+  if (row === undefined) {
+    throw bad(
+      path,
+      line.number,
+      `no row of --data-dir has its key ${awb.key}; name the folder that awb infer was run on`,
+    );
+  }
+  const task = typeof fields.task === 'string' ? fields.task : '';
+  if (domainOf(task) !== row.domain)
+    throw bad(path, line.number, '"task" was changed after awb infer wrote it; make it again');
+  return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
+}
+
+function failureOf(gen: string, awb: PredictionRecord | undefined): PredictionRef['failure'] {
+  if (awb?.status === 'failed') return { class: awb.class ?? 'fatal', reason: awb.reason ?? 'no reason recorded' };
+  return gen === '' ? { class: 'empty', reason: 'the model gave no prediction' } : undefined;
+}
+
+function stampOf(gen: string, failure: string | undefined): string {
+  return createHash('sha256')
+    .update(`${failure ?? ''}\n`)
+    .update(gen)
+    .digest('hex')
+    .slice(0, 16);
+}
+
+function sampleOf(text: string, domains: readonly Domain[], path: string): Sample {
+  const reading = readRow(text, domains);
+  if (!reading.ok) throw changed(path);
+  return reading.row.sample;
+}
+
+function awbOf(fields: Fields): (PredictionRecord & Fields) | undefined {
+  const awb = fields.awb as (PredictionRecord & Fields) | undefined | null;
+  const usable = typeof awb === 'object' && awb !== null && typeof awb.key === 'string' && Number.isInteger(awb.repeat);
+  return usable ? awb : undefined;
+}
+
+function objectOf(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function bad(path: string, line: number, reason: string): UserError {
+  return new UserError(`${path}:${line}: ${reason}`, EXIT.badData);
+}
+
+function changed(path: string): UserError {
+  return new UserError(`${path} was changed while it was being judged; run the same command again`, EXIT.badData);
+}

@@ -1,0 +1,149 @@
+// One line of the benchmark -> a Sample, or the reason why it is not one.
+
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import type { Domain, Sample } from '../types.js';
+import { canonicalText, membersOf } from './row-text.js';
+
+/** A decoded row before it is known how many equal rows stand before it. */
+export interface ParsedRow {
+  readonly sample: Sample;
+  /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty where there is none. */
+  readonly id: string;
+  /** The whole decoded object, unknown keys included. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export type RowReading =
+  | { readonly ok: true; readonly row: ParsedRow }
+  | { readonly ok: false; readonly flaw: RowFlaw };
+
+/** Why a line is no row, and its domain where at least that could be read. */
+export interface RowFlaw {
+  readonly reason: string;
+  readonly domain?: Domain;
+}
+
+/** The line's text, or undefined where its bytes are not UTF-8. A byte order mark is dropped. */
+export function decodeLine(bytes: Uint8Array): string | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+/**
+ * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part is one of `domains`; the other official
+ * keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.
+ */
+export function readRow(text: string, domains: readonly Domain[]): RowReading {
+  const fields = parseObject(text);
+  if (typeof fields === 'string') return { ok: false, flaw: { reason: fields } };
+  const reason = flawOf(fields, domains);
+  if (reason !== undefined) return { ok: false, flaw: { reason, ...knownDomainOf(fields, domains) } };
+  const prompts = fields.prompt as string[];
+  const responses = fields.response as string[];
+  const turnIdx = fields.turn_idx as number;
+  const domain = domainOf(fields.task as string);
+  const currentPrompt = (fields.current_prompt ?? '') as string;
+  const systemPrompt = (fields.system_str ?? '') as string;
+  const source = sourceOf(text);
+  const id = source('id');
+  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : withoutTail(prompts[0] as string);
+  const sample: Sample = {
+    key: hashOf([
+      fields.task as string,
+      id,
+      ...listed(prompts),
+      ...listed(responses),
+      currentPrompt,
+      systemPrompt,
+      String(turnIdx),
+      source('total_turns'),
+    ]),
+    trajectory: hashOf([domain, id, systemPrompt, firstTurn]),
+    domain,
+    turnIdx,
+    prompts,
+    responses,
+    currentPrompt,
+    systemPrompt,
+  };
+  return { ok: true, row: { sample, id, fields } };
+}
+
+/** The part of `task` behind its last slash. */
+export function domainOf(task: string): Domain {
+  return task.slice(task.lastIndexOf('/') + 1);
+}
+
+/** A turn's prompt without the request to predict that the benchmark puts behind it. */
+export function withoutTail(prompt: string): string {
+  const tail = prompt.lastIndexOf('\n\nPlease analyze the input above');
+  return tail === -1 ? prompt : prompt.slice(0, tail);
+}
+
+function parseObject(text: string): Record<string, unknown> | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return `not valid JSON (${(error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, '')})`;
+  }
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : 'not a JSON object';
+}
+
+function knownDomainOf(fields: Readonly<Record<string, unknown>>, domains: readonly Domain[]): { domain?: Domain } {
+  const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
+  return domains.includes(domain) ? { domain } : {};
+}
+
+function flawOf(fields: Readonly<Record<string, unknown>>, domains: readonly Domain[]): string | undefined {
+  for (const key of ['task', 'prompt', 'response', 'turn_idx']) {
+    if (fields[key] === undefined || fields[key] === null) return `required key "${key}" is missing`;
+  }
+  if (typeof fields.task !== 'string') return '"task" is not a string';
+  const domain = domainOf(fields.task);
+  if (!domains.includes(domain)) return `unknown domain "${domain}" in "task" (known: ${domains.join(', ')})`;
+  for (const key of ['prompt', 'response']) {
+    if (!isTexts(fields[key])) return `"${key}" is not a list of strings`;
+  }
+  for (const key of ['current_prompt', 'system_str']) {
+    const value = fields[key];
+    if (value !== undefined && value !== null && typeof value !== 'string') return `"${key}" is not a string`;
+  }
+  const turnIdx = fields.turn_idx;
+  if (typeof turnIdx !== 'number' || !Number.isInteger(turnIdx)) return '"turn_idx" is not a whole number';
+  for (const key of ['prompt', 'response']) {
+    const length = (fields[key] as string[]).length;
+    if (turnIdx < 1 || turnIdx > length)
+      return `"turn_idx" ${turnIdx} lies outside "${key}", which has ${length} turns`;
+  }
+  return undefined;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+}
+
+/** Looks values up in the row's own text, where numbers keep all their digits; null and absent read as empty. */
+function sourceOf(text: string): (key: string) => string {
+  const members = membersOf(text);
+  return (key) => {
+    const member = members.findLast((candidate) => candidate.key === key);
+    const value = member === undefined ? 'null' : text.slice(member.valueStart, member.valueEnd);
+    return value === 'null' ? '' : canonicalText(value);
+  };
+}
+
+function listed(texts: readonly string[]): string[] {
+  return [String(texts.length), ...texts];
+}
+
+/** 24 hex digits of SHA-256 over the texts, each behind its length, so that no two lists of texts run together. */
+function hashOf(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text.length}:`).update(text);
+  return hash.digest('hex').slice(0, 24);
+}

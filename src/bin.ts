@@ -1,0 +1,83 @@
+#!/usr/bin/env node
+// The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
+
+import type { Io, TextSink } from './types.js';
+
+// Only types are imported above, which leaves nothing behind: an old Node gets as far as the message below, and would
+// stop at syntax that it cannot read.
+const OLDEST = [20, 20];
+/** `npm` and `npx` pass on a Ctrl-C that the terminal has delivered already; two within this time are one. */
+const SAME_SIGNAL_MS = 100;
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 143 };
+
+const version = process.versions.node.split('.').map(Number);
+const isOld =
+  version[0] === OLDEST[0] ? Number(version[1]) < Number(OLDEST[1]) : Number(version[0]) < Number(OLDEST[0]);
+if (isOld) {
+  process.stderr.write(
+    `awb: needs Node.js ${OLDEST.join('.')} or later, and this is ${process.version}; ` +
+      'install a current one from https://nodejs.org and try again\n',
+  );
+  process.exitCode = 1;
+} else {
+  run();
+}
+
+function run(): void {
+  const io: Io = {
+    stdout: sink(process.stdout),
+    stderr: sink(process.stderr),
+    env: process.env,
+    cwd: process.cwd(),
+    stop: stopSignal(),
+  };
+  // A reader that went away (awb score | head) does not stop the work; a disk that is full spoils the result.
+  let outputFault: NodeJS.ErrnoException | undefined;
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') outputFault = error;
+  });
+  process.stderr.on('error', () => {});
+  process.on('exit', () => {
+    if (outputFault === undefined) return;
+    process.stderr.write(`awb: cannot write the output: ${outputFault.message}\n`);
+    if (!process.exitCode) process.exitCode = 74;
+  });
+  import('./cli.js')
+    .then(({ main }) => main(process.argv.slice(2), io))
+    .then((exitCode) => {
+      process.exitCode = exitCode;
+    });
+}
+
+function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } {
+  return {
+    write: (text) => {
+      stream.write(text);
+    },
+    isTTY: Boolean(stream.isTTY),
+    // Read anew each time, since a terminal changes its size; a size of 0 is what some pseudo-terminals say.
+    get columns() {
+      return stream.columns || 80;
+    },
+    get rows() {
+      return stream.rows || 24;
+    },
+  };
+}
+
+/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM); the second ends the process. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  let firstAt = 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (!controller.signal.aborted) {
+        firstAt = performance.now();
+        controller.abort(signal === 'SIGHUP' ? 'SIGTERM' : signal);
+      } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
+        process.exit(EXIT_CODES[signal]);
+      }
+    });
+  }
+  return controller.signal;
+}

@@ -1,0 +1,234 @@
+// The options by which infer and judge ask a model, and the backend that they open.
+
+import { EXIT, UserError } from '../errors.js';
+import { type Dialect, openDialect } from '../model/dialect.js';
+import { openEndpoint } from '../model/endpoint.js';
+import { openBackend } from '../model/schedule.js';
+import type { Identity, Manifest } from '../run/manifest.js';
+import type { Backend, Io, Sampling } from '../types.js';
+import type { OptionTable, Settings } from './settings.js';
+import type { Run } from './stage.js';
+
+export const ASKING_OPTIONS = {
+  'max-tokens': {
+    kind: 'integer',
+    min: 1,
+    default: 32768,
+    group: 'Sampling',
+    help: 'output budget, thinking included',
+  },
+  temperature: {
+    kind: 'number',
+    min: 0,
+    words: ['default'],
+    default: 0.6,
+    group: 'Sampling',
+    help: 'sampling temperature; the word default sends none',
+  },
+  'top-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'sent only when given, like all below' },
+  'top-k': { kind: 'integer', min: -1, group: 'Sampling', help: 'keep the K likeliest tokens' },
+  'min-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'least share of the likeliest token' },
+  'presence-penalty': { kind: 'number', min: -2, max: 2, group: 'Sampling', help: 'penalty for repeated tokens' },
+  'reasoning-effort': {
+    kind: 'text',
+    value: 'LEVEL',
+    group: 'Sampling',
+    help: 'reasoning effort, such as low or high',
+  },
+  seed: { kind: 'integer', min: 0, group: 'Sampling', help: 'seed; repeats and further attempts vary it reproducibly' },
+  'extra-body': { kind: 'json', value: 'JSON', group: 'Sampling', help: 'object merged into the request body' },
+  preset: {
+    kind: 'choice',
+    choices: ['model-card'],
+    group: 'Sampling',
+    help: 'model-card: top-p 0.95 and top-k 20 beside temperature 0.6',
+  },
+  'allow-param-drop': {
+    kind: 'boolean',
+    group: 'Sampling',
+    help: "leave out a parameter that the server rejects; becomes part of the run's identity",
+  },
+  'fit-max-tokens': {
+    kind: 'boolean',
+    group: 'Sampling',
+    help: 'where the context overflows, ask once more with the budget that fits, and flag the row',
+  },
+  concurrency: {
+    kind: 'integer',
+    min: 1,
+    max: 4096,
+    words: ['adaptive'],
+    default: 'adaptive',
+    group: 'Speed',
+    help: 'calls in flight per endpoint, kept exactly; or adaptive, up to 256',
+  },
+  stream: { kind: 'boolean', default: true, group: 'Speed', help: 'ask for whole replies instead of streams' },
+  'first-token-timeout': {
+    kind: 'duration',
+    min: 0.001,
+    default: 900,
+    group: 'Speed',
+    help: 'longest wait for the first token',
+  },
+  'gap-timeout': {
+    kind: 'duration',
+    min: 0.001,
+    default: 300,
+    group: 'Speed',
+    help: 'longest wait between two tokens',
+  },
+  'call-timeout': { kind: 'duration', min: 0.001, default: 3600, group: 'Speed', help: 'longest call' },
+  'max-attempts': {
+    kind: 'integer',
+    min: 1,
+    default: 6,
+    group: 'Speed',
+    help: 'tries of a call that fails in passing',
+  },
+  'retry-minutes': { kind: 'number', min: 0, default: 10, group: 'Speed', help: 'longest time of trying again' },
+} as const satisfies OptionTable;
+
+export type AskingSettings = Settings<typeof ASKING_OPTIONS>;
+
+/** The values to send, from flags and preset; what is absent is not sent. */
+export function samplingOf(settings: AskingSettings): Sampling {
+  const preset = settings.preset === 'model-card' ? { topP: 0.95, topK: 20 } : {};
+  return withoutUndefined({
+    maxTokens: settings.maxTokens,
+    temperature: settings.temperature === 'default' ? undefined : settings.temperature,
+    topP: settings.topP ?? preset.topP,
+    topK: settings.topK ?? preset.topK,
+    minP: settings.minP,
+    presencePenalty: settings.presencePenalty,
+    reasoningEffort: settings.reasoningEffort,
+    seed: settings.seed,
+    extraBody: settings.extraBody,
+  });
+}
+
+/**
+ * What the numbers depend on of all that. Parameters dropped by an earlier session of the run are taken over where dropping is
+ * still allowed; where it no longer is, the identity differs and says so.
+ */
+export function samplingIdentity(settings: AskingSettings, stored: Manifest | undefined): Identity {
+  const dropped = settings.allowParamDrop ? droppedBefore(stored) : [];
+  return {
+    ...samplingOf(settings),
+    ...(settings.fitMaxTokens ? { fitMaxTokens: true } : {}),
+    ...(dropped.length > 0 ? { dropped } : {}),
+  };
+}
+
+/** The parameters that an earlier session of the run found rejected and left out. */
+export function droppedBefore(stored: Manifest | undefined): readonly string[] {
+  const sampling = stored?.identity.sampling as { dropped?: readonly string[] } | undefined;
+  return sampling?.dropped ?? [];
+}
+
+/** Which endpoint to ask, and under which flags the user named it. */
+export interface Target {
+  readonly prefix: 'model' | 'judge';
+  readonly baseUrls: readonly string[];
+  readonly model: string;
+  readonly apiKey: string;
+}
+
+/** Hosts and ports of the base URLs, fit for a manifest. */
+export function hostsOf(baseUrls: readonly string[]): string[] {
+  return baseUrls.map((url) => new URL(url).host);
+}
+
+/** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */
+export interface Instrument {
+  open(notice: (text: string) => void): Backend;
+  /** Marks the moment at which a row's request is built. */
+  starts(id: string): void;
+  /**
+   * Whether the row's reply was asked for with what is sent now; a dropped parameter enters the run's identity here.
+   * @throws UserError (78) where rows of an earlier session were asked with it.
+   */
+  accepts(id: string): boolean;
+  /** The mark of rows asked under what is sent now: the dropped parameters, empty for none. */
+  mark(): string;
+}
+
+/** `finishedBefore` is the number of rows that earlier sessions finished. */
+export function openInstrument(run: Run, target: Target, settings: AskingSettings, finishedBefore: number): Instrument {
+  const known = settings.allowParamDrop ? droppedBefore(run.stored) : [];
+  const marks = new Map<string, string>();
+  let dialect: Dialect | undefined;
+  const dropped = () => dialect?.state().dropped ?? known;
+  const mark = () => dropped().join(' ');
+  return {
+    open(notice) {
+      dialect = openDialect({ allowParamDrop: settings.allowParamDrop, onNotice: notice, initial: { dropped: known } });
+      return openAsking(target, settings, dialect, notice);
+    },
+    starts(id) {
+      marks.set(id, mark());
+    },
+    accepts(id) {
+      if (mark() !== known.join(' ')) {
+        if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
+        run.identity = { ...run.identity, sampling: { ...(run.identity.sampling as Identity), dropped: dropped() } };
+      }
+      const current = marks.get(id) === mark();
+      marks.delete(id);
+      return current;
+    },
+    mark,
+  };
+}
+
+function droppedTooLate(dropped: readonly string[], finished: number): UserError {
+  return new UserError(
+    `the endpoint now rejects ${dropped.join(', ')}, and ${finished} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
+    EXIT.identityDiffers,
+  );
+}
+
+/** Opens one endpoint for each base URL, and the backend over them. */
+function openAsking(
+  target: Target,
+  settings: AskingSettings,
+  dialect: Dialect,
+  notice: (text: string) => void,
+): Backend {
+  const endpoints = target.baseUrls.map((baseUrl) =>
+    openEndpoint({
+      baseUrl,
+      apiKey: target.apiKey,
+      model: target.model,
+      flagPrefix: target.prefix,
+      sampling: samplingOf(settings),
+      stream: settings.stream,
+      clocks: {
+        firstTokenTimeoutMs: settings.firstTokenTimeout * 1000,
+        gapTimeoutMs: settings.gapTimeout * 1000,
+        callTimeoutMs: settings.callTimeout * 1000,
+      },
+      fitMaxTokens: settings.fitMaxTokens,
+      dialect,
+      secrets: [target.apiKey],
+    }),
+  );
+  return openBackend(endpoints, {
+    concurrency: settings.concurrency,
+    maxAttempts: settings.maxAttempts,
+    retryMs: settings.retryMinutes * 60_000,
+    onNotice: notice,
+  });
+}
+
+/** The key for an endpoint of infer: `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
+export function keyFor(baseUrls: readonly string[], given: string | undefined, io: Io): string {
+  if (given !== undefined) return given;
+  const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
+  return (atOpenAi ? io.env.OPENAI_API_KEY : undefined) ?? '';
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,388 @@
+// `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
+
+import { join, resolve } from 'node:path';
+import { type BadRow, type Dataset, openDataset, type RowRef } from '../bench/dataset.js';
+import { withMembers } from '../bench/row-text.js';
+import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/rubric-pack.js';
+import { type Choice, chooseRows, ORDERS, type Order } from '../bench/selection.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { BASELINES, type Baseline, donorsOf } from '../infer/baselines.js';
+import { buildMessages, PROTOCOLS, type Protocol } from '../infer/messages.js';
+import { flagsOf } from '../infer/observation.js';
+import { printable } from '../printable.js';
+import { type JournalRecord, recordId } from '../run/journal.js';
+import type { Identity, Manifest } from '../run/manifest.js';
+import {
+  DOMAINS,
+  type Flag,
+  type Io,
+  type ModelFailure,
+  type ModelReply,
+  type PredictionRecord,
+  type Usage,
+} from '../types.js';
+import { ASKING_OPTIONS, hostsOf, keyFor, openInstrument, samplingIdentity } from './asking.js';
+import { defineCommand, httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
+import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
+import { printStageResult } from './summary.js';
+
+const OPTIONS = {
+  'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
+  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: "the run's folder" },
+  domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}` },
+  limit: { kind: 'integer', min: 1, group: 'Data', help: 'only the first N rows of each domain' },
+  sample: { kind: 'integer', min: 1, group: 'Data', help: 'N rows of each domain, the same for the same seed' },
+  'sample-seed': { kind: 'integer', min: 0, default: 0, group: 'Data', help: 'seed of --sample and --order random' },
+  ids: { kind: 'list', value: 'LIST', group: 'Data', help: 'only rows with these ids or keys' },
+  shard: {
+    kind: 'text',
+    value: 'I/N',
+    group: 'Data',
+    check: shardForm,
+    help: 'part I of N; whole trajectories stay together',
+  },
+  'skip-invalid': { kind: 'boolean', group: 'Data', help: 'leave unusable rows out, counted against coverage' },
+  lean: { kind: 'boolean', group: 'Data', help: 'leave the trajectory text out of predictions.jsonl' },
+  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
+  label: { kind: 'text', value: 'NAME', group: 'Data', help: "the checkpoint's name in manifest, database and tables" },
+  meta: { kind: 'map', value: 'K=V', group: 'Data', help: 'further facts on the checkpoint, such as step=100' },
+  'model-base-url': {
+    kind: 'list',
+    value: 'URL',
+    group: 'Model',
+    check: httpUrl,
+    help: 'OpenAI-compatible endpoint; several share the rows',
+  },
+  'model-name': { kind: 'text', value: 'NAME', group: 'Model', help: 'model to ask for' },
+  'model-api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Model', help: 'key, sent as bearer token' },
+  baseline: {
+    kind: 'choice',
+    choices: Object.keys(BASELINES) as Baseline[],
+    group: 'Model',
+    help: 'a world model that needs no model, for calibration',
+  },
+  protocol: {
+    kind: 'choice',
+    choices: Object.keys(PROTOCOLS) as Protocol[],
+    default: 'history',
+    group: 'Model',
+    help: 'message layout; history is the official one',
+  },
+  'system-prompt': {
+    kind: 'choice',
+    choices: ['row', 'bundled'],
+    default: 'row',
+    group: 'Model',
+    help: "the row's own system prompt, or the bundled one of its domain",
+  },
+  repeats: { kind: 'integer', min: 1, max: 1000, default: 1, group: 'Model', help: 'ask every row K times' },
+  order: {
+    kind: 'choice',
+    choices: Object.keys(ORDERS) as Order[],
+    default: 'prefix',
+    group: 'Speed',
+    help: 'prefix: turns of a trajectory together, so that prefix caches hit',
+  },
+  ...ASKING_OPTIONS,
+} as const satisfies OptionTable;
+
+type InferSettings = Settings<typeof OPTIONS>;
+
+export const command = defineCommand({
+  description:
+    'Puts every chosen row of the benchmark to a world model and writes predictions.jsonl. The same command continues an interrupted run.',
+  examples: [
+    {
+      line: 'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
+      does: 'the whole benchmark',
+    },
+    { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
+    {
+      line: 'awb infer --data-dir data --baseline persistence --output-dir results/persistence',
+      does: 'no model needed',
+    },
+  ],
+  options: OPTIONS,
+  alsoNeeds: (settings) => (settings.baseline === undefined ? ['model-base-url', 'model-name'] : []),
+  run: infer,
+});
+
+/** One row in one of its repeats. */
+interface InferJob extends StageJob {
+  readonly row: RowRef;
+  readonly repeat: number;
+}
+
+async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  requireOneModel(settings);
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), DOMAINS);
+  try {
+    requireUsable(dataset, settings);
+    const chosen = chooseRows(dataset.rows, choiceOf(settings));
+    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
+    const run = await openRun({
+      kind: 'infer',
+      dir: resolve(io.cwd, settings.outputDir),
+      name: 'predictions',
+      fresh: settings.fresh,
+      identity: (stored) => identityOf(settings, dataset, prompts, stored),
+      summarise,
+    });
+    try {
+      const result = await inferRows({ settings, io, shown, dataset, chosen, prompts, run });
+      printStageResult(io, settings, result, {
+        noun: 'predictions',
+        absent: 'unusable',
+        next: `awb judge --predictions ${join(settings.outputDir, 'predictions.jsonl')} --judge-base-url URL --judge-model NAME --output-dir ${settings.outputDir}${settings.lean ? ` --data-dir ${settings.dataDir}` : ''}`,
+      });
+      return result.exitCode;
+    } finally {
+      await run.close();
+    }
+  } finally {
+    await dataset.close();
+  }
+}
+
+interface Inference {
+  readonly settings: InferSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly dataset: Dataset;
+  readonly chosen: readonly RowRef[];
+  readonly prompts: WorldModelPrompts | undefined;
+  readonly run: Run;
+}
+
+async function inferRows(work: Inference): Promise<StageResult> {
+  const { settings, dataset, chosen, prompts, run } = work;
+  const jobs = jobsOf(dataset, chosen, settings.repeats, run);
+  const target = {
+    prefix: 'model' as const,
+    baseUrls: settings.modelBaseUrl,
+    model: settings.modelName ?? '',
+    apiKey: keyFor(settings.modelBaseUrl, settings.modelApiKey, work.io),
+  };
+  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
+  const instrument = openInstrument(run, target, settings, finishedBefore);
+  const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  return runStage<InferJob>({
+    io: work.io,
+    run,
+    settings,
+    rows: jobs,
+    order: orderJobs(jobs, chosen, settings),
+    isStale: (_job, summary) => summary.stamp !== instrument.mark(),
+    isDone: (_job, summary) => summary.status === 'ok',
+    async settleAlone(job) {
+      if (settings.baseline === undefined) return undefined;
+      const donor = donors?.get(job.row);
+      const gen = BASELINES[settings.baseline](
+        await dataset.readSample(job.row),
+        donor === undefined ? undefined : await dataset.readSample(donor),
+      );
+      return recordOf(job, gen, { flags: flagsOf({ content: gen }) }, {});
+    },
+    async openBackend(notice) {
+      if (prompts !== undefined)
+        notice("system prompts: the bundled ones, not the rows' own (--system-prompt bundled)");
+      return instrument.open(notice);
+    },
+    async request(job) {
+      instrument.starts(job.id);
+      const sample = await dataset.readSample(job.row);
+      const systemPrompt = prompts === undefined ? sample.systemPrompt : (prompts.prompt(sample.domain) ?? '');
+      return { messages: buildMessages(sample, settings.protocol, systemPrompt), seedOffset: job.repeat };
+    },
+    async settle(job, outcome) {
+      return instrument.accepts(job.id) ? recordOfOutcome(job, outcome, instrument.mark()) : undefined;
+    },
+    async compose(job, record) {
+      const text = await dataset.readText(job.row);
+      return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
+    },
+    outputForm: { lean: settings.lean },
+    manifest: {
+      label: settings.label,
+      meta: settings.meta,
+      settings: work.shown,
+      endpoints: hostsOf(settings.modelBaseUrl),
+      data: {
+        dir: resolve(work.io.cwd, settings.dataDir),
+        rows: dataset.rows.length,
+        fingerprint: dataset.fingerprint,
+      },
+    },
+    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+  });
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
+
+function requireOneModel(settings: InferSettings): void {
+  if (settings.baseline !== undefined && (settings.modelBaseUrl.length > 0 || settings.modelName !== undefined)) {
+    throw new UserError('--baseline needs no model: give either it, or --model-base-url with --model-name');
+  }
+}
+
+/** @throws UserError (65) that lists the unusable rows, unless they are to be skipped. */
+function requireUsable(dataset: Dataset, settings: InferSettings): void {
+  if (dataset.bad.length === 0) return;
+  if (settings.skipInvalid && dataset.rows.length > 0) return;
+  const shown = dataset.bad.slice(0, 20).map((bad) => `  ${bad.file}:${bad.line}: ${printable(bad.reason)}`);
+  if (dataset.bad.length > shown.length) shown.push(`  ... and ${dataset.bad.length - shown.length} more`);
+  throw new UserError(
+    [
+      `${dataset.bad.length} of ${dataset.bad.length + dataset.rows.length} rows in ${settings.dataDir} cannot be used; nothing was asked:`,
+      ...shown,
+      'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).',
+    ].join('\n'),
+    EXIT.badData,
+  );
+}
+
+function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of bad) {
+    const domain = row.domain ?? 'unknown';
+    if (row.domain !== undefined && settings.domains.length > 0 && !settings.domains.includes(row.domain)) continue;
+    counts[domain] = (counts[domain] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function choiceOf(settings: InferSettings): Choice {
+  const unknown = settings.domains.find((domain) => !(DOMAINS as readonly string[]).includes(domain));
+  if (unknown !== undefined)
+    throw new UserError(`--domains: unknown domain "${unknown}"; known are ${DOMAINS.join(', ')}`);
+  const [index, of] = (settings.shard ?? '').split('/').map(Number);
+  return {
+    sampleSeed: settings.sampleSeed,
+    ...(settings.domains.length > 0 ? { domains: settings.domains } : {}),
+    ...(settings.ids.length > 0 ? { ids: settings.ids } : {}),
+    ...(settings.limit === undefined ? {} : { limit: settings.limit }),
+    ...(settings.sample === undefined ? {} : { sample: settings.sample }),
+    ...(settings.shard === undefined ? {} : { shard: { index: index as number, of: of as number } }),
+  };
+}
+
+function shardForm(text: string): string | undefined {
+  const match = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(text);
+  return match !== null && Number(match[1]) <= Number(match[2]) ? undefined : 'I/N with I from 1 to N, such as 1/4';
+}
+
+/** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
+function identityOf(
+  settings: InferSettings,
+  dataset: Dataset,
+  prompts: WorldModelPrompts | undefined,
+  stored: Manifest | undefined,
+): Identity {
+  if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline };
+  return {
+    data: dataset.fingerprint,
+    model: settings.modelName,
+    protocol: settings.protocol,
+    system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
+    sampling: samplingIdentity(settings, stored),
+  };
+}
+
+/** Every row and repeat that is chosen now or was recorded before, in input order. */
+function jobsOf(dataset: Dataset, chosen: readonly RowRef[], repeats: number, run: Run): InferJob[] {
+  const wanted = new Set(chosen);
+  const recorded = recordedRepeats(run);
+  const jobs: InferJob[] = [];
+  for (const row of dataset.rows) {
+    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(row.key) ?? 0);
+    for (let repeat = 0; repeat < last; repeat++) {
+      const id = recordId(row.key, repeat);
+      if ((wanted.has(row) && repeat < repeats) || run.journal.entries.has(id)) {
+        jobs.push({ id, domain: row.domain, group: row.trajectory, row, repeat });
+      }
+    }
+  }
+  return jobs;
+}
+
+/** How many repeats of each row the journal knows of. */
+function recordedRepeats(run: Run): Map<string, number> {
+  const repeats = new Map<string, number>();
+  for (const id of run.journal.entries.keys()) {
+    const at = id.lastIndexOf('#');
+    const key = id.slice(0, at);
+    repeats.set(key, Math.max(repeats.get(key) ?? 0, Number(id.slice(at + 1)) + 1));
+  }
+  return repeats;
+}
+
+/** Repeats come one after the other, so that every row has been asked once before any is asked again. */
+function orderJobs(jobs: readonly InferJob[], chosen: readonly RowRef[], settings: InferSettings): InferJob[] {
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  const rows = ORDERS[settings.order](chosen, settings.sampleSeed);
+  const ordered: InferJob[] = [];
+  for (let repeat = 0; repeat < settings.repeats; repeat++) {
+    for (const row of rows) ordered.push(byId.get(recordId(row.key, repeat)) as InferJob);
+  }
+  return ordered;
+}
+
+function recordOfOutcome(job: InferJob, outcome: ModelReply | ModelFailure, dropped: string): JournalRecord {
+  const log = { ...outcome.log, dropped };
+  if (outcome.status === 'failed') {
+    return recordOf(job, '', { flags: [], failure: { class: outcome.class, reason: outcome.reason } }, log);
+  }
+  return recordOf(
+    job,
+    outcome.content,
+    { flags: flagsOfReply(outcome), reply: outcome },
+    { ...log, model: outcome.servedModel },
+  );
+}
+
+function flagsOfReply(reply: ModelReply): Flag[] {
+  return [
+    ...flagsOf(reply),
+    ...(reply.fittedMaxTokens === undefined ? [] : (['fitted-max-tokens'] as const)),
+    ...(reply.redacted === undefined ? [] : (['redacted'] as const)),
+  ];
+}
+
+interface RecordParts {
+  readonly flags: readonly Flag[];
+  readonly failure?: { readonly class: PredictionRecord['class'] & string; readonly reason: string };
+  readonly reply?: ModelReply;
+}
+
+function recordOf(
+  job: InferJob,
+  gen: string,
+  parts: RecordParts,
+  log: Readonly<Record<string, unknown>> | object,
+): JournalRecord {
+  const { failure, reply, flags } = parts;
+  const awb: PredictionRecord = {
+    key: job.row.key,
+    trajectory: job.row.trajectory,
+    repeat: job.repeat,
+    status: failure === undefined ? 'ok' : 'failed',
+    ...(failure === undefined ? {} : { class: failure.class, reason: failure.reason }),
+    flags,
+    ...(reply?.finishReason === undefined ? {} : { finish_reason: reply.finishReason }),
+    ...(reply?.fittedMaxTokens === undefined ? {} : { fitted_max_tokens: reply.fittedMaxTokens }),
+    ...(reply?.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
+  };
+  return { id: job.id, row: { gen, awb }, log: { ...log, at: new Date().toISOString() } };
+}
+
+function summarise(record: JournalRecord): RowSummary {
+  const awb = record.row.awb as PredictionRecord;
+  return {
+    status: awb.status,
+    ...(awb.class === undefined ? {} : { class: awb.class }),
+    flags: awb.flags,
+    usage: (record.log.usage ?? {}) as Usage,
+    stamp: (record.log.dropped ?? '') as string,
+  };
+}

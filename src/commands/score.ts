@@ -1,0 +1,332 @@
+// awb score: a judged file -> scores in a table, in JSON and in SQLite.
+
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { readCosts, readJudged } from '../bench/judged.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { oneLine } from '../printable.js';
+import { terminal } from '../report/formats.js';
+import { domainName, measureTable, scoreTable } from '../report/table.js';
+import { recordId } from '../run/journal.js';
+import { aggregate } from '../score/aggregate.js';
+import { openStore, type RunRecord, type StoredJudgement } from '../store/store.js';
+import {
+  DIMENSIONS,
+  type Domain,
+  type DomainScore,
+  type Estimate,
+  type Io,
+  type ScoreCard,
+  type ScoreSet,
+} from '../types.js';
+import { defineCommand } from './settings.js';
+import { toolVersion } from './version.js';
+
+/** What `score` needs of its settings; paths may be relative to the working folder. */
+export interface ScoreSettings {
+  readonly predictions: string;
+  readonly db?: string | undefined;
+  readonly label?: string | undefined;
+  readonly minCoverage: number;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly color: boolean;
+}
+
+export const command = defineCommand({
+  description:
+    'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
+  examples: [
+    { line: 'awb score --predictions out/judged.jsonl', does: 'a table, and out/awb.sqlite' },
+    {
+      line: 'awb score --predictions out/judged.jsonl --db runs.sqlite --label step-1000',
+      does: 'many checkpoints in one SQLite file',
+    },
+    { line: 'awb score --predictions out/judged.jsonl --json | jq .overall.total_score', does: 'one unrounded figure' },
+  ],
+  options: {
+    predictions: {
+      kind: 'text',
+      value: 'FILE',
+      required: true,
+      help: "a judged.jsonl, of awb judge or of the official script's judge",
+    },
+    db: { kind: 'text', value: 'FILE', help: 'SQLite file (default: awb.sqlite beside the judged file)' },
+    label: { kind: 'text', help: "name of the checkpoint (default: the run's own label)" },
+    'min-coverage': {
+      kind: 'number',
+      min: 0,
+      max: 1,
+      default: 0.99,
+      help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
+    },
+  },
+  run: (settings, io) => score(settings, io),
+});
+
+/**
+ * Scores a judged file, stores the run and prints it.
+ * @returns 0, or 3 where a domain's coverage is below the least.
+ * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
+ */
+export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
+  const source = resolve(io.cwd, settings.predictions);
+  const stem = source.replace(/\.jsonl$/, '');
+  const judged = await readJudged(source);
+  const costs = await readCosts(`${stem}.journal.jsonl`);
+  const manifest = await readManifest(`${stem}.manifest.json`);
+  if (io.stop.aborted) return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  const card = aggregate(judged.rows, chosenOf(manifest));
+  const run = describeRun(source, judged.sha256, manifest, settings.label);
+  const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat)) }));
+  const db = resolve(io.cwd, settings.db ?? resolve(dirname(source), 'awb.sqlite'));
+  const stored = storeRun(db, run, judgements, card);
+  const short = card.domains.filter((domain) => domain.coverage < settings.minCoverage);
+  io.stdout.write(
+    settings.json
+      ? `${JSON.stringify(documentOf({ ...stored, db, run, card, short }), null, 2)}\n`
+      : page(run, card, `${db} (run ${stored.id}${stored.replaced ? ', replaced' : ''})`, settings.color, io),
+  );
+  for (const line of coverageWarning(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
+  if (!settings.quiet && !settings.json)
+    io.stderr.write(`${nextStep(short.length === 0, manifest !== undefined, db)}\n`);
+  return short.length === 0 ? EXIT.done : EXIT.incomplete;
+}
+
+function storeRun(db: string, run: RunRecord, judgements: readonly StoredJudgement[], card: ScoreCard) {
+  const store = openStore(db);
+  try {
+    return store.saveRun(run, judgements, card);
+  } finally {
+    store.close();
+  }
+}
+
+interface ManifestFile {
+  readonly text: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** The manifest beside the judged file; the official script writes none. */
+async function readManifest(path: string): Promise<ManifestFile | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new UserError(`cannot read ${path} (${code}); it says which rows the run chose`, EXIT.inputMissing);
+  }
+  try {
+    const value = recordOf(JSON.parse(text));
+    if (value !== undefined) return { text, value };
+  } catch {
+    // Falls through to the error below.
+  }
+  throw new UserError(
+    `${path} is not a JSON object; run awb judge again to write it anew, or move it away to score without it`,
+    EXIT.badData,
+  );
+}
+
+function chosenOf(manifest: ManifestFile | undefined): ReadonlyMap<Domain, number> | undefined {
+  const chosen = recordOf(manifest?.value.chosen);
+  return (
+    chosen && new Map(Object.entries(chosen).filter((entry): entry is [string, number] => Number.isInteger(entry[1])))
+  );
+}
+
+function describeRun(
+  source: string,
+  sha256: string,
+  manifest: ManifestFile | undefined,
+  label: string | undefined,
+): RunRecord {
+  const judge = manifest?.value ?? {};
+  const infer = recordOf(judge.predictions) ?? {};
+  const kind = textAt(judge, 'identity', 'mode') ?? 'rubric';
+  return {
+    identity: identityOf(judge, infer) ?? `file ${sha256}`,
+    label: label ?? textAt(judge, 'label') ?? textAt(infer, 'label'),
+    kind,
+    source,
+    sourceSha256: sha256,
+    worldModel: textAt(infer, 'identity', 'model') ?? baselineOf(infer),
+    judgeModel: textAt(judge, 'identity', 'model'),
+    rubricPack: textAt(judge, 'identity', 'rubrics', 'name'),
+    rubricFingerprint: textAt(judge, 'identity', 'rubrics', 'fingerprint'),
+    protocol: textAt(infer, 'identity', 'protocol'),
+    meta: { ...recordOf(infer.meta), ...recordOf(judge.meta) },
+    manifest: manifest?.text,
+    startedAt: textAt(judge, 'startedAt'),
+    endedAt: textAt(judge, 'endedAt'),
+    scoredAt: new Date().toISOString(),
+    toolVersion: toolVersion(),
+  };
+}
+
+function baselineOf(infer: unknown): string | undefined {
+  const baseline = textAt(infer, 'identity', 'baseline');
+  return baseline && `baseline ${baseline}`;
+}
+
+/**
+ * What a run is known by, over continuing, moving, renaming and labelling: the settings and the first start of its judging and of
+ * its predictions. Two checkpoints under equal settings differ in the start. A file without a manifest is known by its bytes.
+ */
+function identityOf(judge: Readonly<Record<string, unknown>>, infer: Readonly<Record<string, unknown>>) {
+  const fingerprint = textAt(judge, 'fingerprint');
+  const startedAt = textAt(judge, 'startedAt');
+  if (fingerprint === undefined || startedAt === undefined) return undefined;
+  const predictions = `${textAt(infer, 'fingerprint') ?? 'unknown'} ${textAt(infer, 'startedAt') ?? 'unknown'}`;
+  return `judge ${fingerprint} ${startedAt} predictions ${predictions}`;
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
+function textAt(value: unknown, ...keys: readonly string[]): string | undefined {
+  const found = keys.reduce<unknown>((inner, key) => recordOf(inner)?.[key], value);
+  return typeof found === 'string' ? found : undefined;
+}
+
+function page(run: RunRecord, card: ScoreCard, stored: string, color: boolean, io: Io): string {
+  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
+  const tables = [scoreTable(card), measureTable(card)].filter((table) => table !== undefined);
+  const lines = [
+    tallyLine(
+      'Failures',
+      card.domains.map((domain) => domain.failures),
+    ),
+    tallyLine(
+      'Flags',
+      card.domains.map((domain) => domain.flags),
+    ),
+    `Stored in ${oneLine(stored, 4096)}`,
+  ].filter((line) => line !== undefined);
+  const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
+  return blocks.filter((block) => block !== undefined).join('\n');
+}
+
+function titleOf(run: RunRecord): string | undefined {
+  const parts = [
+    run.label,
+    run.worldModel && `world model ${run.worldModel}`,
+    run.judgeModel && `judge ${run.judgeModel}`,
+    run.rubricPack && `rubrics ${run.rubricPack}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : `${oneLine(parts.join(', '), 400)}\n`;
+}
+
+/** Counts by name over all domains, the largest first; undefined where nothing was counted. */
+function tallyLine(heading: string, tallies: readonly Readonly<Record<string, number>>[]): string | undefined {
+  const sums = new Map<string, number>();
+  for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
+    if (count > 0) sums.set(name, (sums.get(name) ?? 0) + count);
+  }
+  if (sums.size === 0) return undefined;
+  const shown = [...sums].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
+  return `${heading}: ${shown.join(', ')}`;
+}
+
+function coverageWarning(short: readonly DomainScore[], least: number): string[] {
+  if (short.length === 0) return [];
+  const rows = short.map((score) => {
+    const failures = tallyLine('missing or failed', [score.failures]);
+    const percent = `${(score.coverage * 100).toFixed(1)} %`;
+    return `  ${domainName(score.domain)}: ${percent} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
+  });
+  return [`INCOMPLETE: coverage below ${least * 100} %; these scores must not be compared with others:`, ...rows];
+}
+
+function nextStep(isComplete: boolean, isOurs: boolean, db: string): string {
+  if (isComplete) {
+    return `Next: awb score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
+  }
+  return isOurs
+    ? 'Next: repeat your awb infer and awb judge commands (they ask only for what is missing), then score again.'
+    : 'Next: judge the rows that failed once more, then score again.';
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
+function documentOf(result: {
+  readonly id: number;
+  readonly replaced: boolean;
+  readonly db: string;
+  readonly run: RunRecord;
+  readonly card: ScoreCard;
+  readonly short: readonly DomainScore[];
+}) {
+  const { run, card } = result;
+  return {
+    schema: 'awb.score/1',
+    run: {
+      id: result.id,
+      replaced: result.replaced,
+      label: run.label ?? null,
+      kind: run.kind,
+      source: run.source,
+      world_model: run.worldModel ?? null,
+      judge_model: run.judgeModel ?? null,
+      rubric_pack: run.rubricPack ?? null,
+      meta: run.meta,
+    },
+    db: result.db,
+    chosen: card.chosen,
+    valid: card.valid,
+    failed: card.failed,
+    coverage: card.coverage,
+    below_min_coverage: result.short.map((score) => score.domain),
+    domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainDocument(score)])),
+    overall: scoresDocument(card.overall),
+    overall_with_failures: scoresDocument(card.overallWithFailures),
+    overall_micro: scoresDocument(card.overallMicro),
+    overall_measures: measuresDocument(card.overallMeasures),
+    macro_of: card.macroOf,
+  };
+}
+
+function domainDocument(score: DomainScore) {
+  return {
+    chosen: score.chosen,
+    valid: score.valid,
+    failed: score.failed,
+    coverage: score.coverage,
+    failures: score.failures,
+    flags: score.flags,
+    ...scoresDocument(score.scores),
+    with_failures: scoresDocument(score.withFailures),
+    measures: measuresDocument(score.measures),
+  };
+}
+
+/** The five dimensions and `total_score` as figures, and under `intervals` what is known of their uncertainty. */
+function scoresDocument(scores: ScoreSet) {
+  const estimates = [
+    ...DIMENSIONS.map((name) => [name, scores[name]] as const),
+    ['total_score', scores.total] as const,
+  ];
+  return {
+    ...Object.fromEntries(estimates.map(([name, estimate]) => [name, estimate?.value ?? null])),
+    intervals: Object.fromEntries(
+      estimates.flatMap(([name, estimate]) => (estimate === undefined ? [] : [[name, spreadOf(estimate)]])),
+    ),
+  };
+}
+
+function measuresDocument(measures: Readonly<Record<string, Estimate>>) {
+  return Object.fromEntries(
+    Object.entries(measures).map(([name, estimate]) => [name, { value: estimate.value, ...spreadOf(estimate) }]),
+  );
+}
+
+function spreadOf({ rows, clusters, se, df, low, high }: Estimate) {
+  return { rows, clusters, se: se ?? null, df: df ?? null, low: low ?? null, high: high ?? null };
+}

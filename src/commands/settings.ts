@@ -1,0 +1,655 @@
+// Settings of a command: one table of options says what flags, environment and configuration file may hold.
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
+import { oneLine } from '../printable.js';
+import type { Io } from '../types.js';
+
+interface AnyOption {
+  /** One sentence for --help, without full stop; the default is added to it. */
+  readonly help: string;
+  /** Heading under which --help shows the option, without colon; `Options` when absent. */
+  readonly group?: string;
+  /** What --help calls the value: `DIR`, `URL`. */
+  readonly value?: string;
+  readonly required?: true;
+  /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
+  readonly secret?: true;
+  /** Environment variables read after the option's own `AWB_…`. */
+  readonly env?: readonly string[];
+}
+
+interface NumericOption extends AnyOption {
+  readonly kind: 'integer' | 'number' | 'duration';
+  readonly min?: number;
+  readonly max?: number;
+  /** Words allowed in place of a number: `--temperature default`. */
+  readonly words?: readonly string[];
+  readonly default?: number | string;
+}
+
+/** Says what was expected where a text will not do, and nothing where it will. */
+type Check = (text: string) => string | undefined;
+
+/**
+ * One option. The value that the command sees depends on the kind:
+ * `text` string; `integer`, `number` number (or one of `words`); `duration` **seconds** (written 900, 900s, 15m, 2h);
+ * `boolean` boolean (`--x` and `--no-x`; false unless `default` says true); `choice` one of `choices`;
+ * `list` strings (comma-separated and repeatable; `[]` when not given);
+ * `map` strings by key (`--meta step=100`, repeatable; `{}` when not given); `json` an object.
+ * An option without `required` and `default` (and not boolean, list or map) is undefined when not given.
+ */
+export type OptionSpec =
+  | (AnyOption & { readonly kind: 'text'; readonly default?: string; readonly check?: Check })
+  | NumericOption
+  | (AnyOption & { readonly kind: 'boolean'; readonly default?: boolean })
+  | (AnyOption & { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default?: string })
+  | (AnyOption & { readonly kind: 'list'; readonly default?: readonly string[]; readonly check?: Check })
+  | (AnyOption & { readonly kind: 'map' })
+  | (AnyOption & { readonly kind: 'json' });
+
+/** Options by flag name, without the dashes in front: `'max-tokens'`. */
+export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+interface KindValues {
+  text: string;
+  integer: number;
+  number: number;
+  duration: number;
+  boolean: boolean;
+  list: readonly string[];
+  map: Readonly<Record<string, string>>;
+  json: Readonly<Record<string, unknown>>;
+}
+
+type ValueOf<O extends OptionSpec> = O extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : O extends { words: readonly (infer Word)[] }
+    ? number | Word
+    : O extends { kind: infer Kind extends keyof KindValues }
+      ? KindValues[Kind]
+      : never;
+
+type Setting<O extends OptionSpec> = O extends
+  | { required: true }
+  | { default: unknown }
+  | { kind: 'boolean' | 'list' | 'map' }
+  ? ValueOf<O>
+  : ValueOf<O> | undefined;
+
+type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/** What a command's `run` is given: the options' values under their names in camelCase, the common ones included. */
+export type Settings<Table extends OptionTable> = {
+  readonly [Name in keyof Table & string as Camel<Name>]: Setting<Table[Name]>;
+} & { readonly [Name in keyof typeof COMMON & string as Camel<Name>]: Setting<(typeof COMMON)[Name]> };
+
+/** Values by flag name as they may be stored and shown: set ones only, secrets left out, passwords cut out of URLs. */
+export type ShownSettings = Readonly<Record<string, unknown>>;
+
+/**
+ * A subcommand. Its module exports it as `command`; its name and summary stand in the table of cli.ts, so that
+ * `awb --help` loads no command.
+ *
+ * ```ts
+ * // src/commands/infer.ts
+ * export const command = defineCommand({
+ *   description: 'Asks a world model for the next observation of every row and writes predictions.jsonl.',
+ *   examples: [{ line: 'awb infer --data-dir data --output-dir out', does: 'all rows, default settings' }],
+ *   options: {
+ *     ...MODEL_OPTIONS, // a shared table: `{ … } as const satisfies OptionTable`
+ *     'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
+ *     'model-base-url': { kind: 'list', value: 'URL', group: 'Model', check: httpUrl, help: 'endpoint' },
+ *     'model-api-key': { kind: 'text', secret: true, group: 'Model', help: 'key sent as bearer token' },
+ *     'max-tokens': { kind: 'integer', min: 1, default: 32768, group: 'Sampling', help: 'output budget' },
+ *     temperature: { kind: 'number', min: 0, words: ['default'], default: 0.6, help: 'or the word default' },
+ *     order: { kind: 'choice', choices: ['prefix', 'file', 'random'], default: 'prefix', help: 'order of rows' },
+ *     stream: { kind: 'boolean', default: true, help: 'ask for whole replies instead of streams' },
+ *     'call-timeout': { kind: 'duration', min: 1, default: 3600, help: 'longest call' },
+ *     baseline: { kind: 'choice', choices: ['oracle', 'empty'], help: 'a world model that needs no model' },
+ *   },
+ *   alsoNeeds: (settings) => (settings.baseline === undefined ? ['model-base-url'] : []),
+ *   async run(settings, io, shown) {
+ *     // settings.maxTokens: number; settings.temperature: number | 'default'; settings.order: 'prefix' | 'file' | 'random'
+ *     // settings.modelApiKey: string | undefined; settings.stream, .json, .quiet, .verbose, .color: boolean
+ *     // shown: what the manifest may hold of the settings
+ *     return EXIT.done;
+ *   },
+ * });
+ * ```
+ */
+export interface CommandSpec<Table extends OptionTable = OptionTable> {
+  readonly description: string;
+  /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
+  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  readonly options: Table;
+  /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */
+  alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
+  /** Resolves to the exit code; an error the user can act on is thrown as UserError. */
+  run(settings: Settings<Table>, io: Io, shown: ShownSettings): Promise<ExitCode>;
+}
+
+/** The command as given; exists so that the settings' types come from its option table. */
+export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
+  return command;
+}
+
+/** A check for options that take the address of an endpoint. */
+export function httpUrl(text: string): string | undefined {
+  return /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text) ? undefined : 'an http:// or https:// address';
+}
+
+/** Options that every command has. */
+export const COMMON = {
+  config: { kind: 'text', value: 'FILE', group: 'Common', help: 'YAML file of settings, keyed by flag name' },
+  'print-config': { kind: 'boolean', group: 'Common', help: 'show every setting and where it came from, then exit' },
+  json: { kind: 'boolean', group: 'Common', help: 'one JSON document on stdout instead of text' },
+  quiet: { kind: 'boolean', group: 'Common', help: 'nothing on stderr but errors' },
+  verbose: { kind: 'boolean', group: 'Common', help: 'a line for each failed row; stacks of unexpected errors' },
+  color: { kind: 'boolean', default: true, group: 'Common', help: 'no colours (NO_COLOR does the same)' },
+} as const satisfies OptionTable;
+
+/** A setting's value (undefined when not set) and where it came from, as --print-config says it. */
+interface Found {
+  readonly value: unknown;
+  readonly from: string;
+}
+
+/** What a flag was given on the command line: its values in order, or which form of a boolean. */
+export type FlagValue = readonly string[] | boolean;
+
+/** What is known of the commands beside the one that runs. */
+export interface OtherCommands {
+  /** Names of all commands: sections of the configuration file. */
+  readonly names: readonly string[];
+  /** Option tables of all commands; only called for a name that the running command does not know. */
+  tables(): Promise<readonly OptionTable[]>;
+}
+
+/** The options of a command with the common ones. */
+export function optionsOf(command: CommandSpec): OptionTable {
+  return { ...command.options, ...COMMON };
+}
+
+/** The name of an option in code: `max-tokens` is `maxTokens`. */
+function camel(name: string): string {
+  return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function variableOf(name: string): string {
+  return `AWB_${name.replaceAll('-', '_').toUpperCase()}`;
+}
+
+/** What came of reading a value: the value, or what was expected instead. */
+type Read = { readonly value: unknown } | { readonly expected: string };
+
+/** Reads an option's value from text, as flags and the environment have it. A list is split on commas, a map's items are not. */
+function readTexts(option: OptionSpec, texts: readonly string[]): Read {
+  const text = texts.at(-1) ?? '';
+  switch (option.kind) {
+    case 'text':
+      return readText(option.check, text);
+    case 'integer':
+    case 'number':
+    case 'duration':
+      return readNumber(option, text);
+    case 'boolean': {
+      const yes = /^(true|1|yes|on)$/i.test(text);
+      return yes || /^(false|0|no|off)$/i.test(text) ? { value: yes } : { expected: 'true or false' };
+    }
+    case 'choice':
+      return readChoice(option.choices, text);
+    case 'list':
+      return readList(
+        option.check,
+        texts.flatMap((part) => part.split(',')),
+      );
+    case 'map':
+      return readMap(texts);
+    case 'json':
+      return readJson(text);
+    default:
+      return option satisfies never;
+  }
+}
+
+function readText(check: Check | undefined, text: string): Read {
+  const expected = text.trim() === '' ? 'a text that is not empty' : check?.(text);
+  return expected === undefined ? { value: text } : { expected };
+}
+
+function readNumber(option: NumericOption, text: string): Read {
+  const trimmed = text.trim();
+  if (option.words?.includes(trimmed)) return { value: trimmed };
+  const form = { integer: /^[+-]?\d+$/, number: DECIMAL, duration: /^(\d+\.?\d*|\.\d+)\s*[smh]?$/ }[option.kind];
+  const seconds = option.kind === 'duration' ? ({ m: 60, h: 3600 }[trimmed.slice(-1)] ?? 1) : 1;
+  const value = Number.parseFloat(trimmed) * seconds;
+  const whole = option.kind !== 'integer' || Number.isSafeInteger(value);
+  const inRange = value >= (option.min ?? -Infinity) && value <= (option.max ?? Infinity);
+  const good = form.test(trimmed) && Number.isFinite(value) && whole && inRange;
+  return good ? { value } : { expected: numberExpected(option) };
+}
+
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+function numberExpected(option: NumericOption): string {
+  const { min, max } = option;
+  const kind = { integer: 'an integer', number: 'a number', duration: 'a duration (900, 900s, 15m, 2h)' }[option.kind];
+  const unit = option.kind === 'duration' ? ' s' : '';
+  let range = '';
+  if (min !== undefined && max !== undefined) range = ` from ${min}${unit} to ${max}${unit}`;
+  else if (min !== undefined) range = ` of at least ${min}${unit}`;
+  else if (max !== undefined) range = ` of at most ${max}${unit}`;
+  return [`${kind}${range}`, ...(option.words ?? [])].join(' or ');
+}
+
+function readChoice(choices: readonly string[], text: string): Read {
+  if (choices.includes(text)) return { value: text };
+  const near = text === '' ? undefined : nearest(text, choices);
+  return { expected: `one of ${choices.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}` };
+}
+
+function readList(check: Check | undefined, parts: readonly string[]): Read {
+  const items = parts.map((part) => part.trim()).filter((part) => part !== '');
+  if (items.length === 0) return { expected: 'a list separated by commas' };
+  const expected = items.map((item) => check?.(item)).find((wrong) => wrong !== undefined);
+  return expected === undefined ? { value: items } : { expected };
+}
+
+function readMap(texts: readonly string[]): Read {
+  const entries = texts.map((text) => /^\s*([^=\s][^=]*?)\s*=(.*)$/s.exec(text));
+  if (entries.some((entry) => entry === null)) return { expected: 'key=value' };
+  return { value: Object.fromEntries(entries.map((entry) => [entry?.[1], entry?.[2]?.trim()])) };
+}
+
+function readJson(text: string): Read {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return { value };
+  } catch {
+    // The same answer as for JSON that is not an object.
+  }
+  return { expected: 'a JSON object such as {"top_k": 20}' };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A value in the configuration file: as YAML has it, and its scalars as they are written (1.10 and 300000000000000001 stay so). */
+interface ConfigEntry {
+  readonly line: number;
+  readonly value: unknown;
+  readonly text?: string;
+  readonly items?: readonly string[];
+  readonly pairs?: readonly (readonly [string, string])[];
+  /** The entries of a mapping. */
+  readonly inner?: ReadonlyMap<string, ConfigEntry>;
+}
+
+/** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
+function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
+  const { value, text } = entry;
+  const type = typeof value;
+  switch (option.kind) {
+    case 'text':
+    case 'choice':
+      return type === 'string' || type === 'number' ? readTexts(option, [text ?? '']) : readTexts(option, ['']);
+    case 'integer':
+    case 'number':
+    case 'duration': {
+      const written = type === 'string' && (option.kind === 'duration' || option.words?.includes(value as string));
+      return type === 'number' || written ? readNumber(option, String(value)) : { expected: numberExpected(option) };
+    }
+    case 'boolean':
+      return type === 'boolean' ? { value } : { expected: 'true or false' };
+    case 'list':
+      if (entry.items !== undefined) return readList(option.check, entry.items);
+      return type === 'object' || value === null ? { expected: 'a list' } : readTexts(option, [text ?? '']);
+    case 'map':
+      return entry.pairs === undefined
+        ? { expected: 'a mapping of keys to values' }
+        : { value: Object.fromEntries(entry.pairs) };
+    case 'json':
+      return isObject(value) ? { value } : { expected: 'a mapping' };
+    default:
+      return option satisfies never;
+  }
+}
+
+interface Config {
+  /** The path as the user gave it. */
+  readonly path: string;
+  readonly entries: ReadonlyMap<string, ConfigEntry>;
+}
+
+async function readConfig(path: string, from: string, cwd: string): Promise<Config> {
+  let text: string;
+  try {
+    text = await readFile(resolve(cwd, path), 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new UserError(`cannot read the configuration file ${path} (${from}): ${code}`, EXIT.inputMissing);
+  }
+  const yaml = await import('yaml');
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const lineAt = (offset: number) => lines.linePos(offset).line;
+  const broken = document.errors[0];
+  if (broken !== undefined) throw new UserError(`${path}:${lineAt(broken.pos[0])}: not YAML: ${broken.message}`);
+
+  const scalar = (node: unknown) =>
+    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
+  const whole = <T>(parts: readonly (T | undefined)[]) =>
+    parts.every((part) => part !== undefined) ? (parts as readonly T[]) : undefined;
+  const entriesOf = (node: unknown): Map<string, ConfigEntry> | undefined =>
+    yaml.isMap(node)
+      ? new Map(node.items.map((pair) => [scalar(pair.key) ?? '', entryOf(pair.key, pair.value)]))
+      : undefined;
+  const entryOf = (key: unknown, given: unknown): ConfigEntry => {
+    const node = yaml.isAlias(given) ? given.resolve(document) : given;
+    const inner = entriesOf(node);
+    const items = yaml.isSeq(node) ? whole(node.items.map(scalar)) : undefined;
+    const pairs = yaml.isMap(node)
+      ? whole(node.items.map((pair) => pairOf(scalar(pair.key), scalar(pair.value))))
+      : undefined;
+    const text = scalar(node);
+    return {
+      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
+      value: yaml.isNode(node) ? node.toJS(document) : null,
+      ...(text === undefined ? {} : { text }),
+      ...(items === undefined ? {} : { items }),
+      ...(pairs === undefined ? {} : { pairs }),
+      ...(inner === undefined ? {} : { inner }),
+    };
+  };
+  const entries = document.contents === null ? new Map<string, ConfigEntry>() : entriesOf(document.contents);
+  if (entries === undefined) throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
+  return { path, entries };
+}
+
+function pairOf(key: string | undefined, value: string | undefined): readonly [string, string] | undefined {
+  return key === undefined || value === undefined ? undefined : [key, value];
+}
+
+/** Settings of one command run, resolved. */
+export interface Resolved {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly shown: ShownSettings;
+  /** By option name, in the table's order. */
+  readonly found: ReadonlyMap<string, Found>;
+}
+
+/**
+ * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
+ * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
+ * @throws UserError (2) for an unknown name or a wrong value, (66) where the configuration file cannot be read
+ */
+export async function resolveSettings(
+  name: string,
+  command: CommandSpec,
+  flags: ReadonlyMap<string, FlagValue>,
+  io: Pick<Io, 'env' | 'cwd'>,
+  others: OtherCommands,
+  secrets: Set<string>,
+): Promise<Resolved> {
+  const table = optionsOf(command);
+  noteSecrets(table, flags, io.env, secrets);
+  const configPath = fromFlag('config', COMMON.config, flags) ?? fromEnvironment('config', COMMON.config, io.env);
+  const config = configPath && (await readConfig(configPath.value as string, configPath.from, io.cwd));
+  const layers = config ? [section(config, name), config.entries] : [];
+  if (config) {
+    for (const [key, option] of Object.entries(table)) {
+      if (option.secret) for (const layer of layers) keepSecret(layer.get(key)?.text, secrets);
+    }
+  }
+  await refuseUnknown(table, io.env, config || undefined, layers, others);
+
+  const found = new Map<string, Found>();
+  for (const [key, option] of Object.entries(table)) {
+    const given =
+      fromFlag(key, option, flags) ??
+      fromEnvironment(key, option, io.env) ??
+      (config ? fromConfig(key, option, layers, config.path) : undefined) ??
+      fromDefault(key, option, io.env);
+    for (const text of [given.value].flat()) if (typeof text === 'string') keepSecret(passwordIn(text), secrets);
+    found.set(key, given);
+  }
+  const settings = Object.fromEntries([...found].map(([key, { value }]) => [camel(key), value]));
+  if (settings.quiet && settings.verbose) throw new UserError('--quiet and --verbose exclude each other');
+  return { settings, shown: shownSettings(table, found), found };
+}
+
+/** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
+const SHORTEST_SECRET = 8;
+
+function keepSecret(value: string | undefined, secrets: Set<string>): void {
+  if (value !== undefined && value.length >= SHORTEST_SECRET) secrets.add(value);
+}
+
+function noteSecrets(
+  table: OptionTable,
+  flags: ReadonlyMap<string, FlagValue>,
+  env: Io['env'],
+  secrets: Set<string>,
+): void {
+  for (const [variable, value] of Object.entries(env)) {
+    if (variable.endsWith('_API_KEY')) keepSecret(value, secrets);
+  }
+  for (const [key, option] of Object.entries(table)) {
+    if (!option.secret) continue;
+    for (const variable of [variableOf(key), ...(option.env ?? [])]) keepSecret(env[variable], secrets);
+    const given = flags.get(key);
+    if (typeof given === 'object') for (const value of given) keepSecret(value, secrets);
+  }
+}
+
+function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {
+  if ('value' in read) return read.value;
+  const shown = option.secret ? '' : ` "${oneLine(given, 60)}"`;
+  throw new UserError(`${where}${shown}: expected ${read.expected}`);
+}
+
+function fromFlag(name: string, option: OptionSpec, flags: ReadonlyMap<string, FlagValue>): Found | undefined {
+  const given = flags.get(name);
+  if (given === undefined) return undefined;
+  if (typeof given === 'boolean') return { value: given, from: given ? `--${name}` : `--no-${name}` };
+  // An empty secret is what "$UNSET" leaves on a command line.
+  if (option.secret && given.at(-1) === '') return undefined;
+  const value = valueOrError(readTexts(option, given), option, `--${name}`, given.join(' '));
+  return { value, from: `--${name}` };
+}
+
+function fromEnvironment(name: string, option: OptionSpec, env: Io['env']): Found | undefined {
+  for (const variable of [variableOf(name), ...(option.env ?? [])]) {
+    const text = env[variable];
+    if (text === undefined || text === '') continue;
+    const texts = option.kind === 'map' ? text.split(',') : [text];
+    return { value: valueOrError(readTexts(option, texts), option, variable, text), from: variable };
+  }
+  const negated = env[variableOf(`no-${name}`)];
+  if (option.kind !== 'boolean' || negated === undefined || negated === '') return undefined;
+  const variable = variableOf(`no-${name}`);
+  return { value: !valueOrError(readTexts(option, [negated]), option, variable, negated), from: variable };
+}
+
+function fromConfig(
+  name: string,
+  option: OptionSpec,
+  layers: readonly ReadonlyMap<string, ConfigEntry>[],
+  path: string,
+): Found | undefined {
+  for (const layer of layers) {
+    const entry = layer.get(name);
+    const negated = option.kind === 'boolean' ? layer.get(`no-${name}`) : undefined;
+    const used = entry ?? negated;
+    if (used === undefined) continue;
+    const from = `${path}:${used.line}`;
+    const given = used.text ?? JSON.stringify(used.value);
+    const key = entry === undefined ? `no-${name}` : name;
+    const value = valueOrError(readEntry(option, used), option, `${from}: ${key}`, given);
+    return { value: entry === undefined ? !value : value, from };
+  }
+  return undefined;
+}
+
+function fromDefault(name: string, option: OptionSpec, env: Io['env']): Found {
+  // See https://no-color.org: any value but an empty one.
+  if (name === 'color' && env.NO_COLOR) return { value: false, from: 'NO_COLOR' };
+  const value = 'default' in option ? option.default : { boolean: false, list: [], map: {} }[option.kind as string];
+  return { value, from: value === undefined ? 'not set' : 'default' };
+}
+
+/** Names that cannot stand in the configuration file: the file itself, and what is said of one call. */
+const FLAGS_ONLY = ['config', 'print-config'];
+/** Read by the program beside the options' own. */
+const OTHER_VARIABLES = ['AWB_DEBUG'];
+
+function section(config: Config, name: string): ReadonlyMap<string, ConfigEntry> {
+  const entry = config.entries.get(name);
+  if (entry === undefined || (entry.inner === undefined && entry.value === null)) return new Map();
+  if (entry.inner === undefined) {
+    throw new UserError(`${config.path}:${entry.line}: ${name}: expected settings by name, indented below it`);
+  }
+  return entry.inner;
+}
+
+/** Every name in the environment and the file is known to this command or, outside its section, to another one. */
+async function refuseUnknown(
+  table: OptionTable,
+  env: Io['env'],
+  config: Config | undefined,
+  layers: readonly ReadonlyMap<string, ConfigEntry>[],
+  others: OtherCommands,
+): Promise<void> {
+  const own = namesIn(table);
+  const [ownSection = new Map(), top = new Map()] = layers as ReadonlyMap<string, ConfigEntry>[];
+  const inFile = (names: readonly string[]) => names.filter((name) => !FLAGS_ONLY.includes(name));
+  for (const [key, { line }] of ownSection) refuseName(`${config?.path}:${line}`, 'setting', key, inFile(own));
+
+  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
+  const keys = [...top].filter(([key]) => !others.names.includes(key));
+  const ownVariables = [...own.map(variableOf), ...OTHER_VARIABLES];
+  const isOwn = (name: string) => inFile(own).includes(name);
+  if (variables.every((variable) => ownVariables.includes(variable)) && keys.every(([key]) => isOwn(key))) return;
+
+  const all = [...new Set([...own, ...(await others.tables()).flatMap(namesIn)])];
+  for (const variable of variables) {
+    refuseName(variable, 'environment variable', variable, [...all.map(variableOf), ...OTHER_VARIABLES]);
+  }
+  for (const [key, { line }] of keys) {
+    refuseName(`${config?.path}:${line}`, 'setting', key, [...inFile(all), ...others.names]);
+  }
+}
+
+function namesIn(table: OptionTable): string[] {
+  return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
+}
+
+function refuseName(where: string, what: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return;
+  const near = nearest(name, known);
+  const place = where === name ? '' : `${where}: `;
+  throw new UserError(
+    `${place}unknown ${what} "${name}"; ${near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`}`,
+  );
+}
+
+/**
+ * Refuses settings that lack a required option, all of them in one message.
+ * @throws UserError (2)
+ */
+export function requireSettings(name: string, command: CommandSpec, resolved: Resolved): void {
+  const table = optionsOf(command);
+  const required = Object.keys(table).filter((key) => table[key]?.required);
+  // The settings hold what the command's own table says, which the type of a command in general cannot know.
+  const needed = [...required, ...(command.alsoNeeds?.(resolved.settings as Settings<OptionTable>) ?? [])];
+  const missing = [...new Set(needed)].filter((key) => {
+    const value = resolved.found.get(key)?.value;
+    return value === undefined || (Array.isArray(value) && value.length === 0);
+  });
+  if (missing.length === 0) return;
+  const lines = missing.map((key) => `  ${flagOf(key, table[key] as OptionSpec)}: ${table[key]?.help}`);
+  const example = command.examples[0];
+  throw new UserError(
+    [`awb ${name} also needs`, ...lines, ...(example ? ['for example', indented(example.line)] : [])].join('\n'),
+  );
+}
+
+/** Indents each line by two columns. */
+export function indented(text: string): string {
+  return text.replace(/^/gm, '  ');
+}
+
+/** A flag with the name of its value, as --help shows it; a boolean in the form that changes something. */
+export function flagOf(name: string, option: OptionSpec): string {
+  if (option.kind === 'boolean') return option.default ? `--no-${name}` : `--${name}`;
+  const value = {
+    text: 'TEXT',
+    integer: 'N',
+    number: 'X',
+    duration: 'TIME',
+    choice: 'NAME',
+    list: 'A,B',
+    map: 'K=V',
+    json: 'JSON',
+  };
+  const words = 'words' in option && option.words !== undefined ? option.words : [];
+  return `--${name} <${[option.value ?? value[option.kind], ...words].join('|')}>`;
+}
+
+/** What --help adds to an option's sentence: choices and default. */
+export function detailsOf(option: OptionSpec): string {
+  const details: string[] = [];
+  if (option.kind === 'choice') details.push(option.choices.join(', '));
+  if (option.required) details.push('required');
+  if (option.kind !== 'boolean' && 'default' in option && option.default !== undefined) {
+    const unit = option.kind === 'duration' && typeof option.default === 'number' ? ' s' : '';
+    details.push(`default: ${[option.default].flat().join(',')}${unit}`);
+  }
+  return details.length === 0 ? '' : ` (${details.join('; ')})`;
+}
+
+function passwordIn(text: string): string | undefined {
+  if (!/^[a-z]+:\/\/[^/]*@/i.test(text) || !URL.canParse(text)) return undefined;
+  return decodeURIComponent(new URL(text).password) || undefined;
+}
+
+function withoutPasswords(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPasswords);
+  return typeof value === 'string' ? value.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1') : value;
+}
+
+function shownSettings(table: OptionTable, found: ReadonlyMap<string, Found>): ShownSettings {
+  return Object.fromEntries(
+    [...found]
+      .filter(([key, { value }]) => value !== undefined && !table[key]?.secret && !FLAGS_ONLY.includes(key))
+      .map(([key, { value }]) => [key, withoutPasswords(value)]),
+  );
+}
+
+/** What --print-config prints: every setting with its source, as JSON or as columns. Of a secret, only that it is set. */
+export function describeSettings(name: string, command: CommandSpec, resolved: Resolved, json: boolean): string {
+  const table = optionsOf(command);
+  const rows = [...resolved.found]
+    .filter(([key]) => !FLAGS_ONLY.includes(key))
+    .map(([key, { value, from }]) => {
+      const secret = table[key]?.secret && value !== undefined;
+      return { key, value: secret ? 'set' : (withoutPasswords(value) ?? null), from };
+    });
+  if (json) {
+    const settings = Object.fromEntries(rows.map(({ key, value, from }) => [key, { value, from }]));
+    return `${JSON.stringify({ command: name, settings }, null, 2)}\n`;
+  }
+  const cells = rows.map(({ key, value, from }) => [key, cellOf(value), from] as const);
+  const width = (column: 0 | 1) => Math.min(40, Math.max(...cells.map((row) => row[column].length)));
+  return cells.map(([key, value, from]) => `${key.padEnd(width(0))}  ${value.padEnd(width(1))}  ${from}\n`).join('');
+}
+
+function cellOf(value: unknown): string {
+  if (value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,105 @@
+// The last words of infer and judge: counts, flags, tokens, time and what to type next.
+
+import { relative } from 'node:path';
+import { printable } from '../printable.js';
+import type { Io, Usage } from '../types.js';
+import type { StageResult } from './stage.js';
+
+/** What the two stages say differently. */
+interface Words {
+  readonly noun: string;
+  /** Rows that were chosen and could not be asked. */
+  readonly absent: string;
+  /** The command to type next. */
+  readonly next: string;
+}
+
+/** Prints the summary to stdout, as text or, under `--json`, as one document. */
+export function printStageResult(
+  io: Io,
+  settings: { readonly json: boolean },
+  result: StageResult,
+  words: Words,
+): void {
+  if (settings.json) io.stdout.write(`${JSON.stringify(documentOf(result))}\n`);
+  else io.stdout.write(`${linesOf(io, result, words).join('\n')}\n`);
+}
+
+function documentOf(result: StageResult) {
+  const { manifest } = result;
+  return {
+    schema: `awb.${manifest.kind}/1`,
+    exit_code: result.exitCode,
+    state: manifest.state,
+    output: manifest.output?.file,
+    ...(manifest.label === undefined ? {} : { label: manifest.label }),
+    meta: manifest.meta,
+    fingerprint: manifest.fingerprint,
+    chosen: manifest.chosen,
+    counts: manifest.counts,
+    tokens: manifest.tokens,
+    served_models: manifest.servedModels,
+    notices: manifest.notices,
+    asked: result.asked,
+    seconds: result.seconds,
+  };
+}
+
+function linesOf(io: Io, result: StageResult, words: Words): string[] {
+  const { counts, tokens, state, output, notices } = result.manifest;
+  const lines = [
+    `${words.noun}: ${counts.ok} of ${counts.chosen} done${listed(', ', [
+      [counts.failed, 'failed'],
+      [counts.notDone, 'not done'],
+      [counts.absent, words.absent],
+    ])}; ${result.asked} in this session, ${clock(result.seconds)}`,
+  ];
+  const failures = tally(counts.failures);
+  if (failures !== '') lines.push(`failed: ${failures}`);
+  const flags = tally(counts.flags);
+  if (flags !== '') lines.push(`flags: ${flags}`);
+  const spent = tokensText(tokens);
+  if (spent !== '') lines.push(`tokens: ${spent}`);
+  for (const notice of notices) lines.push(`note: ${printable(notice)}`);
+  if (output !== undefined) lines.push(`written: ${relative(io.cwd, output.file) || output.file}`);
+  lines.push(...nextSteps(state, counts.failed > 0, words.next));
+  return lines;
+}
+
+function nextSteps(state: StageResult['manifest']['state'], failed: boolean, next: string): string[] {
+  if (state === 'interrupted') return ['interrupted: everything finished is saved; the same command continues'];
+  if (failed) return [`next: the same command asks the failed rows again; or ${next}`];
+  return [`next: ${next}`];
+}
+
+function listed(before: string, counts: readonly (readonly [number, string])[]): string {
+  return counts.flatMap(([count, word]) => (count > 0 ? [`${before}${count} ${word}`] : [])).join('');
+}
+
+function tally(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+}
+
+function tokensText(tokens: Usage): string {
+  const parts: [number | undefined, string][] = [
+    [tokens.promptTokens, 'prompt'],
+    [tokens.cachedTokens, 'of them cached'],
+    [tokens.completionTokens, 'completion'],
+    [tokens.reasoningTokens, 'of them reasoning'],
+  ];
+  return parts
+    .flatMap(([count, word]) => (count === undefined ? [] : [`${count.toLocaleString('en')} ${word}`]))
+    .join(', ');
+}
+
+/** 75 s -> `1 min 15 s`. */
+function clock(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor((whole % 3600) / 60);
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+}

@@ -1,0 +1,36 @@
+// The chat messages that put one turn to the world model, by protocol.
+import type { ChatMessage, Sample } from '../types.js';
+
+/**
+ * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.
+ * Each sends nothing that comes after `turnIdx`, the ground truth included.
+ */
+export const PROTOCOLS = {
+  /** The official script today: earlier turns as a dialogue, then the turn with its request to predict. */
+  history: (sample) => [...earlierTurns(sample), user(sample.prompts[sample.turnIdx - 1] as string)],
+  /** The same without the request to predict behind the last turn. */
+  'history-bare': (sample) => [...earlierTurns(sample), user(bareTurn(sample))],
+  /** The turn alone, as the script's first release sent it. */
+  blind: (sample) => [user(bareTurn(sample))],
+} satisfies Record<string, (sample: Sample) => ChatMessage[]>;
+export type Protocol = keyof typeof PROTOCOLS;
+
+/** The messages of one request to the world model; an empty system prompt is left out. */
+export function buildMessages(sample: Sample, protocol: Protocol, systemPrompt: string): ChatMessage[] {
+  const system: ChatMessage[] = systemPrompt === '' ? [] : [{ role: 'system', content: systemPrompt }];
+  return [...system, ...PROTOCOLS[protocol](sample)];
+}
+
+function earlierTurns(sample: Sample): ChatMessage[] {
+  return sample.prompts
+    .slice(0, sample.turnIdx - 1)
+    .flatMap((prompt, turn) => [user(prompt), { role: 'assistant', content: sample.responses[turn] as string }]);
+}
+
+function bareTurn(sample: Sample): string {
+  return sample.currentPrompt || (sample.prompts[sample.turnIdx - 1] as string);
+}
+
+function user(content: string): ChatMessage {
+  return { role: 'user', content };
+}

@@ -1,0 +1,199 @@
+// How many calls an endpoint gets at once: a pure state machine that learns the limit from replies, rate limits and the clock.
+
+/** Calls at once before anything is known of the endpoint. */
+const START = 8;
+/** A round is as many replies as the limit, and no fewer than this: below it, tokens per second are mostly noise. */
+const SMALLEST_ROUND = 16;
+/** Mean share of the limit that must have been in use for a round to say anything about the limit. */
+const SATURATED = 0.8;
+/** Throughput must have risen by this factor to justify the growth since it was last judged ... */
+const NOTICEABLE_GAIN = 1.1;
+/** ... and it is judged once the limit has grown by this one: over smaller steps noise hides the gain. */
+const JUDGED_GROWTH = 1.5;
+const DOUBLING = 2;
+/** Growth in the first round after a cut; each further round's is twice as much, up to doubling again. */
+const FIRST_STEP = 1.05;
+const CUT = 0.8;
+const COOL_DOWN_MS = 15_000;
+/** A 429 within the cool-down prolongs it, but not beyond so much after the cut: later ones are counted. */
+const LONGEST_COOL_DOWN_MS = 2 * COOL_DOWN_MS;
+/**
+ * Rate limits per reply of a round up to which the limit still grows, and above which it is cut. A server that allows so many
+ * requests a second refuses a few of them by mere chance long before it is used up, and calls that wait cost no throughput.
+ */
+const FEW_REFUSED = 0.1;
+const MANY_REFUSED = 0.2;
+/** A limit found good is kept for at least so many rounds and milliseconds before the next probe; each vain probe doubles both. */
+const HOLD_ROUNDS = 8;
+const HOLD_MS = 60_000;
+const MOST_HOLD_DOUBLINGS = 3;
+
+/** What is known of one endpoint. Times are milliseconds of one clock, rates tokens per millisecond. */
+export interface LimitState {
+  /** Calls that may be in flight now: an integer from 1 to `ceiling`. */
+  readonly limit: number;
+  readonly ceiling: number;
+  /** The limit that was last judged worth its size, and its throughput. */
+  readonly judged?: { readonly limit: number; readonly rate: number };
+  /** What the next growth multiplies the limit by. */
+  readonly step: number;
+  /** The limit of the last saturated round in which few calls were refused. */
+  readonly proven: number;
+  /** Where growth ends for now, because the step behind it was cut. */
+  readonly cap: number;
+  readonly cutAt: number;
+  readonly coolDownUntil: number;
+  readonly hold?: { readonly untilMs: number; readonly rounds: number };
+  /** Holds in a row that ended in no gain. */
+  readonly vainProbes: number;
+  readonly round: Round;
+}
+
+interface Round {
+  readonly startedAt: number;
+  /** Replies to let pass before it starts: right after growth, the calls just started give none yet. */
+  readonly unsettled: number;
+  readonly repliesWanted: number;
+  readonly replies: number;
+  readonly refused: number;
+  readonly tokens: number;
+  /** Calls in flight, summed over the replies. */
+  readonly inUse: number;
+  /** A server error or a timeout fell into it: it says nothing about the limit. */
+  readonly troubled: boolean;
+}
+
+/** The state of an endpoint of which nothing is known: a slow start. */
+export function startLimit(ceiling: number, now: number): LimitState {
+  const limit = Math.min(START, ceiling);
+  return {
+    limit,
+    ceiling,
+    step: DOUBLING,
+    proven: limit,
+    cap: Number.POSITIVE_INFINITY,
+    cutAt: Number.NEGATIVE_INFINITY,
+    coolDownUntil: Number.NEGATIVE_INFINITY,
+    vainProbes: 0,
+    round: newRound(limit, now),
+  };
+}
+
+/** What was learnt stays, but counting starts anew: after a time without calls the clock would lie about throughput. */
+export function restartRound(state: LimitState, now: number): LimitState {
+  return { ...state, round: newRound(state.limit, Math.max(now, state.coolDownUntil)) };
+}
+
+/**
+ * A reply of `tokens` tokens came while `inUse` calls (itself included) held slots. The limit doubles from round to round while
+ * it is saturated and tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only
+ * sign of their capacity. Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a
+ * cool-down do not count.
+ */
+export function afterReply(state: LimitState, now: number, tokens: number, inUse: number): LimitState {
+  if (now < state.coolDownUntil) return state;
+  const { round } = state;
+  if (round.unsettled > 0) return { ...state, round: { ...round, startedAt: now, unsettled: round.unsettled - 1 } };
+  const counted = {
+    ...round,
+    replies: round.replies + 1,
+    tokens: round.tokens + tokens,
+    inUse: round.inUse + inUse,
+  };
+  const next = { ...state, round: counted };
+  return counted.replies < counted.repliesWanted ? next : endRound(next, now);
+}
+
+/**
+ * The endpoint answered 429 while `inUse` calls held slots. An episode, which is more than a few of them in a round, cuts the limit
+ * by a fifth, once: a cool-down follows (15 s, or Retry-After where that is longer), and 429s within it, which answer calls that
+ * were sent before the cut, only prolong it. The shape is that of inspect_ai's controller.
+ */
+export function afterRateLimit(state: LimitState, now: number, inUse: number, retryAfterMs = 0): LimitState {
+  if (now < state.coolDownUntil) {
+    const until = Math.min(now + COOL_DOWN_MS, state.cutAt + LONGEST_COOL_DOWN_MS);
+    return coolDown(state, Math.max(state.coolDownUntil, until, now + retryAfterMs));
+  }
+  const refused = state.round.refused + 1;
+  const counted = { ...state, round: { ...state.round, refused } };
+  const draining = inUse > state.limit;
+  if (draining || refused <= MANY_REFUSED * state.round.repliesWanted) return counted;
+  return cut(counted, now, now + Math.max(COOL_DOWN_MS, retryAfterMs));
+}
+
+function cut({ judged, hold: _, ...state }: LimitState, now: number, coolDownUntil: number): LimitState {
+  const limit = Math.max(1, Math.floor(state.limit * CUT));
+  const lower = {
+    ...state,
+    ...(judged !== undefined && judged.limit <= limit ? { judged } : {}),
+    limit,
+    step: FIRST_STEP,
+    cap: state.proven > limit ? state.proven : Number.POSITIVE_INFINITY,
+    cutAt: now,
+  };
+  return coolDown(lower, coolDownUntil);
+}
+
+function coolDown(state: LimitState, coolDownUntil: number): LimitState {
+  return { ...state, coolDownUntil, round: newRound(state.limit, coolDownUntil) };
+}
+
+/** A server error or a timeout: the limit does not grow in this round, and is never cut for it. */
+export function afterTrouble(state: LimitState): LimitState {
+  return { ...state, round: { ...state.round, troubled: true } };
+}
+
+function newRound(limit: number, startedAt: number, grown = 0): Round {
+  const repliesWanted = Math.max(limit, SMALLEST_ROUND);
+  return { startedAt, unsettled: grown, repliesWanted, replies: 0, refused: 0, tokens: 0, inUse: 0, troubled: false };
+}
+
+function endRound(state: LimitState, now: number): LimitState {
+  const { limit, round, judged } = state;
+  const saturated = round.inUse >= SATURATED * limit * round.replies;
+  const refusedFew = round.refused <= FEW_REFUSED * round.replies;
+  if (!saturated || round.troubled || !refusedFew) return { ...state, round: newRound(limit, now) };
+  const proven = { ...state, proven: limit };
+  const rate = round.tokens / Math.max(1, now - round.startedAt);
+  if (state.hold !== undefined) return keepHolding(proven, state.hold, rate, now);
+  if (judged === undefined) return grow({ ...proven, judged: { limit, rate } }, now);
+  if (limit < JUDGED_GROWTH * judged.limit) return grow(proven, now);
+  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...proven, judged: { limit, rate }, vainProbes: 0 }, now);
+  const longRound = 2 * Math.max(limit, SMALLEST_ROUND);
+  // One round may mislead: it goes on to twice its length before the verdict falls.
+  if (round.repliesWanted < longRound) return { ...proven, round: { ...round, repliesWanted: longRound } };
+  return holdAt(proven, judged.limit, now);
+}
+
+function grow(state: LimitState, now: number): LimitState {
+  if (state.limit >= state.cap) return holdAt({ ...state, cap: Number.POSITIVE_INFINITY }, state.limit, now);
+  const limit = Math.min(Math.ceil(state.limit * state.step), state.cap, state.ceiling);
+  const step = Math.min(DOUBLING, 1 + 2 * (state.step - 1));
+  return { ...state, limit, step, round: newRound(limit, now, limit - state.limit) };
+}
+
+function holdAt(state: LimitState, limit: number, now: number): LimitState {
+  const times = 2 ** Math.min(state.vainProbes, MOST_HOLD_DOUBLINGS);
+  return {
+    ...state,
+    limit,
+    hold: { untilMs: now + HOLD_MS * times, rounds: HOLD_ROUNDS * times },
+    vainProbes: state.vainProbes + 1,
+    round: newRound(limit, now),
+  };
+}
+
+/** The workload changes over a run, so a probe is compared with the hold's last round. */
+function keepHolding(
+  state: LimitState,
+  hold: { readonly untilMs: number; readonly rounds: number },
+  rate: number,
+  now: number,
+): LimitState {
+  const { limit } = state;
+  if (hold.rounds > 1 || now < hold.untilMs) {
+    return { ...state, hold: { ...hold, rounds: hold.rounds - 1 }, round: newRound(limit, now) };
+  }
+  const { hold: _, ...free } = state;
+  return grow({ ...free, judged: { limit, rate } }, now);
+}

@@ -1,0 +1,67 @@
+// What the run has learned about the parameters its servers take, shared by all of its endpoints.
+
+/** The parameters that bound the reply's length, the older name first. */
+export const MAX_TOKENS = 'max_tokens';
+export const MAX_COMPLETION_TOKENS = 'max_completion_tokens';
+
+/** What was learned, for the manifest; given back to `openDialect` when the run continues. */
+export interface DialectState {
+  /** `max_tokens` is sent as `max_completion_tokens`. */
+  readonly maxTokensRenamed: boolean;
+  /** `stream_options` is left out, so streamed replies may lack their usage. Changes no answer. */
+  readonly streamOptionsLeftOut: boolean;
+  /** Parameters left out under `--allow-param-drop`, sorted: part of the run's identity. */
+  readonly dropped: readonly string[];
+}
+
+export interface Dialect {
+  /** The request body as the servers take it: parameters renamed and left out. */
+  translate(body: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Learns from a rejected parameter. True when a body translated anew is worth sending; false when the run must stop. */
+  learn(rejected: string): boolean;
+  state(): DialectState;
+}
+
+/** Opens a dialect. `onNotice` is told each change once, however many calls run into it. */
+export function openDialect(options: {
+  readonly allowParamDrop: boolean;
+  onNotice(text: string): void;
+  readonly initial?: Partial<DialectState>;
+}): Dialect {
+  let maxTokensRenamed = options.initial?.maxTokensRenamed ?? false;
+  let streamOptionsLeftOut = options.initial?.streamOptionsLeftOut ?? false;
+  const dropped = new Set(options.initial?.dropped);
+  return {
+    translate(body) {
+      const translated: Record<string, unknown> = {};
+      for (const [name, value] of Object.entries(body)) {
+        if (dropped.has(name) || (streamOptionsLeftOut && name === 'stream_options')) continue;
+        translated[maxTokensRenamed && name === MAX_TOKENS ? MAX_COMPLETION_TOKENS : name] = value;
+      }
+      return translated;
+    },
+    learn(rejected) {
+      if (rejected === MAX_TOKENS) {
+        if (!maxTokensRenamed) {
+          options.onNotice(`the server rejects ${MAX_TOKENS}: sent as ${MAX_COMPLETION_TOKENS} from now on`);
+        }
+        maxTokensRenamed = true;
+        return true;
+      }
+      if (rejected === 'stream_options') {
+        if (!streamOptionsLeftOut) {
+          options.onNotice(`the server rejects ${rejected}: left out from now on, so token counts may be missing`);
+        }
+        streamOptionsLeftOut = true;
+        return true;
+      }
+      if (!options.allowParamDrop || rejected === MAX_COMPLETION_TOKENS) return false;
+      if (!dropped.has(rejected)) {
+        options.onNotice(`the server rejects ${rejected}: left out of every request of this run (--allow-param-drop)`);
+      }
+      dropped.add(rejected);
+      return true;
+    },
+    state: () => ({ maxTokensRenamed, streamOptionsLeftOut, dropped: [...dropped].sort() }),
+  };
+}

@@ -1,0 +1,153 @@
+// The transport: a `fetch` for the openai client, straight over undici's dispatcher, without its time limits.
+
+import type { Dispatcher } from 'undici';
+
+/**
+ * What the transport answers: as much of a `Response` as the openai client looks at, and `read` for the body.
+ * `ok` is always true, as the client keeps of an error's body no more than its `error` member (older vLLM and FastAPI have none):
+ * the status is judged by whoever reads the body.
+ */
+export interface WireResponse {
+  readonly ok: true;
+  readonly status: number;
+  readonly url: string;
+  readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
+  /** Hands over the body piece by piece as it arrives; resolves at its end, rejects when the connection broke or the call was aborted. */
+  read(onData: (piece: Buffer) => void): Promise<void>;
+}
+
+export interface Transport {
+  readonly fetch: typeof fetch;
+  /** Closes all connections; calls still in flight fail. */
+  close(): Promise<void>;
+}
+
+/** How long a connection may take to be made. Nothing else is timed here: the endpoint's clocks do that. */
+const CONNECT_TIMEOUT_MS = 20_000;
+
+/**
+ * Opens a transport: keep-alive, a connection for each call in flight, HTTP_PROXY, HTTPS_PROXY and NO_PROXY honoured.
+ * Its `fetch` takes a string URL, string bodies, `Headers` and one signal per call, follows no redirect and decodes no
+ * content encoding (it asks for none).
+ */
+export async function openTransport(): Promise<Transport> {
+  const { Agent, EnvHttpProxyAgent } = await import('undici');
+  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
+  const proxied = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => process.env[name]);
+  const dispatcher = proxied ? new EnvHttpProxyAgent(options) : new Agent(options);
+  const send = (url: string, init: RequestInit): Promise<WireResponse> => dispatch(dispatcher, url, init);
+  return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
+}
+
+function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promise<WireResponse> {
+  return new Promise((resolve, reject) => {
+    const exchange = new Exchange(url, resolve, reject, init.signal ?? undefined);
+    const { origin, pathname, search } = new URL(url);
+    const method = (init.method ?? 'GET') as Dispatcher.HttpMethod;
+    const body = (init.body ?? null) as string | null;
+    dispatcher.dispatch({ origin, path: pathname + search, method, headers: headersOf(init), body }, exchange);
+  });
+}
+
+/** The client's own telemetry is left out: no server needs it. */
+function headersOf(init: RequestInit): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of init.headers as Headers) {
+    if (!name.startsWith('x-stainless-')) headers[name] = value;
+  }
+  headers['accept-encoding'] = 'identity';
+  return headers;
+}
+
+/** One request and its answer: undici's handler on one side, a `WireResponse` on the other. */
+class Exchange implements Dispatcher.DispatchHandler, WireResponse {
+  readonly ok = true;
+  readonly url: string;
+  status = 0;
+  readonly #resolve: (response: WireResponse) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = () => this.#abort();
+  #controller: Dispatcher.DispatchController | undefined;
+  #fields: Record<string, string | string[] | undefined> = {};
+  /** What came before `read` was called. */
+  #early: Buffer[] = [];
+  #reader: { onData(piece: Buffer): void; resolve(): void; reject(error: unknown): void } | undefined;
+  #ended: { readonly error?: unknown } | undefined;
+
+  constructor(
+    url: string,
+    resolve: (response: WireResponse) => void,
+    reject: (error: unknown) => void,
+    signal: AbortSignal | undefined,
+  ) {
+    this.url = url;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#signal?.aborted) this.#abort();
+  }
+
+  onResponseStart(_controller: unknown, status: number, fields: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return;
+    this.status = status;
+    this.#fields = fields;
+    this.#resolve(this);
+  }
+
+  onResponseData(_controller: unknown, piece: Buffer): void {
+    if (this.#reader === undefined) this.#early.push(piece);
+    else this.#reader.onData(piece);
+  }
+
+  onResponseEnd(): void {
+    this.#end({});
+  }
+
+  onResponseError(_controller: unknown, error: unknown): void {
+    this.#end({ error });
+  }
+
+  get headers(): WireResponse['headers'] {
+    const fields = this.#fields;
+    const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value);
+    return {
+      get: (name) => text(fields[name.toLowerCase()]) ?? null,
+      entries: () => Object.entries(fields).map(([name, value]) => [name, text(value) ?? '']),
+    };
+  }
+
+  read(onData: (piece: Buffer) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      for (const piece of this.#early) onData(piece);
+      this.#early = [];
+      if (this.#ended === undefined) this.#reader = { onData, resolve, reject };
+      else if ('error' in this.#ended) reject(this.#ended.error);
+      else resolve();
+    });
+  }
+
+  #abort(): void {
+    const reason = this.#signal?.reason ?? new Error('aborted');
+    // Before the connection stands there is no controller: the call ends now, the request when its turn comes.
+    if (this.#controller === undefined) this.#end({ error: reason });
+    else this.#controller.abort(reason);
+  }
+
+  #end(how: { readonly error?: unknown }): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = how;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    if ('error' in how) {
+      this.#reject(how.error);
+      this.#reader?.reject(how.error);
+    } else {
+      this.#reader?.resolve();
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// Hostile text made fit for a terminal: no control sequences, no characters that hide or reorder what stands there.
+
+/**
+ * Control strings (OSC, DCS, SOS, PM, APC) with their payload, to their end or the text's; then CSI and all other escape
+ * sequences; each in its 7-bit and its 8-bit form (ECMA-48, sections 5.3 to 5.6). Every alternative matches from its first
+ * character on, so that the time is linear.
+ */
+const SEQUENCE =
+  /(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*(?:\x1b\\|[\x07\x18\x1a\x9c])?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?/;
+/** A line end of another system keeps its newline. */
+const CARRIAGE_RETURN_BEFORE_NEWLINE = /\r(?=\n)/;
+/** The other controls, and what Unicode calls ignorable: bidirectional and zero-width characters, fillers, variation selectors, tags. */
+const HIDDEN =
+  /[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}/u;
+/** What ends or overwrites a line without being a newline: words beside it stay apart. */
+const LINE_CONTROL = /[\v\f\r\x85\u2028\u2029]/;
+
+const UNPRINTABLE = new RegExp(
+  `(?<dropped>${[SEQUENCE, CARRIAGE_RETURN_BEFORE_NEWLINE, HIDDEN].map(({ source }) => source).join('|')})` +
+    `|(?<space>${LINE_CONTROL.source})|(?<layout>[\\n\\t])|\\p{Surrogate}`,
+  'gu',
+);
+
+/**
+ * Text without anything by which it could steer a terminal or show other than it holds: control sequences with their
+ * payload, control characters, bidirectional and invisible characters go; a lone surrogate becomes U+FFFD. Newlines and
+ * tabs stay under `multiline`, and are spaces otherwise. Idempotent, in linear time.
+ */
+export function printable(text: string, { multiline = false } = {}): string {
+  return text.replace(UNPRINTABLE, (match, dropped?: string, space?: string, layout?: string) => {
+    if (dropped !== undefined) return '';
+    if (space !== undefined) return ' ';
+    if (layout !== undefined) return multiline ? match : ' ';
+    return '\ufffd';
+  });
+}
+
+/** Wide in East Asian text (Unicode's East_Asian_Width W and F, by whole blocks), and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+
+/** Columns that a terminal needs for one printable character. */
+function columnsOf(character: string): number {
+  if (/^[\p{Mn}\p{Me}]$/u.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Text on one line of at most `maxColumns` terminal columns: as `shortened`, with runs of white space as one space. */
+export function oneLine(text: string, maxColumns: number): string {
+  return shortened(printable(text).replace(/\s+/g, ' ').trim(), maxColumns);
+}
+
+/** Printable text of at most `maxColumns` terminal columns, with an ellipsis where something was cut off. */
+export function shortened(text: string, maxColumns: number): string {
+  const line = printable(text);
+  let columns = 0;
+  let end = 0;
+  // The longest start that leaves a column for the ellipsis.
+  let shortEnd = 0;
+  for (const character of line) {
+    columns += columnsOf(character);
+    if (columns > maxColumns) return maxColumns < 1 ? '' : `${line.slice(0, shortEnd)}…`;
+    end += character.length;
+    if (columns < maxColumns) shortEnd = end;
+  }
+  return line;
+}

@@ -1,0 +1,95 @@
+// Reading a model's reply as the official script does: without its thinking, the last tagged block, without the marker.
+
+/** The tag a world model is asked to put its predicted observation into. */
+export const PREDICTION_TAG = 'predicted_observation';
+
+/** Python's white space (`str.isspace`, and `\s` in its `re`) as the inside of a character class; JavaScript's `\s` is another set. */
+export const PYTHON_SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+
+const NO_PREDICTION = 'No output';
+const OBSERVATION_MARKER = '**Environment Observation:**';
+const SPACE = new RegExp(`[${PYTHON_SPACE}]`);
+
+/** The text without white space at both ends, as Python's `str.strip` understands white space. */
+export function pythonStrip(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && SPACE.test(text.charAt(start))) start++;
+  while (end > start && SPACE.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+/**
+ * The text without its `<think>` spans, stripped; a text without any thinking tag comes back untouched.
+ * Each opening tag pairs with the next closing tag that is still free. A closing tag left over takes everything before it along,
+ * an opening tag left over everything behind it, up to the next `<wantedTag>` where one is named and follows.
+ */
+export function withoutThinking(text: string, wantedTag?: string): string {
+  const opens = tagsIn(text, 'think');
+  const closes = tagsIn(text, '/think');
+  if (opens.length === 0 && closes.length === 0) return text;
+
+  const spans: { start: number; end: number }[] = [];
+  const wanted = wantedTag === undefined ? [] : tagsIn(text, wantedTag);
+  let nextWanted = 0;
+  let nextClose = 0;
+  let kept = 0;
+  for (const open of opens) {
+    for (let close = closes[nextClose]; close && close.start < open.start; close = closes[++nextClose])
+      kept = close.end;
+    const close = closes[nextClose++];
+    while ((wanted[nextWanted]?.start ?? Infinity) < open.start) nextWanted++;
+    spans.push({ start: open.start, end: close?.end ?? wanted[nextWanted]?.start ?? text.length });
+  }
+  if (nextClose < closes.length) kept = closes.at(-1)?.end ?? kept;
+
+  const parts: string[] = [];
+  for (const { start, end } of spans) {
+    if (start > kept) parts.push(text.slice(kept, start));
+    kept = Math.max(kept, end);
+  }
+  parts.push(text.slice(kept));
+  return pythonStrip(parts.join(''));
+}
+
+/** The stripped text between the last `<tag>` and the closing tag behind it, or the text's end; undefined where the tag never opens. */
+export function lastBlock(text: string, tag: string): string | undefined {
+  const open = tagsIn(text, tag).at(-1);
+  if (open === undefined) return undefined;
+  const rest = text.slice(open.end);
+  return pythonStrip(rest.slice(0, tagPattern(`/${tag}`).exec(rest)?.index));
+}
+
+/** How often `<tag>` opens in the text. */
+export function countTags(text: string, tag: string): number {
+  return tagsIn(text, tag).length;
+}
+
+/**
+ * The prediction in a world model's reply: its last tagged block, empty where that is empty; without a tag all that is not thinking,
+ * and the words `No output` where nothing is.
+ */
+export function readPrediction(gen: string): string {
+  const text = withoutThinking(gen, PREDICTION_TAG);
+  return lastBlock(text, PREDICTION_TAG) ?? (pythonStrip(text) || NO_PREDICTION);
+}
+
+/** An observation as it is shown to the judge: without the marker at its start, or else without any marker, and stripped. */
+export function withoutMarker(text: string): string {
+  if (text.startsWith(OBSERVATION_MARKER)) return pythonStrip(text.slice(OBSERVATION_MARKER.length));
+  return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
+}
+
+function tagsIn(text: string, tag: string): { start: number; end: number }[] {
+  return Array.from(text.matchAll(tagPattern(tag)), ({ index, 0: { length } }) => ({
+    start: index,
+    end: index + length,
+  }));
+}
+
+/** `tag` consists of letters, `_` and `/`. Python ignores case further than JavaScript does: three letters have cousins outside ASCII. */
+function tagPattern(tag: string): RegExp {
+  const cousins: Record<string, string> = { i: '\u0130\u0131', s: '\u017f', k: '\u212a' };
+  const letters = Array.from(tag, (letter) => `[${letter}${letter.toUpperCase()}${cousins[letter] ?? ''}]`);
+  return new RegExp(`<${letters.join('')}>`, 'g');
+}

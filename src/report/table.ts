@@ -1,0 +1,160 @@
+// Score cards -> tables: rows, columns and footnotes, without a form of text.
+
+import { oneLine } from '../printable.js';
+import {
+  DIMENSIONS,
+  DOMAINS,
+  type Domain,
+  type DomainScore,
+  type Estimate,
+  type ScoreCard,
+  type ScoreSet,
+} from '../types.js';
+
+export interface Column {
+  readonly heading: string;
+  /** The heading where space is short. */
+  readonly short: string;
+  readonly align: 'left' | 'right';
+}
+
+export interface Table {
+  readonly columns: readonly Column[];
+  /** Groups of rows, set apart from each other; each row has a text for every column. */
+  readonly groups: readonly (readonly (readonly string[])[])[];
+  readonly footnotes: readonly string[];
+}
+
+/** What stands where there is no figure. */
+const NONE = '-';
+/** Longest name of a domain or measure that is shown whole. */
+const NAME_COLUMNS = 16;
+
+const DISPLAY_NAMES: Readonly<Record<Domain, string>> = {
+  mcp: 'MCP',
+  search: 'Search',
+  terminal: 'Terminal',
+  swe: 'SWE',
+  android: 'Android',
+  web: 'Web',
+  os: 'OS',
+};
+
+const SCORE_COLUMNS: readonly Column[] = [
+  { heading: 'Domain', short: 'Domain', align: 'left' },
+  { heading: 'Valid rows', short: 'Valid', align: 'right' },
+  { heading: 'Format', short: 'Form.', align: 'right' },
+  { heading: 'Factuality', short: 'Fact.', align: 'right' },
+  { heading: 'Consistency', short: 'Cons.', align: 'right' },
+  { heading: 'Realism', short: 'Real.', align: 'right' },
+  { heading: 'Quality', short: 'Qual.', align: 'right' },
+  { heading: 'Total', short: 'Total', align: 'right' },
+  { heading: '95 % interval', short: '95 %', align: 'right' },
+  { heading: 'With failures', short: 'w.fail', align: 'right' },
+];
+
+/** A domain as tables name it; a name that is not published is shown as it is, made safe for the terminal. */
+export function domainName(domain: Domain): string {
+  return Object.hasOwn(DISPLAY_NAMES, domain) ? (DISPLAY_NAMES[domain] as string) : oneLine(domain, NAME_COLUMNS);
+}
+
+/** `Overall` where the seven published domains are behind the figure and no other, as published; else what it is the mean of. */
+export function overallName(card: ScoreCard): string {
+  const scored = new Set(card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain));
+  const published = scored.size === DOMAINS.length && DOMAINS.every((domain) => scored.has(domain));
+  return published ? 'Overall' : `macro of ${card.macroOf}`;
+}
+
+/**
+ * The table of ratings: a row per domain, then the mean over domains and the mean over samples. Scores are 0-100 with two decimals.
+ * Undefined where rows were measured and none was rated.
+ */
+export function scoreTable(card: ScoreCard): Table | undefined {
+  if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
+  const overall = overallName(card);
+  const overallRows = [
+    scoreRow(overall, counts(card), card.overall, card.overallWithFailures.total),
+    scoreRow('micro', String(card.overallMicro.total?.rows ?? 0), card.overallMicro, undefined),
+  ];
+  return {
+    columns: SCORE_COLUMNS,
+    groups: [
+      card.domains.map((score) =>
+        scoreRow(domainName(score.domain), counts(score), score.scores, score.withFailures.total),
+      ),
+      overallRows,
+    ],
+    footnotes: [
+      'Valid: rows with a judgement, of the rows the run chose. 95 %: interval of Total, clustered by trajectory.',
+      'With failures (w.fail): Total with empty, overflowed and refused predictions at rating 1.',
+      overall === 'Overall'
+        ? 'Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.'
+        : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,
+    ],
+  };
+}
+
+/** The table of text measures, each 0-100: a column per measure. Undefined where nothing was measured. */
+export function measureTable(card: ScoreCard): Table | undefined {
+  const names = [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
+  if (names.length === 0) return undefined;
+  const measured = card.domains.filter(hasMeasures);
+  const row = (name: string, measures: DomainScore['measures']) => [
+    name,
+    String(Math.max(0, ...Object.values(measures).map((estimate) => estimate.rows))),
+    ...names.map((measure) => figure(measures[measure])),
+  ];
+  return {
+    columns: [
+      { heading: 'Domain', short: 'Domain', align: 'left' },
+      { heading: 'Rows', short: 'Rows', align: 'right' },
+      ...names.map((name) => {
+        const heading = oneLine(name, NAME_COLUMNS);
+        return { heading, short: heading, align: 'right' as const };
+      }),
+    ],
+    groups: [
+      measured.map((score) => row(domainName(score.domain), score.measures)),
+      [row(`macro of ${measured.length}`, card.overallMeasures)],
+    ],
+    footnotes: ['Text measures of prediction against ground truth, 0-100; they are no ratings.'],
+  };
+}
+
+function hasMeasures(score: DomainScore): boolean {
+  return Object.keys(score.measures).length > 0;
+}
+
+function counts({ valid, chosen }: { readonly valid: number; readonly chosen: number }): string {
+  return `${valid}/${chosen}`;
+}
+
+function scoreRow(name: string, rows: string, scores: ScoreSet, withFailures: Estimate | undefined): string[] {
+  return [
+    name,
+    rows,
+    ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
+    figure(scores.total),
+    interval(scores.total),
+    figure(withFailures),
+  ];
+}
+
+function figure(estimate: Estimate | undefined): string {
+  return estimate === undefined ? NONE : twoDecimals(estimate.value);
+}
+
+/**
+ * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
+ * can be such) go to the even digit, where `toFixed` goes up.
+ */
+function twoDecimals(value: number): string {
+  const below = Math.floor(value * 100);
+  const isTie = Number.isInteger(value * 8) && value * 100 - below === 0.5;
+  return (isTie ? (below + (below % 2)) / 100 : value).toFixed(2);
+}
+
+function interval(estimate: Estimate | undefined): string {
+  if (estimate?.low === undefined || estimate.high === undefined) return NONE;
+  return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
+}

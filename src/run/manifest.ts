@@ -1,0 +1,118 @@
+// What made this run: settings and fingerprints. It refuses to mix two runs in one file.
+
+import { createHash } from 'node:crypto';
+import { EXIT, UserError } from '../errors.js';
+import type { Usage } from '../types.js';
+import { readJson, writeJson } from './files.js';
+
+/** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
+export type Identity = Readonly<Record<string, unknown>>;
+
+export interface Manifest {
+  readonly schema: 'awb.manifest/1';
+  readonly kind: 'infer' | 'judge';
+  readonly tool: { readonly name: string; readonly version: string };
+  /** The checkpoint's name, as the user gave it. */
+  readonly label?: string | undefined;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly identity: Identity;
+  /** SHA-256 hex of the canonical identity. */
+  readonly fingerprint: string;
+  /** Every setting in force, secrets left out. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Hosts that were asked, without credentials or paths. */
+  readonly endpoints: readonly string[];
+  /** Models as the servers named them. */
+  readonly servedModels: readonly string[];
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Under `judge`: the manifest of the predictions, where one lies beside them. */
+  readonly predictions?: Manifest | undefined;
+  /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. */
+  readonly chosen: Readonly<Record<string, number>>;
+  readonly counts: Counts;
+  readonly tokens: Usage;
+  readonly notices: readonly string[];
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped';
+  /** The process that works, or worked, on the run. */
+  readonly process: { readonly pid: number; readonly host: string };
+  /** The assembled file, its size, and a fingerprint of the form it was written in. */
+  readonly output?: { readonly file: string; readonly bytes: number; readonly form: string };
+}
+
+export interface Counts {
+  readonly chosen: number;
+  readonly ok: number;
+  readonly failed: number;
+  readonly notDone: number;
+  /** Chosen rows that could not be asked at all: unusable lines of the data, rows without a prediction. */
+  readonly absent: number;
+  readonly failures: Readonly<Record<string, number>>;
+  readonly flags: Readonly<Record<string, number>>;
+}
+
+/** Reads a run's manifest; undefined where there is none. @throws UserError (65) for a file of another kind or version. */
+export async function readManifest(path: string): Promise<Manifest | undefined> {
+  const value = await readJson(path);
+  if (value === undefined) return undefined;
+  if (value.schema !== 'awb.manifest/1') {
+    throw new UserError(
+      `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; use the awb version that wrote it, or another --output-dir`,
+      EXIT.badData,
+    );
+  }
+  return value as unknown as Manifest;
+}
+
+export async function writeManifest(path: string, manifest: Manifest): Promise<void> {
+  await writeJson(path, manifest);
+}
+
+/** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */
+export function fingerprintOf(identity: Identity): string {
+  return createHash('sha256').update(canonicalJson(identity)).digest('hex');
+}
+
+/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. */
+export function differencesOf(before: Identity, now: Identity): string[] {
+  const old = new Map(flatten('', before));
+  const current = new Map(flatten('', now));
+  const show = (value: string | undefined) => value ?? 'absent';
+  return [...new Set([...old.keys(), ...current.keys()])]
+    .sort()
+    .filter((field) => old.get(field) !== current.get(field))
+    .map((field) => `${field}: ${show(old.get(field))} before, ${show(current.get(field))} now`);
+}
+
+/** @throws UserError (78) that shows the difference field by field. */
+export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
+  const differences = differencesOf(before, now);
+  if (differences.length === 0) return;
+  throw new UserError(
+    [
+      `${where} was begun with other settings, and rows of both must not mix:`,
+      ...differences.map((difference) => `  ${difference}`),
+      'Give the settings of before to continue it, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+function flatten(prefix: string, value: unknown): [string, string][] {
+  if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+    return Object.entries(value).flatMap(([key, inner]) => flatten(prefix === '' ? key : `${prefix}.${key}`, inner));
+  }
+  return value === undefined ? [] : [[prefix, JSON.stringify(value)]];
+}
+
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value !== null && typeof value === 'object') {
+    const entries = Object.entries(value)
+      .filter(([, inner]) => inner !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+    return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`).join(',')}}`;
+  }
+  return JSON.stringify(value);
+}

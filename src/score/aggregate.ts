@@ -1,0 +1,210 @@
+// Judged rows in, score card out: the official counting, and beside it what that leaves out.
+import {
+  DIMENSIONS,
+  DOMAINS,
+  type Domain,
+  type DomainScore,
+  type Estimate,
+  type JudgedRow,
+  MODEL_CAUSED_FAILURES,
+  type ScoreCard,
+  type ScoreSet,
+} from '../types.js';
+import { clusteredEstimate, mean, meanOfEstimates, type Observation } from './statistics.js';
+
+const SCORED = [...DIMENSIONS, 'total'] as const;
+type Scored = (typeof SCORED)[number];
+
+/** Everything said of one row under one key: its repeats. */
+type Repeats = readonly JudgedRow[];
+type Figure = (row: JudgedRow) => number | undefined;
+
+/**
+ * The score card of a judged file, the official script's included.
+ *
+ * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) leaves
+ * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. Repeats of a row are averaged first. `withFailures`
+ * counts failures that the model caused as rating 1 throughout; those of transport and judge stay missing.
+ *
+ * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
+ * (where no domain has one: with a measure). `overallMicro` is the mean over all rows, as the official script prints it.
+ *
+ * **Measures** are averaged over the rows that have them, whatever became of the judgement, and never touch the scores.
+ * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
+ * Only rows that carry `failed` can enter the scores, so a file of measures has none.
+ *
+ * **Counts**: `chosen` gives the rows (times repeats) that the run chose by domain; a domain it lacks, or of which the file
+ * holds more, counts the rows in the file, so coverage never exceeds 1. What was chosen but is not in the file is
+ * `not-judged`; a row that is not valid and says nothing of why is `unstated`. A domain that was chosen but has no row is
+ * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
+ *
+ * Standard errors, degrees of freedom and values are as computed; the bounds of intervals are clipped to 0 to 100.
+ * Domains come in the published order, others after them by name.
+ */
+export function aggregate(rows: Iterable<JudgedRow>, chosen?: ReadonlyMap<Domain, number>): ScoreCard {
+  const byDomain = groupBy(rows, (row) => row.domain);
+  const scored = domainNames(byDomain, chosen).map((domain) =>
+    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0),
+  );
+  const domains = scored.map(({ score }) => score);
+  const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
+  const chosenRows = total((score) => score.chosen);
+  const withTotal = domains.filter((score) => score.scores.total !== undefined).length;
+  const withMeasures = domains.filter((score) => Object.keys(score.measures).length > 0).length;
+  return {
+    domains,
+    overall: macro(domains.map((score) => score.scores)),
+    macroOf: withTotal > 0 ? withTotal : withMeasures,
+    overallMicro: scoreSet(
+      scored.flatMap(({ samples }) => samples),
+      officialFigure,
+    ),
+    overallWithFailures: macro(domains.map((score) => score.withFailures)),
+    overallMeasures: macro(domains.map((score) => score.measures)),
+    chosen: chosenRows,
+    valid: total((score) => score.valid),
+    failed: total((score) => score.failed),
+    coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
+  };
+}
+
+function domainNames(
+  byDomain: ReadonlyMap<Domain, unknown>,
+  chosen: ReadonlyMap<Domain, number> | undefined,
+): Domain[] {
+  const published: readonly Domain[] = DOMAINS;
+  const known = new Set(byDomain.keys());
+  for (const [domain, count] of chosen ?? []) {
+    if (count > 0) {
+      known.add(domain);
+    }
+  }
+  const others = [...known].filter((domain) => !published.includes(domain)).sort();
+  return [...published.filter((domain) => known.has(domain)), ...others];
+}
+
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {
+  const samples: Repeats[] = [...groupBy(rows, (row) => row.key).values()];
+  const valid = rows.filter(isValid).length;
+  const covered = valid + rows.filter(isModelCaused).length;
+  const chosen = Math.max(asked, rows.length);
+  const score: DomainScore = {
+    domain,
+    chosen,
+    valid,
+    failed: rows.length - valid,
+    failures: countFailures(rows, chosen),
+    coverage: covered / chosen,
+    scores: scoreSet(samples, officialFigure),
+    withFailures: scoreSet(samples, figureWithFailures),
+    measures: measureSet(samples),
+    flags: count(rows.flatMap((row) => row.flags)),
+  };
+  return { score, samples, covered };
+}
+
+function isRated(row: JudgedRow): boolean {
+  return row.failed === 0;
+}
+
+function isValid(row: JudgedRow): boolean {
+  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
+  return isRated(row) || measuredOnly;
+}
+
+function isModelCaused(row: JudgedRow): boolean {
+  const causes: readonly string[] = MODEL_CAUSED_FAILURES;
+  return !isValid(row) && row.failure !== undefined && causes.includes(row.failure.class);
+}
+
+function countFailures(rows: readonly JudgedRow[], chosen: number): Record<string, number> {
+  const classes = rows.filter((row) => !isValid(row)).map((row) => row.failure?.class ?? 'unstated');
+  const missing = chosen - rows.length;
+  return { ...count(classes), ...(missing > 0 ? { 'not-judged': missing } : {}) };
+}
+
+function officialFigure(row: JudgedRow, name: Scored): number | undefined {
+  const rating = name === 'total' ? row.total : row.ratings[name];
+  return isRated(row) && rating !== 0 ? rating : undefined;
+}
+
+function figureWithFailures(row: JudgedRow, name: Scored): number | undefined {
+  return row.failed !== undefined && isModelCaused(row) ? 1 : officialFigure(row, name);
+}
+
+function scoreSet(samples: readonly Repeats[], figure: (row: JudgedRow, name: Scored) => number | undefined): ScoreSet {
+  const scores: Partial<Record<Scored, Estimate>> = {};
+  for (const name of SCORED) {
+    const ratings = observations(samples, (row) => figure(row, name));
+    if (ratings.length > 0) {
+      scores[name] = asScore(clusteredEstimate(ratings));
+    }
+  }
+  return scores;
+}
+
+/** An estimate on the scale of ratings, 1 to 5, as one on that of scores, 0 to 100. */
+function asScore({ value, rows, clusters, se, ...rest }: Estimate): Estimate {
+  const score = { value: normalise(value), rows, clusters };
+  if (se === undefined || rest.df === undefined || rest.low === undefined || rest.high === undefined) {
+    return score;
+  }
+  return clipped({ ...score, se: (se / 4) * 100, df: rest.df, low: normalise(rest.low), high: normalise(rest.high) });
+}
+
+function normalise(rating: number): number {
+  return ((rating - 1) / 4) * 100;
+}
+
+/** A score cannot lie outside of 0 to 100, though the t interval around it may. */
+function clipped(estimate: Estimate): Estimate {
+  const { low, high } = estimate;
+  return low === undefined || high === undefined
+    ? estimate
+    : { ...estimate, low: Math.max(0, low), high: Math.min(100, high) };
+}
+
+function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
+  const names = new Set(samples.flat().flatMap((row) => Object.keys(row.measures ?? {})));
+  return Object.fromEntries(
+    [...names].map((name) => [name, clipped(clusteredEstimate(observations(samples, (row) => row.measures?.[name])))]),
+  );
+}
+
+/** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
+function observations(samples: readonly Repeats[], figure: Figure): Observation[] {
+  return samples.flatMap((repeats) => {
+    const values = repeats.map(figure).filter((value) => value !== undefined);
+    const cluster = repeats[0]?.trajectory;
+    return values.length === 0 || cluster === undefined ? [] : [{ value: mean(values), cluster }];
+  });
+}
+
+/** The unweighted mean over the domains that have it, for each name that any of them has. */
+function macro(sets: readonly Readonly<Record<string, Estimate | undefined>>[]): Record<string, Estimate> {
+  const byName = groupBy(sets.flatMap(Object.entries<Estimate | undefined>), ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, entries]) => {
+      const estimates = entries.map(([, estimate]) => estimate).filter((estimate) => estimate !== undefined);
+      return [name, clipped(meanOfEstimates(estimates))];
+    }),
+  );
+}
+
+function count(names: readonly string[]): Record<string, number> {
+  return Object.fromEntries([...groupBy(names, (name) => name)].map(([name, found]) => [name, found.length]));
+}
+
+function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) {
+      groups.set(key, [item]);
+    } else {
+      group.push(item);
+    }
+  }
+  return groups;
+}

@@ -1,0 +1,46 @@
+// A lock on a run folder that the operating system holds, so that it dies with its process.
+
+import Database from 'better-sqlite3';
+import { EXIT, UserError } from '../errors.js';
+
+/** Gives the lock back. Calling it again does nothing. */
+export type Release = () => void;
+
+/** A handle that nobody refers to would be closed by the garbage collector, and its lock with it. */
+const held = new Set<Database.Database>();
+
+/**
+ * Takes the exclusive lock that `path` stands for, at once or not at all. The file is created, stays empty and is left behind;
+ * what locks is an open SQLite transaction on it, so a lock ends with its process, `kill -9` included. Nothing else in this
+ * process may open the file: closing any handle on it would drop the lock (POSIX).
+ * @param busy the whole message for when another process holds the lock.
+ * @throws UserError (73) where it is held, or where no lock can be had at that place.
+ */
+export async function lockFile(path: string, busy: string): Promise<Release> {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(path, { timeout: 0 });
+    // Without it SQLite would put a journal file beside the lock.
+    database.pragma('journal_mode = MEMORY');
+    database.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    database?.close();
+    throw new UserError(reasonOf(error, path, busy), EXIT.cannotCreate);
+  }
+  const lock = database;
+  held.add(lock);
+  return () => {
+    held.delete(lock);
+    lock.close();
+  };
+}
+
+function reasonOf(error: unknown, path: string, busy: string): string {
+  const { code, message } = error as { code?: string; message: string };
+  if (code === 'SQLITE_BUSY') return busy;
+  if (code === 'SQLITE_NOTADB') return `${path} should be a lock file but holds other data; move it away and try again`;
+  if (code?.startsWith('SQLITE_IOERR') || code === 'SQLITE_PROTOCOL' || code === 'SQLITE_NOLFS') {
+    return `cannot lock ${path} (${code}): the file system there may not support locks; choose a folder on a local disk`;
+  }
+  return `cannot create the lock file ${path} (${code ?? message}); check that its folder exists and can be written`;
+}

@@ -1,0 +1,112 @@
+// The schema's history: the database's `user_version` is the number of entries applied. Entries are only ever added at the end.
+
+/** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
+export const APPLICATION_ID = 0x61776231;
+
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    label TEXT,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    source_sha256 TEXT NOT NULL,
+    world_model TEXT,
+    judge_model TEXT,
+    rubric_pack TEXT,
+    rubric_fingerprint TEXT,
+    protocol TEXT,
+    meta TEXT NOT NULL CHECK (json_valid(meta)),
+    manifest TEXT CHECK (manifest IS NULL OR json_valid(manifest)),
+    started_at TEXT,
+    ended_at TEXT,
+    scored_at TEXT NOT NULL,
+    tool_version TEXT NOT NULL,
+    chosen INTEGER NOT NULL,
+    valid INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    coverage REAL NOT NULL,
+    macro_of INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE judgements (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    trajectory TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    turn_idx INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('ok', 'failed')),
+    failure_class TEXT,
+    failure_reason TEXT,
+    failed REAL,
+    format REAL,
+    factuality REAL,
+    consistency REAL,
+    realism REAL,
+    quality REAL,
+    total REAL NOT NULL,
+    flags TEXT NOT NULL CHECK (json_valid(flags)),
+    attempts INTEGER,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    completion_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    ms REAL,
+    PRIMARY KEY (run_id, key, repeat)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE measures (
+    run_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (run_id, key, repeat, name),
+    FOREIGN KEY (run_id, key, repeat) REFERENCES judgements (run_id, key, repeat) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE domain_counts (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    domain TEXT NOT NULL,
+    chosen INTEGER NOT NULL,
+    valid INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    coverage REAL NOT NULL,
+    failures TEXT NOT NULL CHECK (json_valid(failures)),
+    flags TEXT NOT NULL CHECK (json_valid(flags)),
+    PRIMARY KEY (run_id, domain)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE domain_scores (
+    run_id INTEGER NOT NULL,
+    domain TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('official', 'with_failures', 'measure')),
+    dimension TEXT NOT NULL,
+    value REAL NOT NULL,
+    n INTEGER NOT NULL,
+    clusters INTEGER NOT NULL,
+    se REAL,
+    df REAL,
+    low REAL,
+    high REAL,
+    PRIMARY KEY (run_id, domain, kind, dimension),
+    FOREIGN KEY (run_id, domain) REFERENCES domain_counts (run_id, domain) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE overall_scores (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('official', 'with_failures', 'micro', 'measure')),
+    dimension TEXT NOT NULL,
+    value REAL NOT NULL,
+    n INTEGER NOT NULL,
+    clusters INTEGER NOT NULL,
+    se REAL,
+    df REAL,
+    low REAL,
+    high REAL,
+    PRIMARY KEY (run_id, kind, dimension)
+  ) STRICT, WITHOUT ROWID;
+  `,
+];

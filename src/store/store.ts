@@ -1,0 +1,316 @@
+// The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands here or in migrations.ts.
+
+import Database from 'better-sqlite3';
+import { EXIT, UserError } from '../errors.js';
+import type { CallLog, Estimate, JudgedRow, ScoreCard } from '../types.js';
+import { APPLICATION_ID, MIGRATIONS } from './migrations.js';
+
+/** What names and describes a run; texts that nobody knows are absent. */
+export interface RunRecord {
+  /** A run stored before under the same identity is replaced. */
+  readonly identity: string;
+  readonly label?: string | undefined;
+  /** How it was judged: `rubric`, `metrics` ... */
+  readonly kind: string;
+  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
+  readonly source: string;
+  readonly sourceSha256: string;
+  readonly worldModel?: string | undefined;
+  readonly judgeModel?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  readonly protocol?: string | undefined;
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** The judged file's manifest, as it stands on the disk. */
+  readonly manifest?: string | undefined;
+  /** ISO 8601 times. */
+  readonly startedAt?: string | undefined;
+  readonly endedAt?: string | undefined;
+  readonly scoredAt: string;
+  readonly toolVersion: string;
+}
+
+/** A judged row with what it cost to judge, where a journal tells. */
+export interface StoredJudgement {
+  readonly row: JudgedRow;
+  readonly log?: CallLog | undefined;
+}
+
+export interface Store {
+  /**
+   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
+   * @returns the run's id, which it keeps when it is replaced.
+   * @throws UserError (74, 65) where the file cannot be written or is damaged.
+   */
+  saveRun(
+    run: RunRecord,
+    judgements: readonly StoredJudgement[],
+    card: ScoreCard,
+  ): { readonly id: number; readonly replaced: boolean };
+  close(): void;
+}
+
+/**
+ * Opens the SQLite file, creating it and bringing its schema up to date where needed.
+ * @param busyMs how long to wait, in milliseconds, for another process that is writing.
+ * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program or of a later version.
+ */
+export function openStore(path: string, busyMs = 5000): Store {
+  const explained = <T>(action: () => T): T => {
+    try {
+      return action();
+    } catch (error) {
+      throw explain(error, path, busyMs);
+    }
+  };
+  const database = explained(() => new Database(path, { timeout: busyMs }));
+  try {
+    explained(() => prepare(database, path));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return {
+    saveRun: (run, judgements, card) => explained(() => saveRun(database, run, judgements, card)),
+    close: () => database.close(),
+  };
+}
+
+function prepare(database: Database.Database, path: string): void {
+  refuseForeign(database, path);
+  if (database.pragma('journal_mode', { simple: true }) !== 'wal') database.pragma('journal_mode = WAL');
+  database.pragma('foreign_keys = ON');
+  migrate(database, path);
+}
+
+/** Refuses a database of another program, before anything is changed in it. */
+function refuseForeign(database: Database.Database, path: string): void {
+  const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
+  const applicationId = database.pragma('application_id', { simple: true });
+  if (applicationId !== APPLICATION_ID && (tables > 0 || applicationId !== 0)) {
+    throw new UserError(`${path} is a SQLite database of another program; name another file with --db`, EXIT.badData);
+  }
+}
+
+function migrate(database: Database.Database, path: string): void {
+  for (;;) {
+    const done = database
+      .transaction(() => {
+        // Read inside the transaction: another process may be at the same work.
+        const version = database.pragma('user_version', { simple: true }) as number;
+        if (version > MIGRATIONS.length) throw fromTheFuture(path, version);
+        const next = MIGRATIONS[version];
+        if (next === undefined) return true;
+        database.exec(next);
+        database.pragma(`user_version = ${version + 1}`);
+        database.pragma(`application_id = ${APPLICATION_ID}`);
+        return false;
+      })
+      .immediate();
+    if (done) return;
+  }
+}
+
+function fromTheFuture(path: string, version: number): UserError {
+  return new UserError(
+    `${path} has schema version ${version}, and this version of awb knows ${MIGRATIONS.length}: ` +
+      'a later awb wrote it; use that one, or name another file with --db',
+    EXIT.badData,
+  );
+}
+
+function saveRun(
+  database: Database.Database,
+  run: RunRecord,
+  judgements: readonly StoredJudgement[],
+  card: ScoreCard,
+): { id: number; replaced: boolean } {
+  return database
+    .transaction(() => {
+      const before = database.prepare('SELECT id FROM runs WHERE identity = ?').pluck().get(run.identity);
+      const id = (before as number | undefined) ?? null;
+      if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+      const values = runValues(run, card);
+      const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
+      const runId = Number(inserted.lastInsertRowid);
+      saveJudgements(database, runId, judgements);
+      saveScores(database, runId, card);
+      return { id: runId, replaced: id !== null };
+    })
+    .immediate();
+}
+
+function runValues(run: RunRecord, card: ScoreCard) {
+  return {
+    identity: run.identity,
+    label: run.label ?? null,
+    kind: run.kind,
+    source: run.source,
+    source_sha256: run.sourceSha256,
+    world_model: run.worldModel ?? null,
+    judge_model: run.judgeModel ?? null,
+    rubric_pack: run.rubricPack ?? null,
+    rubric_fingerprint: run.rubricFingerprint ?? null,
+    protocol: run.protocol ?? null,
+    meta: JSON.stringify(run.meta),
+    manifest: run.manifest ?? null,
+    started_at: run.startedAt ?? null,
+    ended_at: run.endedAt ?? null,
+    scored_at: run.scoredAt,
+    tool_version: run.toolVersion,
+    chosen: card.chosen,
+    valid: card.valid,
+    failed: card.failed,
+    coverage: card.coverage,
+    macro_of: card.macroOf,
+  };
+}
+
+const JUDGEMENT_COLUMNS = [
+  'run_id',
+  'key',
+  'repeat',
+  'trajectory',
+  'domain',
+  'turn_idx',
+  'status',
+  'failure_class',
+  'failure_reason',
+  'failed',
+  'format',
+  'factuality',
+  'consistency',
+  'realism',
+  'quality',
+  'total',
+  'flags',
+  'attempts',
+  'prompt_tokens',
+  'cached_tokens',
+  'completion_tokens',
+  'reasoning_tokens',
+  'ms',
+] as const;
+
+function saveJudgements(database: Database.Database, runId: number, judgements: readonly StoredJudgement[]): void {
+  const judgement = insert(database, 'judgements', JUDGEMENT_COLUMNS);
+  const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'name', 'value']);
+  for (const stored of judgements) {
+    judgement.run(judgementValues(runId, stored));
+    const { key, repeat, measures } = stored.row;
+    for (const [name, value] of Object.entries(measures ?? {})) {
+      measure.run({ run_id: runId, key, repeat, name, value });
+    }
+  }
+}
+
+function judgementValues(runId: number, { row, log }: StoredJudgement) {
+  const values: Record<(typeof JUDGEMENT_COLUMNS)[number], string | number | null> = {
+    run_id: runId,
+    key: row.key,
+    repeat: row.repeat,
+    trajectory: row.trajectory,
+    domain: row.domain,
+    turn_idx: row.turnIdx,
+    status: row.failure === undefined ? 'ok' : 'failed',
+    failure_class: row.failure?.class ?? null,
+    failure_reason: row.failure?.reason ?? null,
+    failed: row.failed ?? null,
+    format: row.ratings.format ?? null,
+    factuality: row.ratings.factuality ?? null,
+    consistency: row.ratings.consistency ?? null,
+    realism: row.ratings.realism ?? null,
+    quality: row.ratings.quality ?? null,
+    total: row.total,
+    flags: JSON.stringify(row.flags),
+    attempts: log?.attempts ?? null,
+    prompt_tokens: log?.usage.promptTokens ?? null,
+    cached_tokens: log?.usage.cachedTokens ?? null,
+    completion_tokens: log?.usage.completionTokens ?? null,
+    reasoning_tokens: log?.usage.reasoningTokens ?? null,
+    ms: log?.ms ?? null,
+  };
+  return values;
+}
+
+const ESTIMATE_COLUMNS = ['run_id', 'kind', 'dimension', 'value', 'n', 'clusters', 'se', 'df', 'low', 'high'] as const;
+
+function saveScores(database: Database.Database, runId: number, card: ScoreCard): void {
+  const counts = insert(database, 'domain_counts', [
+    'run_id',
+    'domain',
+    'chosen',
+    'valid',
+    'failed',
+    'coverage',
+    'failures',
+    'flags',
+  ]);
+  const domainScore = insert(database, 'domain_scores', ['domain', ...ESTIMATE_COLUMNS]);
+  for (const score of card.domains) {
+    const { domain, chosen, valid, failed, coverage } = score;
+    const failures = JSON.stringify(score.failures);
+    const flags = JSON.stringify(score.flags);
+    counts.run({ run_id: runId, domain, chosen, valid, failed, coverage, failures, flags });
+    const kinds = { official: score.scores, with_failures: score.withFailures, measure: score.measures };
+    for (const values of estimateValues(runId, kinds)) domainScore.run({ domain, ...values });
+  }
+  const overallScore = insert(database, 'overall_scores', ESTIMATE_COLUMNS);
+  const kinds = {
+    official: card.overall,
+    with_failures: card.overallWithFailures,
+    micro: card.overallMicro,
+    measure: card.overallMeasures,
+  };
+  for (const values of estimateValues(runId, kinds)) overallScore.run(values);
+}
+
+function* estimateValues(runId: number, kinds: Readonly<Record<string, Readonly<Record<string, Estimate>>>>) {
+  for (const [kind, estimates] of Object.entries(kinds)) {
+    for (const [dimension, estimate] of Object.entries(estimates)) {
+      const { value, rows: n, clusters, se = null, df = null, low = null, high = null } = estimate;
+      yield { run_id: runId, kind, dimension, value, n, clusters, se, df, low, high };
+    }
+  }
+}
+
+function insert(database: Database.Database, table: string, columns: readonly string[]): Database.Statement {
+  const names = columns.map((column) => `"${column}"`).join(', ');
+  const slots = columns.map((column) => `@${column}`).join(', ');
+  return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
+}
+
+/** What a failure of SQLite means to the user; other errors come back as they are. */
+function explain(error: unknown, path: string, busyMs: number): unknown {
+  const { code, message } = error as { code?: string; message?: string };
+  if (error instanceof TypeError && message?.includes('directory does not exist')) {
+    return new UserError(
+      `cannot write ${path}: its folder does not exist; create it or name another with --db`,
+      EXIT.cannotWrite,
+    );
+  }
+  if (!(error instanceof Database.SqliteError) || code === undefined) return error;
+  if (code === 'SQLITE_NOTADB') {
+    return new UserError(`${path} is not a SQLite database; name another file with --db`, EXIT.badData);
+  }
+  if (code.startsWith('SQLITE_CORRUPT')) {
+    return new UserError(
+      `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
+      EXIT.badData,
+    );
+  }
+  const reason = writeFailure(code, busyMs);
+  return reason === undefined ? error : new UserError(`cannot write ${path}: ${reason}`, EXIT.cannotWrite);
+}
+
+function writeFailure(code: string, busyMs: number): string | undefined {
+  if (code.startsWith('SQLITE_BUSY')) {
+    return `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
+  }
+  if (code === 'SQLITE_FULL') return 'the disk is full, and nothing in it was changed; free some space, or use --db';
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+    return `it or its folder cannot be written (${code}); mend the permissions, or use --db`;
+  }
+  if (code.startsWith('SQLITE_IOERR')) return `the disk reports an error (${code}); use --db for another place`;
+  return undefined;
+}

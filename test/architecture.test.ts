@@ -1,0 +1,176 @@
+// The import rules of the house, checked on every source file.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url));
+
+/** Data in, data out: no disk, network, clock or chance. */
+const PURE_ROOMS = ['infer', 'judge', 'score', 'report'];
+/** Files on the top floor of src that are not ground floor. */
+const ENTRANCES = ['bin.ts', 'cli.ts'];
+/** Where each package may come in: folders (with a slash) and files. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  openai: ['model/'],
+  undici: ['model/'],
+  'p-limit': ['model/'],
+  'better-sqlite3': ['store/'],
+  'cli-table3': ['report/'],
+  jsonrepair: ['judge/'],
+  'node-llama-cpp': ['serve/engine.ts'],
+  commander: ['commands/', 'cli.ts'],
+  yaml: ['commands/', 'cli.ts'],
+};
+const IMPURE =
+  /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;
+const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;
+
+/** Source by path below src, such as `judge/verdict.ts`. */
+type Sources = ReadonlyMap<string, string>;
+
+/** Breaches of the rules, one sentence each. */
+function breaches(sources: Sources): string[] {
+  const found = [...sources].flatMap(([path, source]) => [
+    ...formBreaches(path, source),
+    ...importsOf(source).flatMap((target) => importBreach(path, target) ?? []),
+  ]);
+  return [...found, ...cycleBreaches(sources)];
+}
+
+function formBreaches(path: string, source: string): string[] {
+  const code = withoutComments(source);
+  const found: string[] = [];
+  if (!/^(?:#!.*\n)?\/\/ \S/.test(source)) found.push(`${path} does not open with a comment line`);
+  if (/(?:^|\/)(?:utils?|helpers?|misc|index)(?:\/|\.ts$)/.test(path)) found.push(`${path} is a drawer, not a room`);
+  if (/^\s*export\s*\*/m.test(code)) found.push(`${path} is a barrel`);
+  if (isPure(path) && IMPURE.test(code)) found.push(`${path} is pure but uses "${IMPURE.exec(code)?.[0]}"`);
+  if (path !== 'bin.ts' && ENDS_PROCESS.test(code)) found.push(`${path} touches the process's end or signals`);
+  return found;
+}
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+}
+
+/** What a file imports or exports from, types included. */
+function importsOf(source: string): string[] {
+  const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/g;
+  return [...withoutComments(source).matchAll(pattern)].map((match) => match[2] as string);
+}
+
+function roomOf(path: string): string {
+  return path.includes('/') ? (path.split('/')[0] as string) : '';
+}
+
+function isPure(path: string): boolean {
+  const room = roomOf(path);
+  return room === '' ? !ENTRANCES.includes(path) : PURE_ROOMS.includes(room);
+}
+
+function importBreach(path: string, target: string): string | undefined {
+  if (target.startsWith('node:')) return isPure(path) ? `${path} is pure but imports ${target}` : undefined;
+  if (!target.startsWith('.')) {
+    const name = target.split('/', target.startsWith('@') ? 2 : 1).join('/');
+    const doors = DOORS[name] ?? [];
+    return doors.some((door) => path === door || (door.endsWith('/') && path.startsWith(door)))
+      ? undefined
+      : `${path} is no door for ${name}`;
+  }
+  const file = targetPath(path, target);
+  const [from, to] = [roomOf(path), roomOf(file)];
+  const allowed = ENTRANCES.includes(file)
+    ? path === 'bin.ts'
+    : to === '' || to === from || from === 'commands' || (path === 'cli.ts' && to === 'commands');
+  return allowed ? undefined : `${path} imports from ${file}`;
+}
+
+function targetPath(path: string, target: string): string {
+  return join(dirname(path), target.replace(/\.js$/, '.ts'));
+}
+
+function cycleBreaches(sources: Sources): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) found.push(`cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' -> ')}`);
+    if (trail.includes(path) || done.has(path)) return;
+    for (const target of importsOf(sources.get(path) ?? '')) {
+      if (target.startsWith('.')) visit(targetPath(path, target), [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const path of sources.keys()) visit(path, []);
+  return found;
+}
+
+function sourcesOnDisk(): Sources {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+  return new Map(files.map((path) => [path, readFileSync(join(SRC, path), 'utf8')]));
+}
+
+test('the sources keep the rules', () => {
+  const sources = sourcesOnDisk();
+  expect(sources.has('types.ts')).toBe(true);
+  expect(breaches(sources)).toEqual([]);
+});
+
+describe('the rules bite', () => {
+  const file = (path: string, code: string): Sources => new Map([[path, `// What it is for.\n${code}\n`]]);
+
+  test.each([
+    ['a room that imports another', 'judge/a.ts', "import { b } from '../model/b.js';"],
+    ['a room that imports a type of another', 'judge/a.ts', "import type { B } from '../score/b.js';"],
+    ['a room that re-exports from another', 'run/a.ts', "export { b } from '../store/b.js';"],
+    ['a room that imports a command', 'run/a.ts', "import { b } from '../commands/b.js';"],
+    ['a room that imports another lazily', 'run/a.ts', "const b = await import('../store/b.js');"],
+    ['an import over several lines', 'judge/a.ts', "import {\n  b,\n} from '../model/b.js';"],
+    ['a ground floor that imports a room', 'reply.ts', "import { b } from './judge/b.js';"],
+    ['a program that imports a room past its commands', 'cli.ts', "import { b } from './model/b.js';"],
+    ['a command that imports the program', 'commands/a.ts', "import { main } from '../cli.js';"],
+    ['a pure room that reads files', 'score/a.ts', "import { readFileSync } from 'node:fs';"],
+    ['a ground floor that reads files', 'reply.ts', "import type { Stats } from 'node:fs';"],
+    ['a pure room that reads the clock', 'judge/a.ts', 'const at = Date.now();'],
+    ['a pure room that makes a date of now', 'report/a.ts', 'const at = new Date();'],
+    ['a pure room that draws lots', 'infer/a.ts', 'const x = Math.random();'],
+    ['a pure room that reads the environment', 'judge/a.ts', 'const key = process.env.KEY;'],
+    ['a pure room that prints', 'report/a.ts', "console.log('x');"],
+    ['a pure room that calls out', 'infer/a.ts', "await fetch('http://x');"],
+    ['a package through another door', 'commands/a.ts', "import OpenAI from 'openai';"],
+    ["a package's subpath through another door", 'run/a.ts', "import type { X } from 'openai/resources';"],
+    ['a package that nobody knows', 'model/a.ts', "import _ from 'lodash';"],
+    ['an engine beside its file', 'serve/slots.ts', "import { getLlama } from 'node-llama-cpp';"],
+    ['a command that ends the process', 'commands/a.ts', 'process.exit(1);'],
+    ['a room that takes signals', 'run/a.ts', "process.on('SIGINT', stop);"],
+    ['a program that sets the exit code', 'cli.ts', 'process.exitCode = 1;'],
+    ['a drawer', 'judge/utils.ts', ''],
+    ['a folder of drawers', 'utils/strings.ts', ''],
+    ['a barrel', 'judge/index.ts', ''],
+    ['a file that passes everything on', 'judge/all.ts', "export * from './verdict.js';"],
+    ['a file that imports itself', 'judge/a.ts', "import { a } from './a.js';"],
+  ])('on %s', (_, path, code) => {
+    expect(breaches(file(path, code))).toHaveLength(1);
+  });
+
+  test('on a file without its opening comment', () => {
+    expect(breaches(new Map([['judge/a.ts', "import { b } from './b.js';\n"]]))).toHaveLength(1);
+  });
+
+  test('on a cycle through three files', () => {
+    const cycle = ['a', 'b', 'c'].map((name, i) => [`judge/${name}.ts`, `// x\nimport './${'bca'[i]}.js';`] as const);
+    expect(breaches(new Map(cycle))).toEqual(['cycle: judge/a.ts -> judge/b.ts -> judge/c.ts -> judge/a.ts']);
+  });
+});
+
+test.each([
+  ['commands/a.ts', "import { b } from '../model/b.js';\nimport { c } from '../judge/c.js';"],
+  ['judge/a.ts', "import type { B } from '../types.js';\nimport { c } from './c.js';"],
+  ['judge/a.ts', "// import { b } from '../model/b.js';\n/** never `process.exit()` or `Date.now()` */"],
+  ['report/a.ts', 'const day = new Date(ms).toISOString(); const { process } = manifest; manifest.process.pid;'],
+  ['bin.ts', "import('./cli.js');\nprocess.on('SIGINT', stop);"],
+  ['cli.ts', "const load = () => import('./commands/infer.js');"],
+  ['store/a.ts', "import Database from 'better-sqlite3';\nimport { join } from 'node:path';"],
+])('%s may hold %j', (path, code) => {
+  expect(breaches(new Map([[path, `// What it is for.\n${code}\n`]]))).toEqual([]);
+});

@@ -1,0 +1,236 @@
+// Judged files of ours and of the official script, read into rows with exactly the numbers that stand there.
+
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDataset } from '../../src/bench/dataset.js';
+import { readCosts, readJudged } from '../../src/bench/judged.js';
+import { EXIT } from '../../src/errors.js';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'awb-judged-'));
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+const official = {
+  task: 'terminal',
+  id: 7,
+  prompt: ['### Turn 1\nls', '### Turn 2\npwd'],
+  response: ['a', '/'],
+  current_prompt: '',
+  system_str: 'shell',
+  turn_idx: 2,
+  total_turns: 2,
+  gen: 'a',
+  total_score: 4.2,
+  format: 5,
+  factuality: 4,
+  consistency: 4,
+  realism: 4,
+  quality: 4,
+  failed: 0.0,
+};
+
+const ours = (awb: object, rest: object = {}) => ({
+  ...official,
+  ...rest,
+  awb: { key: 'k', trajectory: 't', repeat: 0, status: 'ok', flags: [], judge: { status: 'ok' }, ...awb },
+});
+
+async function file(content: string | Buffer): Promise<string> {
+  const path = join(dir, `${createHash('sha256').update(content).digest('hex').slice(0, 8)}.jsonl`);
+  await writeFile(path, content);
+  return path;
+}
+
+async function read(...rows: readonly object[]) {
+  return (await readJudged(await file(rows.map((row) => JSON.stringify(row)).join('\n')))).rows;
+}
+
+describe('a row of ours', () => {
+  it('is read with its key, trajectory, repeat, flags and measures', async () => {
+    const awb = {
+      key: 'abc',
+      trajectory: 'def',
+      repeat: 3,
+      flags: ['truncated'],
+      measures: { chrf: 12.5, line_f1: null },
+    };
+    const [row] = await read(ours(awb, { task: 'x/mcp' }));
+    expect(row).toEqual({
+      key: 'abc',
+      trajectory: 'def',
+      repeat: 3,
+      domain: 'mcp',
+      turnIdx: 2,
+      failed: 0,
+      total: 4.2,
+      ratings: { format: 5, factuality: 4, consistency: 4, realism: 4, quality: 4 },
+      measures: { chrf: 12.5 },
+      flags: ['truncated'],
+    });
+  });
+
+  it.each([
+    [
+      { class: 'judge-timeout', reason: 'slow' },
+      { class: 'judge-timeout', reason: 'slow' },
+    ],
+    [
+      { class: 'context-overflow', reason: 'long' },
+      { class: 'context-overflow', reason: 'long' },
+    ],
+    [{ class: 'nonsense' }, { class: 'unreadable', reason: 'no reason was recorded' }],
+  ])('that failed as %j keeps class and reason', async (judge, failure) => {
+    const [row] = await read(ours({ judge: { status: 'failed', ...judge } }, { failed: 1, total_score: 0 }));
+    expect(row?.failure).toEqual(failure);
+  });
+
+  it('that was only measured has no failure, though it has no ratings', async () => {
+    const { failed: _, ...unrated } = ours({ judge: undefined, measures: { chrf: 0 } });
+    const [row] = await read(unrated);
+    expect(row).not.toHaveProperty('failed');
+    expect(row).not.toHaveProperty('failure');
+  });
+});
+
+describe('a row of the official script', () => {
+  it('has the key and trajectory that the data gives it, each equal row one of its own', async () => {
+    const line = JSON.stringify({ ...official, gen: undefined });
+    const data = await mkdtemp(join(dir, 'data-'));
+    await writeFile(join(data, 'terminal_test.jsonl'), `${line}\n${line}\n`);
+    const dataset = await openDataset(data, ['terminal']);
+    const rows = await read(official, { ...official, gen: 'b' });
+    expect(rows.map(({ key, trajectory }) => ({ key, trajectory }))).toEqual(
+      dataset.rows.map(({ key, trajectory }) => ({ key, trajectory })),
+    );
+    await dataset.close();
+  });
+
+  it('without its input fields is known by its bytes, and is a trajectory of its own', async () => {
+    const row = { task: 'mcp', failed: 0, total_score: 3 };
+    const rows = await read(row, row, { ...row, total_score: 4 });
+    expect(new Set(rows.map(({ key }) => key)).size).toBe(3);
+    expect(rows.map(({ trajectory }) => trajectory)).toEqual(rows.map(({ key }) => key));
+    expect(rows[0]?.turnIdx).toBe(1);
+  });
+
+  it.each([
+    ['an empty gen', { gen: '' }, 'empty'],
+    ['no gen', { gen: undefined }, 'empty'],
+    ['a gen that could not be judged', { gen: 'x' }, 'unreadable'],
+    [
+      'a prediction of ours that overflowed',
+      { gen: '', awb: { status: 'failed', class: 'context-overflow' } },
+      'context-overflow',
+    ],
+    [
+      'a prediction of ours that was lost on the way',
+      { gen: '', awb: { status: 'failed', class: 'timeout' } },
+      'prediction',
+    ],
+  ])('that failed with %s is of class %5$s', async (_name, fields, failureClass) => {
+    const [row] = await read({ ...official, failed: 1, error_message: 'why', ...fields });
+    expect(row?.failure).toEqual({ class: failureClass, reason: 'why' });
+  });
+
+  it.each([
+    [0, 0],
+    [1, 1],
+    [false, 0],
+    [true, 1],
+    ['0', undefined],
+    [null, undefined],
+    [undefined, undefined],
+  ])('with failed %j counts as %j', async (given, failed) => {
+    const [row] = await read({ ...official, failed: given });
+    expect(row?.failed).toBe(failed);
+    expect(row?.failure === undefined).toBe(failed === 0);
+  });
+
+  it.each([
+    [0, 0],
+    [4.5, 4.5],
+    [true, 1],
+    ['4', undefined],
+    [null, undefined],
+    [undefined, undefined],
+  ])('with a rating of %j is read as %j', async (given, rating) => {
+    const [row] = await read({ ...official, realism: given, total_score: given });
+    expect(row?.ratings.realism).toBe(rating);
+    expect(row?.total).toBe(rating ?? 0);
+  });
+});
+
+it('lines end at byte 0x0A alone, blank ones are skipped, and the fingerprint is that of the bytes', async () => {
+  const row = JSON.stringify(ours({ key: 'a' }, { gen: 'one\u2028two\u0085three' }));
+  const text = `\ufeff${row}\r\n\r\n  \n${row.replace('"a"', '"b"')}`;
+  const path = await file(text);
+  const judged = await readJudged(path);
+  expect(judged.rows.map(({ key }) => key)).toEqual(['a', 'b']);
+  expect(judged.sha256).toBe(
+    createHash('sha256')
+      .update(await readFile(path))
+      .digest('hex'),
+  );
+});
+
+describe('a file that cannot be scored', () => {
+  const good = JSON.stringify(official);
+  it.each([
+    ['a line that is not JSON', `${good}\nhello\n`, /:2: not a JSON object/],
+    ['a line that is a list', `${good}\n\n[]\n`, /:3: not a JSON object/],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), /:1: not a JSON object/],
+    ['a torn last line', `${good}\n${good.slice(0, 50)}`, /:2: the last line is cut off; run awb judge again/],
+    ['a row without task', '{"failed": 0}\n', /:1: the key "task" is missing/],
+    ['a task without a name', '{"task": "eval/", "failed": 0}\n', /:1: the key "task" is missing/],
+    [
+      'a row that stands there twice',
+      `${JSON.stringify(ours({}))}\n`.repeat(2),
+      /:2: the row of line 1 stands here again/,
+    ],
+    [
+      'predictions that were not judged',
+      '{"task": "mcp", "gen": "x"}\n',
+      /holds no judgements.*run awb judge --predictions/,
+    ],
+    ['no rows', '\n', /holds no rows/],
+  ])('because of %s says what, where and how to mend it', async (_name, content, message) => {
+    const path = await file(content);
+    const error = await readJudged(path).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message).toContain(path);
+  });
+
+  it.each([
+    ['none.jsonl', /no such file/],
+    ['.', /it is a folder/],
+  ])('because %s is no file is an input that is missing', async (name, message) => {
+    const error = await readJudged(join(dir, name)).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ exitCode: EXIT.inputMissing });
+    expect((error as Error).message).toMatch(message);
+  });
+});
+
+describe('the journal beside it', () => {
+  it('tells what each judgement cost: the last record counts, torn and strange lines do not', async () => {
+    const log = { attempts: 1, usage: { promptTokens: 10, completionTokens: 'many' }, ms: 5, host: 'h' };
+    const lines = [
+      JSON.stringify({ id: 'a#0', row: {}, log: { ...log, attempts: 9 } }),
+      JSON.stringify({ id: 'a#0', row: {}, log }),
+      'noise',
+      JSON.stringify({ id: 'b#0', row: {}, log: {} }),
+      JSON.stringify({ id: 'c#0', row: {}, log }).slice(0, 30),
+    ];
+    const costs = await readCosts(await file(lines.join('\n')));
+    expect([...costs]).toEqual([['a#0', { attempts: 1, usage: { promptTokens: 10 }, ms: 5, host: 'h' }]]);
+  });
+
+  it('may be missing', async () => {
+    expect((await readCosts(join(dir, 'none.journal.jsonl'))).size).toBe(0);
+  });
+});

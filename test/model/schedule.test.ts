@@ -1,0 +1,642 @@
+// Claims about scheduling: limits, groups, tries, interruption and throughput, on a clock that needs no waiting.
+
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { EXIT, UserError } from '../../src/errors.js';
+import type { Attempt, AttemptFailure, Endpoint } from '../../src/model/attempt.js';
+import { type Clock, openBackend, type ScheduleOptions } from '../../src/model/schedule.js';
+import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
+
+interface TestJob extends Job {
+  readonly id: number;
+}
+
+/** A clock on which time passes only when everything waits for it. */
+function virtualClock() {
+  const events: { at: number; wake: () => void }[] = [];
+  let time = 0;
+  const clock: Clock = {
+    now: () => time,
+    sleep(ms, signal) {
+      return new Promise((resolve) => {
+        if (signal.aborted) return resolve();
+        const wake = () => {
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        const at = time + Math.max(0, ms);
+        let low = 0;
+        for (let high = events.length; low < high; ) {
+          const middle = (low + high) >> 1;
+          if ((events[middle]?.at as number) > at) low = middle + 1;
+          else high = middle;
+        }
+        events.splice(low, 0, { at, wake });
+        signal.addEventListener('abort', wake);
+      });
+    },
+  };
+  const idle = () => new Promise((resolve) => setImmediate(resolve));
+  const next = () => {
+    time = events.at(-1)?.at as number;
+    while (events.at(-1)?.at === time) events.pop()?.wake();
+  };
+  /** Lets time pass until the promise has settled; a promise that nothing can settle is an error. */
+  async function passUntil<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const end = () => {
+      settled = true;
+    };
+    promise.then(end, end);
+    for (await idle(); !settled; await idle()) {
+      if (events.length === 0) throw new Error('stuck: nothing is left that could happen');
+      next();
+    }
+    return promise;
+  }
+  const after = (ms: number) => clock.sleep(ms, new AbortController().signal);
+  return { clock, passUntil, after };
+}
+
+type Script = (call: { id: number; attempt: number; now: number; host: string }) => {
+  ms: number;
+  attempt: Attempt;
+};
+
+const ok = (content = 'fine'): Attempt => ({ status: 'ok', content, usage: { completionTokens: 10 } });
+const failed = (kind: FailureClass, more: Partial<AttemptFailure> = {}): Attempt => ({
+  status: 'failed',
+  class: kind,
+  reason: `it was ${kind}`,
+  ...more,
+});
+const unreachable = failed('transient', { unreachable: true, reason: 'connection refused' });
+
+/** An endpoint that does what the script says, and stops at once when it is aborted. */
+function scripted(clock: Clock, host: string, script: Script): Endpoint {
+  return {
+    host,
+    async call(request, attempt, abort) {
+      const { ms, attempt: result } = script({ id: request.seedOffset, attempt, now: clock.now(), host });
+      await clock.sleep(ms, abort);
+      return abort.aborted ? { status: 'interrupted' } : result;
+    },
+    close: async () => {},
+  };
+}
+
+interface Started {
+  readonly id: number;
+  readonly group: string;
+  readonly host: string;
+}
+
+/** A backend over scripted endpoints, with a record of all that happened. */
+function stage(script: Script, options: Partial<ScheduleOptions> & { hosts?: readonly string[] } = {}) {
+  const { hosts = ['a'], ...rest } = options;
+  const time = virtualClock();
+  const groups = new Map<number, string>();
+  const started: Started[] = [];
+  const inFlight = new Map<string, number>();
+  const most = new Map<string, number>();
+  const notices: string[] = [];
+  const endpoints = hosts.map((host): Endpoint => {
+    const endpoint = scripted(time.clock, host, script);
+    return {
+      ...endpoint,
+      async call(request, attempt, abort) {
+        started.push({ id: request.seedOffset, group: groups.get(request.seedOffset) ?? '', host });
+        inFlight.set(host, (inFlight.get(host) ?? 0) + 1);
+        most.set(host, Math.max(most.get(host) ?? 0, inFlight.get(host) as number));
+        const result = await endpoint.call(request, attempt, abort);
+        inFlight.set(host, (inFlight.get(host) as number) - 1);
+        return result;
+      },
+    };
+  });
+  const backend = openBackend(endpoints, {
+    concurrency: 2,
+    maxAttempts: 6,
+    retryMs: 600_000,
+    clock: time.clock,
+    random: () => 0.5,
+    onNotice: (text) => notices.push(text),
+    ...rest,
+  });
+  const settled = new Map<number, ModelOutcome[]>();
+  const asked = new Set<number>();
+  const stop = new AbortController();
+  const abort = new AbortController();
+  const request = async (job: TestJob): Promise<ModelRequest> => {
+    if (asked.has(job.id)) throw new Error(`job ${job.id} was asked for twice`);
+    asked.add(job.id);
+    groups.set(job.id, job.group);
+    return { messages: [], seedOffset: job.id };
+  };
+  const settle = async (job: TestJob, outcome: ModelOutcome) => {
+    settled.set(job.id, [...(settled.get(job.id) ?? []), outcome]);
+  };
+  const ask = (jobs: readonly TestJob[], hooks: Partial<Parameters<typeof backend.ask<TestJob>>[1]> = {}) =>
+    time.passUntil(backend.ask(jobs, { request, settle, ...hooks }, { stop: stop.signal, abort: abort.signal }));
+  const outcome = (id: number) => settled.get(id)?.[0];
+  const statuses = () => [...settled.values()].map(([first]) => first?.status);
+  return { ...time, ask, backend, stop, abort, started, most, notices, settled, asked, outcome, statuses, request };
+}
+
+const jobsOf = (...groups: readonly string[]): TestJob[] => groups.map((group, id) => ({ id, group }));
+const singles = (count: number): TestJob[] => Array.from({ length: count }, (_, id) => ({ id, group: `g${id}` }));
+const steady: Script = () => ({ ms: 100, attempt: ok() });
+
+const warnings: Error[] = [];
+const remember = (warning: Error) => warnings.push(warning);
+process.on('warning', remember);
+afterEach(() => {
+  expect(warnings.splice(0)).toEqual([]);
+});
+
+describe('slots', () => {
+  it('a fixed number is kept exactly, at each endpoint', async () => {
+    const { ask, most, clock } = stage(steady, { concurrency: 3, hosts: ['a', 'b'] });
+    await ask(singles(60));
+    expect([...most]).toEqual([
+      ['a', 3],
+      ['b', 3],
+    ]);
+    expect(clock.now()).toBe(1_000);
+  });
+
+  it('a slot is held until the row is settled', async () => {
+    const run = stage(steady, { concurrency: 1 });
+    const events: string[] = [];
+    await run.ask(singles(2), {
+      request: async (job) => {
+        events.push(`request ${job.id}`);
+        return { messages: [], seedOffset: job.id };
+      },
+      settle: async (job) => {
+        await run.after(1_000);
+        events.push(`settled ${job.id}`);
+      },
+    });
+    expect(events).toEqual(['request 0', 'settled 0', 'request 1', 'settled 1']);
+  });
+
+  it('a slot is held during back-off', async () => {
+    const { ask, started } = stage(
+      ({ id, attempt }) => ({
+        ms: 10,
+        attempt: id === 0 && attempt === 0 ? failed('transient') : ok(),
+      }),
+      { concurrency: 1 },
+    );
+    await ask(singles(2));
+    expect(started.map(({ id }) => id)).toEqual([0, 0, 1]);
+  });
+
+  it('nothing to do is done at once', async () => {
+    await expect(stage(steady).ask([])).resolves.toBeUndefined();
+  });
+
+  it('progress sees calls in flight, the limits together and the pause', async () => {
+    const seen: ReturnType<Backend['status']>[] = [];
+    const run = stage(
+      ({ id, now }) => ({
+        ms: 10,
+        attempt: id === 0 && now === 0 ? failed('rate-limit', { retryAfterMs: 5_000 }) : ok(),
+      }),
+      { concurrency: 2, hosts: ['a', 'b'] },
+    );
+    void run.after(5).then(() => seen.push(run.backend.status()));
+    void run.after(1_010).then(() => seen.push(run.backend.status()));
+    await run.ask(singles(6));
+    expect(seen).toEqual([
+      { inFlight: 4, limit: 4, pausedMs: 0 },
+      { inFlight: 1, limit: 4, pausedMs: 4_000 },
+    ]);
+    expect(run.backend.status()).toEqual({ inFlight: 0, limit: 4, pausedMs: 0 });
+  });
+});
+
+describe('groups', () => {
+  const order = async (concurrency: number, ...groups: string[]) => {
+    const { ask, started } = stage(steady, { concurrency });
+    await ask(jobsOf(...groups));
+    return started.map(({ id }) => id);
+  };
+
+  it('jobs of a group go one after the other while other groups can fill the slots', async () => {
+    expect(await order(2, 'x', 'x', 'y', 'y', 'z', 'z')).toEqual([0, 2, 1, 3, 4, 5]);
+  });
+
+  it('jobs of one group run side by side rather than leaving slots empty', async () => {
+    const { ask, clock, started } = stage(steady, { concurrency: 3 });
+    await ask(jobsOf('x', 'x', 'x', 'x', 'x', 'x'));
+    expect(started.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(clock.now()).toBe(200);
+  });
+
+  it('with one slot the order given is kept', async () => {
+    expect(await order(1, 'x', 'y', 'x', 'z', 'y')).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('a group stays at the endpoint where it started, and groups are spread evenly', async () => {
+    const { ask, started } = stage(steady, { concurrency: 2, hosts: ['a', 'b'] });
+    await ask(Array.from({ length: 80 }, (_, id) => ({ id, group: `g${id % 20}` })));
+    const homes = new Map<string, Set<string>>();
+    for (const { group, host } of started) homes.set(group, (homes.get(group) ?? new Set()).add(host));
+    expect([...homes.values()].every((hosts) => hosts.size === 1)).toBe(true);
+    expect([...homes.values()].filter((hosts) => hosts.has('a'))).toHaveLength(10);
+  });
+
+  it('an endpoint that is gone hands its groups to the others, and no row fails by it', async () => {
+    const { ask, started, statuses, settled, notices, backend } = stage(
+      ({ host, now }) => ({ ms: 100, attempt: host === 'a' && now >= 300 ? unreachable : ok() }),
+      { concurrency: 2, hosts: ['a', 'b'] },
+    );
+    await ask(Array.from({ length: 80 }, (_, id) => ({ id, group: `g${id % 8}` })));
+    expect(settled.size).toBe(80);
+    expect(new Set(statuses())).toEqual(new Set(['ok']));
+    expect(started.at(-1)?.host).toBe('b');
+    expect(notices).toEqual(['a is out of service (connection refused); its rows go to the other endpoints']);
+    expect(backend.status().limit).toBe(2);
+  });
+});
+
+describe('tries', () => {
+  const always =
+    (attempt: Attempt): Script =>
+    () => ({ ms: 10, attempt });
+
+  it.each([
+    ['transient', 6],
+    ['timeout', 6],
+    ['malformed', 6],
+    ['context-overflow', 1],
+    ['refused', 1],
+    ['fatal', 1],
+    ['auth', 1],
+  ] as const)('a row that stays %s fails after %i tries, with class and reason', async (kind, tries) => {
+    const { ask, outcome } = stage(always(failed(kind)));
+    await ask(singles(1));
+    expect(outcome(0)).toMatchObject({
+      status: 'failed',
+      class: kind,
+      reason: `it was ${kind}`,
+      log: { attempts: tries },
+    });
+  });
+
+  it('back-off doubles up to its cap, with full jitter', async () => {
+    const at: number[] = [];
+    const { ask } = stage(({ now }) => (at.push(now), { ms: 0, attempt: failed('transient') }), {
+      maxAttempts: 9,
+      random: () => 0.5,
+    });
+    await ask(singles(1));
+    const gaps = at.slice(1).map((time, index) => time - (at[index] as number));
+    expect(gaps).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  });
+
+  it('rate limits cost no tries, but the time since the first failure bounds them', async () => {
+    const storm: Script = ({ now }) => ({ ms: 10, attempt: now < 500_000 ? failed('rate-limit') : ok() });
+    const survivor = stage(storm);
+    await survivor.ask(singles(8));
+    expect(survivor.statuses()).toEqual(Array(8).fill('ok'));
+    const loser = stage(storm, { retryMs: 400_000 });
+    await loser.ask(singles(1));
+    expect(loser.outcome(0)).toMatchObject({ status: 'failed', class: 'rate-limit' });
+    expect(loser.clock.now()).toBeLessThanOrEqual(400_030);
+  });
+
+  it('a try that met a rate limit leaves the seed as it was', async () => {
+    const seen: number[] = [];
+    const script = [failed('rate-limit'), failed('malformed'), failed('rate-limit'), ok()];
+    const { ask } = stage(({ attempt }) => ({
+      ms: 1,
+      attempt: script[seen.push(attempt) - 1] as Attempt,
+    }));
+    await ask(singles(1));
+    expect(seen).toEqual([0, 0, 1, 1]);
+  });
+
+  it('Retry-After is waited for, holds back new starts there, and ends the row where it is too long', async () => {
+    const at: [number, string, number][] = [];
+    const { ask } = stage(
+      ({ id, now, host }) => {
+        at.push([id, host, now]);
+        return { ms: 10, attempt: id === 0 && now < 4_000 ? failed('rate-limit', { retryAfterMs: 4_000 }) : ok() };
+      },
+      { concurrency: 2, hosts: ['a', 'b'], random: () => 0 },
+    );
+    await ask(jobsOf('x', 'y', 'x', 'z', 'v', 'w', 'u', 't'));
+    const later = at.filter(([, host, now]) => host === 'a' && now > 10).map(([, , now]) => now);
+    expect(Math.min(...later)).toBeGreaterThanOrEqual(4_010);
+    expect(at.filter(([, host]) => host === 'b').length).toBeGreaterThanOrEqual(5);
+
+    const { ask: askLong, outcome, notices } = stage(always(failed('rate-limit', { retryAfterMs: 700_000 })));
+    await askLong(singles(1));
+    expect(outcome(0)).toMatchObject({ status: 'failed', class: 'rate-limit', log: { attempts: 1 } });
+    expect(notices).toEqual([expect.stringContaining('a is rate limited and asks to wait 12 min')]);
+  });
+
+  it('a reply shows room: the call that has waited longest for a rate limit goes next', async () => {
+    const { ask, settled, clock } = stage(
+      ({ id, now }) => ({ ms: id === 1 ? 700 : 10, attempt: id === 0 && now < 600 ? failed('rate-limit') : ok() }),
+      { concurrency: 2, random: () => 0.999 },
+    );
+    await ask(singles(2));
+    expect([...settled.keys()]).toEqual([1, 0]);
+    expect(clock.now()).toBe(710);
+  });
+
+  it('the log sums usage over the tries and says who answered', async () => {
+    const { ask, outcome } = stage(({ attempt }) => ({
+      ms: 100,
+      attempt:
+        attempt === 0
+          ? failed('malformed', { usage: { promptTokens: 5, completionTokens: 7 } })
+          : {
+              status: 'ok',
+              content: 'x',
+              usage: { promptTokens: 5, cachedTokens: 4 },
+              firstTokenMs: 30,
+              finishReason: 'stop',
+            },
+    }));
+    await ask(singles(1));
+    expect(outcome(0)).toEqual({
+      status: 'ok',
+      content: 'x',
+      finishReason: 'stop',
+      log: {
+        attempts: 2,
+        usage: { promptTokens: 10, completionTokens: 7, cachedTokens: 4 },
+        ms: 700,
+        firstTokenMs: 30,
+        host: 'a',
+      },
+    });
+  });
+});
+
+describe('what ends a run', () => {
+  it('with no endpoint in service it ends with hosts and remedy, and no row counts as failed', async () => {
+    const { ask, statuses, notices, asked } = stage(() => ({ ms: 10, attempt: unreachable }), {
+      hosts: ['a:1', 'b:2'],
+    });
+    const error = await ask(singles(20)).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(UserError);
+    expect(error).toMatchObject({
+      exitCode: EXIT.unavailable,
+      message: expect.stringMatching(/a:1.*b:2.*check the base URL/),
+    });
+    expect(statuses()).toEqual(Array(asked.size).fill('interrupted'));
+    expect(notices[0]).toBe('a:1 cannot be reached: connection refused; trying again');
+    expect(notices.filter((text) => text.startsWith('a:1 cannot'))).toHaveLength(1);
+  });
+
+  it('a server that starts late is waited for', async () => {
+    const { ask, statuses } = stage(({ now }) => ({ ms: 10, attempt: now < 6_000 ? unreachable : ok() }));
+    await ask(singles(4));
+    expect(statuses()).toEqual(Array(4).fill('ok'));
+  });
+
+  it('a row that finds no connection while others succeed is failed, and the endpoint stays', async () => {
+    const { ask, outcome, statuses } = stage(({ id }) => ({ ms: 1_000, attempt: id === 0 ? unreachable : ok() }));
+    await ask(singles(30));
+    expect(outcome(0)).toMatchObject({ status: 'failed', class: 'transient' });
+    expect(statuses().filter((status) => status === 'ok')).toHaveLength(29);
+  });
+
+  it('a failure with a remedy aborts all in flight and is thrown', async () => {
+    const remedy = new UserError('the key was refused', EXIT.authRefused);
+    const { ask, statuses, clock } = stage(
+      ({ id }) => (id === 3 ? { ms: 50, attempt: failed('auth', { stop: remedy }) } : { ms: 60_000, attempt: ok() }),
+      { concurrency: 4 },
+    );
+    await expect(ask(singles(20))).rejects.toBe(remedy);
+    expect(statuses()).toEqual(Array(4).fill('interrupted'));
+    expect(clock.now()).toBe(50);
+  });
+
+  it.each(['request', 'settle'] as const)(
+    'what %s throws ends the run after all in flight are settled',
+    async (name) => {
+      const run = stage(({ id }) => ({ ms: id === 0 ? 10 : 60_000, attempt: ok() }), { concurrency: 4 });
+      const settled: number[] = [];
+      const broken = new Error('the disk is full');
+      const promise = run.ask(singles(20), {
+        request: async (job) => {
+          if (name === 'request' && job.id === 2) throw broken;
+          return run.request(job);
+        },
+        settle: async (job) => {
+          settled.push(job.id);
+          if (name === 'settle' && job.id === 0) throw broken;
+        },
+      });
+      await expect(promise).rejects.toBe(broken);
+      expect(settled.sort()).toEqual([0, 1, 2, 3]);
+      expect(run.clock.now()).toBeLessThan(60_000);
+    },
+  );
+
+  it('stop lets calls in flight end, ends back-offs at once and starts nothing new', async () => {
+    const run = stage(({ id }) => (id === 0 ? { ms: 10, attempt: failed('rate-limit') } : { ms: 900, attempt: ok() }), {
+      random: () => 1,
+    });
+    void run.after(500).then(() => run.stop.abort());
+    await run.ask(singles(20));
+    expect(run.outcome(0)).toEqual({ status: 'interrupted' });
+    expect(run.outcome(1)).toMatchObject({ status: 'ok' });
+    expect(run.settled.size).toBe(2);
+    expect(run.clock.now()).toBe(900);
+  });
+
+  it('stop during a pause ends it', async () => {
+    const run = stage(() => ({ ms: 10, attempt: failed('rate-limit', { retryAfterMs: 900_000 }) }));
+    void run.after(500).then(() => run.stop.abort());
+    await run.ask(singles(20));
+    expect(run.clock.now()).toBe(500);
+  });
+
+  it('abort interrupts what is in flight', async () => {
+    const run = stage(() => ({ ms: 60_000, attempt: ok() }));
+    void run.after(500).then(() => run.abort.abort());
+    await run.ask(singles(20));
+    expect(run.statuses()).toEqual(['interrupted', 'interrupted']);
+    expect(run.clock.now()).toBe(500);
+  });
+
+  it('nothing is started where stop was signalled before', async () => {
+    const run = stage(steady);
+    run.stop.abort();
+    await run.ask(singles(20));
+    expect(run.settled.size).toBe(0);
+  });
+
+  it('a reply that arrives in spite of an abort is kept', async () => {
+    const run = stage(steady);
+    const stubborn: Endpoint = {
+      host: 'a',
+      call: async () => {
+        await run.after(100);
+        return ok();
+      },
+      close: async () => {},
+    };
+    const backend = openBackend([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
+    const outcomes: string[] = [];
+    void run.after(50).then(() => run.abort.abort());
+    const settle = async (_: TestJob, { status }: ModelOutcome) => void outcomes.push(status);
+    const signals = { stop: run.stop.signal, abort: run.abort.signal };
+    await run.passUntil(backend.ask(singles(9), { request: run.request, settle }, signals));
+    expect(outcomes).toEqual(['ok', 'ok']);
+  });
+
+  it('on the real clock too, stop ends a pause longer than a timer can count', async () => {
+    const endpoint: Endpoint = {
+      host: 'a',
+      call: async () => failed('rate-limit', { retryAfterMs: 2 ** 32 }),
+      close: async () => {},
+    };
+    const backend = openBackend([endpoint], { concurrency: 2, maxAttempts: 6, retryMs: 2 ** 33 });
+    const stop = new AbortController();
+    const outcomes: string[] = [];
+    const asking = backend.ask(
+      singles(9),
+      {
+        request: async (job) => ({ messages: [], seedOffset: job.id }),
+        settle: async (_, { status }) => void outcomes.push(status),
+      },
+      { stop: stop.signal, abort: new AbortController().signal },
+    );
+    while (backend.status().pausedMs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    stop.abort();
+    await asking;
+    expect(outcomes).toEqual(['interrupted', 'interrupted']);
+  });
+});
+
+describe('adaptive concurrency', () => {
+  /** Serves so many at once and lets the others wait in line: an engine that never answers 429. */
+  function queueing(slots: number, ms: () => number): Script {
+    const freeAt = new Array<number>(slots).fill(0);
+    return ({ now }) => {
+      const first = freeAt.indexOf(Math.min(...freeAt));
+      const end = Math.max(now, freeAt[first] as number) + ms();
+      freeAt[first] = end;
+      return { ms: end - now, attempt: ok() };
+    };
+  }
+
+  /** Answers 429 above so many at once. */
+  function limitedAtOnce(slots: number, ms: () => number): Script {
+    let ends: number[] = [];
+    return ({ now }) => {
+      ends = ends.filter((end) => end > now);
+      if (ends.length >= slots) return { ms: 20, attempt: failed('rate-limit') };
+      const end = now + ms();
+      ends.push(end);
+      return { ms: end - now, attempt: ok() };
+    };
+  }
+
+  /** Answers 429 above so many requests in a second of the server's clock. */
+  function limitedPerSecond(requests: number, ms: () => number, more: Partial<AttemptFailure> = {}): Script {
+    let second = 0;
+    let count = 0;
+    return ({ now }) => {
+      if (Math.floor(now / 1_000) !== second) count = 0;
+      second = Math.floor(now / 1_000);
+      if (++count > requests) return { ms: 20, attempt: failed('rate-limit', more) };
+      return { ms: ms(), attempt: ok() };
+    };
+  }
+
+  /** Numbers from 0 to 1, the same ones in every run. */
+  function chance(): () => number {
+    let state = 1;
+    return () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    };
+  }
+
+  it.each([
+    ['32 slots', 32, 32, 64],
+    ['5 slots', 5, 8, 16],
+    ['100 slots', 100, 64, 256],
+  ])('growth ends where throughput does: %s', async (_, slots, low, high) => {
+    const run = stage(queueing(slots, vary(1_000)), { concurrency: 'adaptive', random: chance() });
+    const jobs = 200 * slots;
+    const limits: number[] = [];
+    const watch = async () => {
+      for (;;) {
+        await run.after(10_000);
+        limits.push(run.backend.status().limit);
+      }
+    };
+    void watch();
+    await run.ask(singles(jobs));
+    const usual = [...limits].sort((a, b) => a - b)[limits.length >> 1] as number;
+    expect(usual).toBeGreaterThanOrEqual(low);
+    expect(usual).toBeLessThanOrEqual(high);
+    console.log(slots, limits.join(' '), 'goodput', ((jobs / slots) * 1_000) / run.clock.now());
+    expect(((jobs / slots) * 1_000) / run.clock.now()).toBeGreaterThan(0.9);
+  });
+
+  it('a server bound by latency alone is asked up to the ceiling', async () => {
+    const run = stage(() => ({ ms: 2_000, attempt: ok() }), { concurrency: 'adaptive', ceiling: 200 });
+    await run.ask(singles(2_000));
+    expect(run.most.get('a')).toBe(200);
+  });
+
+  const vary = (mean: number) => {
+    const next = chance();
+    return () => mean * (0.5 + next());
+  };
+  it.each([
+    ['20 at once, 2 s each', limitedAtOnce(20, () => 2_000), 10],
+    ['20 at once, 1 to 3 s', limitedAtOnce(20, vary(2_000)), 10],
+    ['60 at once, 10 to 30 s', limitedAtOnce(60, vary(20_000)), 3],
+    ['3 at once', limitedAtOnce(3, vary(2_000)), 1.5],
+    ['40 at once, 1 s', limitedAtOnce(40, vary(1000)), 40],
+    ['10 a second, 500 ms each', limitedPerSecond(10, () => 500), 10],
+    ['20 a second, 1 to 3 s', limitedPerSecond(20, vary(2_000)), 20],
+    ['20 a second, Retry-After', limitedPerSecond(20, vary(2_000), { retryAfterMs: 1_000 }), 20],
+    ['3 a second, 5 to 15 s', limitedPerSecond(3, vary(10_000)), 3],
+    ['10 a second, 5 to 15 s', limitedPerSecond(10, vary(10_000)), 10],
+  ])(
+    'a storm of 429 loses no row and at least nine tenths of what is allowed get through: %s',
+    async (_, script, perSecond) => {
+      const run = stage(script, { concurrency: 'adaptive', random: chance() });
+      const jobs = Math.min(20_000, Math.round(perSecond * 2000));
+    const trace: string[] = [];
+    let before = 0;
+    void (async () => {
+      for (;;) {
+        await run.after(20_000);
+        trace.push(`${run.backend.status().limit}:${((run.settled.size - before) / perSecond / 20).toFixed(2)}`);
+        before = run.settled.size;
+      }
+    })();
+    await run.ask(singles(jobs));
+console.log('trace goodput', trace.join(' '));
+      console.log(
+        _,
+        'goodput',
+        jobs / perSecond / (run.clock.now() / 1_000),
+        'tries/job',
+        run.started.length / jobs,
+        'limit',
+        run.backend.status().limit,
+        'worst tries',
+        Math.max(...[...run.settled.values()].map(([o]) => (o?.status === 'interrupted' ? 0 : o!.log.attempts))),
+      );
+      expect(new Set(run.statuses())).toEqual(new Set(['ok']));
+      expect(run.settled.size).toBe(jobs);
+      expect(jobs / perSecond / (run.clock.now() / 1_000)).toBeGreaterThan(0.9);
+    },
+  );
+});

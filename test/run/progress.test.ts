@@ -1,0 +1,280 @@
+// Progress on stderr: what a person at a terminal sees, and what a log file holds.
+
+import { describe, expect, test } from 'vitest';
+import { openProgress, type Progress, type ProgressOptions } from '../../src/run/progress.js';
+
+/** A terminal of a given size that knows as many sequences as the block needs, and no more. */
+class Screen {
+  readonly isTTY = true;
+  columns: number;
+  rows: number;
+  writes = 0;
+  widest = 0;
+  readonly lines: string[] = [''];
+  #row = 0;
+
+  constructor(columns = 80, rows = 24) {
+    this.columns = columns;
+    this.rows = rows;
+  }
+
+  write(text: string): void {
+    this.writes++;
+    for (const [part] of text.matchAll(/\x1b\[(\d+)([AJm])|\r|\n|[^\x1b\r\n]+/g)) this.#take(part);
+  }
+
+  #take(part: string): void {
+    if (part === '\n') this.lines[++this.#row] ??= '';
+    else if (part === '\r') return;
+    else if (part.endsWith('m') && part.startsWith('\x1b')) return;
+    else if (part === '\x1b[0J') this.lines.splice(this.#row, Number.POSITIVE_INFINITY, '');
+    else if (part.startsWith('\x1b')) {
+      const up = Number.parseInt(part.slice(2), 10);
+      if (up > this.#row || up >= this.rows) throw new Error(`${up} rows up leave the screen`);
+      this.#row -= up;
+    } else {
+      this.lines[this.#row] += part;
+      this.widest = Math.max(this.widest, part.length);
+    }
+  }
+
+  get text(): string {
+    return this.lines.join('\n');
+  }
+}
+
+interface Bench {
+  readonly progress: Progress;
+  pass(ms: number): void;
+  running(): boolean;
+}
+
+function open(stderr: Parameters<typeof openProgress>[0], options: Partial<ProgressOptions> = {}): Bench {
+  let clock = 0;
+  let timer: { readonly ms: number; readonly tick: () => void } | undefined;
+  const progress = openProgress(stderr, {
+    title: 'infer',
+    totals: new Map([['mcp', 100]]),
+    already: new Map(),
+    quiet: false,
+    verbose: false,
+    color: false,
+    now: () => clock,
+    every: (ms, tick) => {
+      timer = { ms, tick };
+      return () => {
+        timer = undefined;
+      };
+    },
+    ...options,
+  });
+  return {
+    progress,
+    pass(ms) {
+      for (const end = clock + ms; timer !== undefined && clock + timer.ms <= end; ) {
+        clock += timer.ms;
+        timer.tick();
+      }
+    },
+    running: () => timer !== undefined,
+  };
+}
+
+function log() {
+  const lines: string[] = [];
+  return { lines, isTTY: false, columns: 80, write: (text: string) => void lines.push(text.trimEnd()) };
+}
+
+const OK = { status: 'ok', flags: [], tokens: 100 } as const;
+const FAILED = { status: 'failed', flags: [], tokens: 0, reason: 'row 7: timeout' } as const;
+
+function settle(progress: Progress, rows: number, row: Parameters<Progress['settled']>[1] = OK, domain = 'mcp'): void {
+  for (let i = 0; i < rows; i++) progress.settled(domain, row);
+}
+
+describe('on a terminal', () => {
+  test('one block shows rows, failures, rates, calls in flight, pause and time left, redrawn in place', () => {
+    const screen = new Screen();
+    const totals = new Map([
+      ['mcp', 100],
+      ['terminal', 50],
+    ]);
+    const { progress, pass } = open(screen, { totals });
+    progress.watch({ status: () => ({ inFlight: 8, limit: 64, pausedMs: 12_000 }) });
+    for (let second = 0; second < 10; second++) {
+      settle(progress, 2);
+      if (second === 5) settle(progress, 1, FAILED, 'terminal');
+      pass(1000);
+    }
+    expect(screen.text).toBe(
+      [
+        'infer 21/150 rows, 1 failed, 2.1 rows/s, 200 tokens/s, about 1 min 2 s left',
+        '8 in flight, limit 64, paused by the server for 12 s',
+        'mcp      ####................  20/100',
+        'terminal ....................  1/50, 1 failed',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a storm of rows and notices is drawn at most ten times a second', () => {
+    const screen = new Screen();
+    const { progress, pass } = open(screen);
+    const before = screen.writes;
+    for (let i = 0; i < 50; i++) {
+      settle(progress, 1);
+      progress.notice(`notice ${i}`);
+      pass(20);
+    }
+    pass(1000);
+    expect(screen.writes - before).toBeLessThanOrEqual(20);
+    expect(screen.lines.filter((line) => line.startsWith('notice'))).toHaveLength(50);
+  });
+
+  test('nothing is written while nothing changes', () => {
+    const screen = new Screen();
+    const { pass } = open(screen);
+    pass(60_000);
+    expect(screen.writes).toBe(1);
+  });
+
+  test('notices stand above the block, in order, and stay when the block is gone', () => {
+    const screen = new Screen();
+    const { progress, pass } = open(screen);
+    progress.notice('first');
+    pass(100);
+    settle(progress, 3);
+    progress.notice('second\x1b]0;title\x07');
+    pass(100);
+    expect(screen.lines.slice(0, 3)).toEqual(['first', 'second', 'infer 3/100 rows']);
+    progress.notice('third');
+    progress.finish();
+    expect(screen.text).toBe('first\nsecond\nthird\n');
+  });
+
+  test('finish stops the timer, and a second finish changes nothing', () => {
+    const screen = new Screen();
+    const { progress, running } = open(screen);
+    progress.finish();
+    const after = screen.text;
+    progress.finish();
+    expect(running()).toBe(false);
+    expect(screen.text).toBe(after);
+  });
+
+  test.each([
+    [30, 24],
+    [80, 5],
+    [12, 3],
+    [200, 50],
+  ])('the block fits a terminal of %d columns and %d rows', (columns, rows) => {
+    const screen = new Screen(columns, rows);
+    const totals = new Map(Array.from({ length: 12 }, (_, i) => [`domain-${i}`, 1000]));
+    const { progress, pass } = open(screen, { totals });
+    progress.watch({ status: () => ({ inFlight: 100, limit: 256, pausedMs: 90_000 }) });
+    settle(progress, 500, FAILED, 'domain-3');
+    pass(5000);
+    expect(screen.widest).toBeLessThan(columns);
+    expect(screen.lines.length).toBeLessThanOrEqual(rows);
+  });
+
+  test('colours appear only where they are wanted', () => {
+    const written: string[] = [];
+    const stderr = { isTTY: true, columns: 80, write: (text: string) => void written.push(text) };
+    for (const color of [false, true]) {
+      written.length = 0;
+      const { progress, pass } = open(stderr, { color });
+      settle(progress, 1, FAILED);
+      pass(100);
+      expect(written.join('').includes('\x1b[31m')).toBe(color);
+    }
+  });
+});
+
+describe('without a terminal', () => {
+  test('there is a line every 5 % of the rows', () => {
+    const stderr = log();
+    const { progress } = open(stderr);
+    settle(progress, 100);
+    progress.finish();
+    expect(stderr.lines).toHaveLength(21);
+    expect(stderr.lines.at(-1)).toMatch(/^infer 100\/100 rows/);
+  });
+
+  test('there is a line every 30 s while rows are slow', () => {
+    const stderr = log();
+    const { progress, pass } = open(stderr);
+    settle(progress, 1);
+    pass(95_000);
+    expect(stderr.lines).toHaveLength(4);
+  });
+
+  test('an interrupted run ends with where it stands', () => {
+    const stderr = log();
+    const { progress } = open(stderr);
+    settle(progress, 7);
+    progress.finish();
+    expect(stderr.lines.at(-1)).toMatch(/^infer 7\/100 rows/);
+  });
+
+  test('no control sequence is ever written', () => {
+    const stderr = log();
+    const { progress, pass } = open(stderr, { color: true });
+    progress.notice('\x1b[31mred');
+    settle(progress, 100, FAILED);
+    pass(60_000);
+    progress.finish();
+    expect(stderr.lines.join('')).not.toMatch(/\x1b/);
+  });
+});
+
+describe('rate and time left', () => {
+  test('rows done before this session do not count', () => {
+    const stderr = log();
+    const { progress, pass } = open(stderr, { already: new Map([['mcp', 80]]) });
+    settle(progress, 3);
+    pass(30_000);
+    expect(stderr.lines[0]).toBe('infer 80/100 rows');
+    expect(stderr.lines.at(-1)).toBe('infer 83/100 rows, 0.10 rows/s, 10 tokens/s, about 2 min 50 s left');
+  });
+
+  test('only the last minute counts where it holds enough rows', () => {
+    const stderr = log();
+    const { progress, pass } = open(stderr, { totals: new Map([['mcp', 100_000]]) });
+    for (let second = 0; second < 120; second++) {
+      settle(progress, 100);
+      pass(1000);
+    }
+    for (let second = 0; second < 90; second++) {
+      settle(progress, 1);
+      pass(1000);
+    }
+    expect(stderr.lines.at(-1)).toMatch(/, 1\.0 rows\/s/);
+  });
+});
+
+describe('how much is said', () => {
+  test('quiet says nothing, on a terminal or elsewhere', () => {
+    for (const stderr of [new Screen(), log()]) {
+      const { progress, pass } = open(stderr, { quiet: true, verbose: true });
+      settle(progress, 100, FAILED);
+      progress.notice('a notice');
+      pass(60_000);
+      progress.finish();
+      expect('lines' in stderr && stderr.lines.join('')).toBe('');
+    }
+  });
+
+  test('verbose adds a line for each failed row and none for the others', () => {
+    for (const [verbose, lines] of [
+      [true, 2],
+      [false, 0],
+    ] as const) {
+      const stderr = log();
+      const { progress } = open(stderr, { verbose });
+      settle(progress, 5);
+      settle(progress, 2, FAILED);
+      expect(stderr.lines.filter((line) => line === 'failed: row 7: timeout')).toHaveLength(lines);
+    }
+  });
+});

@@ -1,0 +1,368 @@
+// Score cards: the official counting, coverage, failures, repeats, measures, and the published table.
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { aggregate } from '../../src/score/aggregate.js';
+import { DIMENSIONS, DOMAINS, type JudgedRow, type Ratings, type ScoreCard, type ScoreSet } from '../../src/types.js';
+
+let serial = 0;
+
+function row(fields: Partial<JudgedRow> = {}): JudgedRow {
+  serial++;
+  return {
+    key: `key-${serial}`,
+    trajectory: `trajectory-${serial}`,
+    repeat: 0,
+    domain: 'terminal',
+    turnIdx: 1,
+    total: 0,
+    ratings: {},
+    flags: [],
+    ...fields,
+  };
+}
+
+/** A valid row with these ratings, and their mean over what is above 0 as its total. */
+function rated(ratings: Ratings, fields: Partial<JudgedRow> = {}): JudgedRow {
+  const above = Object.values(ratings).filter((rating) => rating > 0);
+  const total = above.length === 0 ? 0 : above.reduce((sum, rating) => sum + rating, 0) / above.length;
+  return row({ failed: 0, ratings, total, ...fields });
+}
+
+const even = (rating: number, fields: Partial<JudgedRow> = {}) =>
+  rated({ format: rating, factuality: rating, consistency: rating, realism: rating, quality: rating }, fields);
+
+type FailureClass = NonNullable<JudgedRow['failure']>['class'];
+const lost = (failure: FailureClass, fields: Partial<JudgedRow> = {}) =>
+  row({ failed: 1, failure: { class: failure, reason: 'told in the row' }, ...fields });
+
+function domain(card: ScoreCard, name: string) {
+  const found = card.domains.find((one) => one.domain === name);
+  if (found === undefined) {
+    throw new Error(`no domain ${name}`);
+  }
+  return found;
+}
+
+const value = (scores: ScoreSet, name: keyof ScoreSet = 'total') => scores[name]?.value;
+
+describe('official counting', () => {
+  test.each([
+    [1, 0],
+    [2, 25],
+    [3.2, 55.00000000000001],
+    [5, 100],
+  ])('a mean rating of %d is a score of %d, unrounded', (rating, score) => {
+    expect(value(aggregate([row({ failed: 0, total: rating })]).overall)).toBe(score);
+  });
+
+  test('the mean is that of Python’s statistics.mean, not that of a rounded sum', () => {
+    const totals = [3, 3.6666666666666665, 2.6];
+    const card = aggregate(totals.map((total) => row({ failed: 0, total })));
+    expect(value(card.overall)).toBe(((3.088888888888889 - 1) / 4) * 100);
+  });
+
+  test.each([
+    ['0 is valid', 0, 1],
+    ['minus 0 is valid', -0, 1],
+    ['1 is not', 1, 0],
+    ['something in between is not', 0.5, 0],
+    ['an absent one is not', undefined, 0],
+  ])('failed: %s', (_, failed, valid) => {
+    const { failed: _dropped, ...bare } = even(4);
+    const card = aggregate([failed === undefined ? bare : { ...bare, failed }]);
+    expect(card).toMatchObject({ valid, failed: 1 - valid });
+    expect(value(card.overall)).toBe(valid === 1 ? 75 : undefined);
+  });
+
+  test('a zero leaves only its own mean', () => {
+    const card = aggregate([
+      rated({ format: 0, factuality: 2, consistency: 3, realism: 3, quality: 4 }),
+      rated({ format: 5, factuality: 4, consistency: 3, realism: 3, quality: 4 }),
+    ]);
+    expect(value(card.overall, 'format')).toBe(100);
+    expect(card.overall.format?.rows).toBe(1);
+    expect(value(card.overall, 'factuality')).toBe(50);
+    expect(card.overall.factuality?.rows).toBe(2);
+  });
+
+  test('a dimension that no row was rated in is absent, not -25', () => {
+    const card = aggregate([rated({ quality: 3 })]);
+    expect(Object.keys(card.overall).sort()).toEqual(['quality', 'total']);
+  });
+
+  test('a valid row without any rating above 0 is valid and scores nothing', () => {
+    const card = aggregate([rated({ format: 0 })]);
+    expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 1, overall: {}, macroOf: 0 });
+  });
+
+  test('unknown domains get rows of their own, by name, after the published ones in their order', () => {
+    const names = ['zoo', 'os', 'mcp', '__proto__', 'car', 'search'];
+    const card = aggregate(names.map((name) => even(3, { domain: name })));
+    expect(card.domains.map((one) => one.domain)).toEqual(['mcp', 'search', 'os', '__proto__', 'car', 'zoo']);
+  });
+
+  test('no rows at all make an empty card', () => {
+    expect(aggregate([])).toEqual({
+      domains: [],
+      overall: {},
+      macroOf: 0,
+      overallMicro: {},
+      overallWithFailures: {},
+      overallMeasures: {},
+      chosen: 0,
+      valid: 0,
+      failed: 0,
+      coverage: 0,
+    });
+  });
+});
+
+describe('overall', () => {
+  const uneven = [even(5, { domain: 'mcp' }), even(5, { domain: 'mcp' }), even(5, { domain: 'mcp' }), even(1)];
+
+  test('is the mean over domains, and beside it the mean over samples', () => {
+    const card = aggregate(uneven);
+    expect(value(card.overall)).toBe(50);
+    expect(value(card.overallMicro)).toBe(75);
+    expect(card.macroOf).toBe(2);
+  });
+
+  test('does not count a domain without a total among those it is the mean of', () => {
+    const card = aggregate([...uneven, lost('unreadable', { domain: 'web' })]);
+    expect(card.macroOf).toBe(2);
+    expect(value(card.overall)).toBe(50);
+    expect(card.coverage).toBe(0.8);
+  });
+
+  const published = JSON.parse(readFileSync(new URL('../../fixtures/published.json', import.meta.url), 'utf8')) as {
+    rows: { model: string; scores: Record<string, number>; overall: number }[];
+  };
+
+  test.each(published.rows)('the published Overall of $model is the macro mean of its columns', (model) => {
+    const rows = DOMAINS.map((name) =>
+      row({ domain: name, failed: 0, total: 1 + ((model.scores[name] ?? Number.NaN) / 100) * 4 }),
+    );
+    const card = aggregate(rows);
+    // The one row whose own columns do not give the published figure.
+    const expected = model.model === 'Qwen-AgentWorld-397B-A17B' ? '58.76' : model.overall.toFixed(2);
+    expect(value(card.overall)?.toFixed(2)).toBe(expected);
+    expect(card.macroOf).toBe(7);
+  });
+});
+
+describe('uncertainty', () => {
+  test('turns of one trajectory are one cluster, within a domain and over all', () => {
+    const card = aggregate([
+      even(2, { trajectory: 'a' }),
+      even(3, { trajectory: 'a' }),
+      even(5, { trajectory: 'b' }),
+      even(4, { trajectory: 'c', domain: 'web' }),
+    ]);
+    expect(domain(card, 'terminal').scores.total).toMatchObject({ rows: 3, clusters: 2, df: 1 });
+    expect(card.overallMicro.total).toMatchObject({ rows: 4, clusters: 3, df: 2 });
+    expect(card.overall.total).toEqual({ value: (175 / 3 + 75) / 2, rows: 4, clusters: 3 });
+  });
+
+  test('the interval is clipped to the scale, its standard error is not', () => {
+    const { total } = aggregate([even(1), even(5)]).overall;
+    expect(total).toMatchObject({ value: 50, low: 0, high: 100, df: 1 });
+    expect(total?.se).toBeCloseTo(50, 12);
+  });
+});
+
+describe('failures', () => {
+  test('those of the model count as rating 1 beside the official score; the others stay missing', () => {
+    const card = aggregate([
+      even(5),
+      lost('empty'),
+      lost('context-overflow'),
+      lost('refused'),
+      lost('unreadable'),
+      lost('prediction'),
+      lost('judge-timeout'),
+    ]);
+    const terminal = domain(card, 'terminal');
+    for (const name of [...DIMENSIONS, 'total'] as const) {
+      expect(value(terminal.scores, name)).toBe(100);
+      expect(value(terminal.withFailures, name)).toBe(25);
+    }
+    expect(value(card.overallWithFailures)).toBe(25);
+    expect(terminal).toMatchObject({ valid: 1, failed: 6, chosen: 7, coverage: 4 / 7 });
+    expect(terminal.failures).toEqual({
+      empty: 1,
+      'context-overflow': 1,
+      refused: 1,
+      unreadable: 1,
+      prediction: 1,
+      'judge-timeout': 1,
+    });
+  });
+
+  test('a domain in which the model failed throughout has a score of 0 with failures, and none without', () => {
+    const card = aggregate([lost('empty'), lost('empty')]);
+    expect(domain(card, 'terminal').scores).toEqual({});
+    expect(value(card.overallWithFailures)).toBe(0);
+    expect(card.coverage).toBe(1);
+  });
+
+  test('a failure that says nothing of why is counted as such', () => {
+    expect(domain(aggregate([row({ failed: 1 }), row()]), 'terminal').failures).toEqual({ unstated: 2 });
+  });
+
+  test('flags are counted, on valid rows and on failed ones', () => {
+    const card = aggregate([even(3, { flags: ['truncated', 'untagged'] }), lost('empty', { flags: ['truncated'] })]);
+    expect(domain(card, 'terminal').flags).toEqual({ truncated: 2, untagged: 1 });
+  });
+});
+
+describe('coverage', () => {
+  test('counts the rows that were chosen and are not in the file', () => {
+    const card = aggregate([even(3), even(3), lost('unreadable')], new Map([['terminal', 10]]));
+    expect(domain(card, 'terminal')).toMatchObject({ chosen: 10, valid: 2, failed: 1, coverage: 0.2 });
+    expect(domain(card, 'terminal').failures).toEqual({ unreadable: 1, 'not-judged': 7 });
+  });
+
+  test('lists a domain that was chosen and has no row yet, and leaves out one of which nothing was chosen', () => {
+    const card = aggregate(
+      [even(3)],
+      new Map([
+        ['terminal', 1],
+        ['web', 4],
+        ['os', 0],
+      ]),
+    );
+    expect(card.domains.map((one) => one.domain)).toEqual(['terminal', 'web']);
+    expect(domain(card, 'web')).toMatchObject({ coverage: 0, scores: {}, failures: { 'not-judged': 4 } });
+    expect(card).toMatchObject({ chosen: 5, coverage: 0.2, macroOf: 1 });
+  });
+
+  test('never exceeds 1 where the file holds more than was chosen', () => {
+    const card = aggregate([even(3), even(3), lost('unreadable')], new Map([['terminal', 1]]));
+    expect(card).toMatchObject({ chosen: 3, coverage: 2 / 3 });
+  });
+});
+
+describe('repeats', () => {
+  test('are averaged within the row before rows are averaged', () => {
+    const card = aggregate([
+      even(1, { key: 'a', trajectory: 'x' }),
+      even(1, { key: 'a', trajectory: 'x', repeat: 1 }),
+      even(4, { key: 'a', trajectory: 'x', repeat: 2 }),
+      even(4, { key: 'b', trajectory: 'y' }),
+    ]);
+    expect(value(card.overall)).toBe(50);
+    expect(value(card.overallMicro)).toBe(50);
+    expect(card.overall.total).toMatchObject({ rows: 2, clusters: 2 });
+    expect(card).toMatchObject({ valid: 4, chosen: 4 });
+  });
+
+  test('that failed by the model’s doing lower their own row only', () => {
+    const card = aggregate([even(5, { key: 'a' }), lost('empty', { key: 'a', repeat: 1 }), even(5, { key: 'b' })]);
+    expect(value(card.overall)).toBe(100);
+    expect(value(card.overallWithFailures)).toBe(75);
+  });
+});
+
+describe('measures', () => {
+  const measured = (chrf: number, fields: Partial<JudgedRow> = {}) => row({ measures: { chrf }, ...fields });
+
+  test('of a file without ratings make a full card without any score', () => {
+    const card = aggregate([measured(10), measured(30), measured(80, { domain: 'web' })], new Map([['web', 2]]));
+    expect(card).toMatchObject({ valid: 3, failed: 0, chosen: 4, coverage: 0.75, macroOf: 2 });
+    expect(card.overallMeasures.chrf).toMatchObject({ value: 50, rows: 3 });
+    expect(domain(card, 'terminal').measures.chrf).toMatchObject({ value: 20, rows: 2, clusters: 2 });
+    for (const scores of [card.overall, card.overallMicro, card.overallWithFailures]) {
+      expect(scores).toEqual({});
+    }
+  });
+
+  test('of a file without ratings are not joined by scores where a prediction failed', () => {
+    const card = aggregate([measured(10), row({ failure: { class: 'refused', reason: 'filtered' } })]);
+    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 1, overallWithFailures: {} });
+  });
+
+  test('beside ratings stay apart from them, and count where no verdict could be read', () => {
+    const card = aggregate([
+      even(5, { measures: { chrf: 20 } }),
+      lost('unreadable', { measures: { chrf: 40, json_f1: 90 } }),
+    ]);
+    expect(value(card.overall)).toBe(100);
+    expect(card.overallMeasures.chrf).toMatchObject({ value: 30, rows: 2 });
+    expect(card.overallMeasures.json_f1).toMatchObject({ value: 90, rows: 1 });
+    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 0.5 });
+  });
+
+  test('that some domains lack are averaged over the others', () => {
+    const card = aggregate([measured(10), row({ domain: 'mcp', measures: { chrf: 30, json_f1: 60 } })]);
+    expect(card.overallMeasures.chrf?.value).toBe(20);
+    expect(card.overallMeasures.json_f1?.value).toBe(60);
+  });
+});
+
+describe('any judged file', () => {
+  const rating = fc.integer({ min: 0, max: 5 });
+  const ratings = fc.record(Object.fromEntries(DIMENSIONS.map((name) => [name, rating])), { requiredKeys: [] });
+  const failures = fc.constantFrom<FailureClass>('empty', 'refused', 'unreadable', 'prediction', 'judge-fatal');
+  const place = fc.record({
+    domain: fc.constantFrom('mcp', 'swe', 'other'),
+    trajectory: fc.constantFrom('t1', 't2', 't3'),
+  });
+  const valid = fc.tuple(ratings, place).map(([given, where]) => rated(given as Ratings, where));
+  const failed = fc.tuple(failures, place).map(([failure, where]) => lost(failure, where));
+  const rows = fc.array(fc.oneof({ weight: 3, arbitrary: valid }, failed), { maxLength: 40 });
+  const values = (scores: ScoreSet) => Object.entries(scores).map(([name, { value, rows }]) => [name, value, rows]);
+
+  test('scores the same in any order', () => {
+    fc.assert(
+      fc.property(rows, (some) => {
+        const [there, back] = [aggregate(some), aggregate([...some].reverse())];
+        for (const set of ['overall', 'overallMicro', 'overallWithFailures'] as const) {
+          expect(new Set(values(back[set]).map(String))).toEqual(new Set(values(there[set]).map(String)));
+        }
+      }),
+    );
+  });
+
+  test('scores the same when every row was asked twice with the same outcome', () => {
+    fc.assert(
+      fc.property(rows, (some) => {
+        const twice = aggregate([...some, ...some.map((one) => ({ ...one, repeat: 1 }))]);
+        const once = aggregate(some);
+        expect(twice.overall).toEqual(once.overall);
+        expect(twice.overallWithFailures).toEqual(once.overallWithFailures);
+        expect(twice.coverage).toBe(once.coverage);
+        expect(twice.valid).toBe(2 * once.valid);
+      }),
+    );
+  });
+
+  test('nobody gains by failing: a domain’s score with failures is never above its score', () => {
+    fc.assert(
+      fc.property(rows, (some) => {
+        for (const { scores, withFailures } of aggregate(some).domains) {
+          for (const name of [...DIMENSIONS, 'total'] as const) {
+            expect(value(withFailures, name) ?? 0).toBeLessThanOrEqual((value(scores, name) ?? 0) + 1e-9);
+          }
+        }
+      }),
+    );
+  });
+
+  test('keeps its books: every chosen row is valid or has a failure, and every interval holds its value', () => {
+    fc.assert(
+      fc.property(rows, fc.nat(60), (some, chosen) => {
+        const card = aggregate(some, new Map([['mcp', chosen]]));
+        for (const one of card.domains) {
+          const failures = Object.values(one.failures).reduce((sum, count) => sum + count, 0);
+          expect(one.valid + failures).toBe(one.chosen);
+          for (const { value, low = value, high = value } of Object.values(one.scores)) {
+            expect(Math.max(0, low)).toBe(low);
+            expect(Math.min(100, high)).toBe(high);
+            expect(low <= value && value <= high).toBe(true);
+          }
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,31 @@
+// The store's modules as JavaScript, for tests that need them in a process of its own.
+
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = resolve(import.meta.dirname, '../..');
+
+export interface Compiled {
+  /** Writes a script beside the compiled `store/`, and returns its path. */
+  script(name: string, text: string): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** Compiles src/store. The folder lies in node_modules, from where packages are found. */
+export async function compileStore(): Promise<Compiled> {
+  await mkdir(join(root, 'node_modules/.cache'), { recursive: true });
+  const dir = await mkdtemp(join(root, 'node_modules/.cache/store-'));
+  const flags = '--ignoreConfig --module nodenext --target es2022 --skipLibCheck --types node --rootDir src --outDir';
+  const files = ['src/store/lock.ts', 'src/store/store.ts'];
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [...flags.split(' '), dir, ...files], { cwd: root });
+  await writeFile(join(dir, 'package.json'), '{"type":"module"}');
+  return {
+    async script(name, text) {
+      await writeFile(join(dir, name), text);
+      return join(dir, name);
+    },
+    remove: () => rm(dir, { recursive: true }),
+  };
+}

@@ -1,0 +1,341 @@
+// The SQLite file: what is in it, that a run is never doubled or half replaced, and what it refuses.
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EXIT, UserError } from '../../src/errors.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
+import { openStore, type RunRecord, type StoredJudgement } from '../../src/store/store.js';
+import type { Estimate, ScoreCard } from '../../src/types.js';
+import { type Compiled, compileStore } from './compiled.js';
+
+const TABLES = ['domain_counts', 'domain_scores', 'judgements', 'measures', 'overall_scores', 'runs'];
+
+let dir: string;
+let path: string;
+let compiled: Compiled;
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'awb-store-'));
+  compiled = await compileStore();
+});
+afterAll(async () => {
+  rmSync(dir, { recursive: true });
+  await compiled.remove();
+});
+beforeEach(() => {
+  path = join(mkdtempSync(join(dir, 'case-')), 'awb.sqlite');
+});
+
+function runOf(identity: string, label = 'step-1'): RunRecord {
+  return {
+    identity,
+    label,
+    kind: 'rubric',
+    source: '/out/judged.jsonl',
+    sourceSha256: 'ab',
+    worldModel: 'world',
+    judgeModel: 'judge',
+    meta: { step: '1' },
+    manifest: '{"schema": 1}',
+    scoredAt: '2026-01-01T00:00:00.000Z',
+    toolVersion: '0.1.0',
+  };
+}
+
+const rated: StoredJudgement = {
+  row: {
+    key: 'k1',
+    trajectory: 't1',
+    repeat: 0,
+    domain: 'mcp',
+    turnIdx: 2,
+    failed: 0,
+    total: 3.8,
+    ratings: { format: 5, factuality: 4, consistency: 4, realism: 3, quality: 3 },
+    measures: { chrf: 61.25, exact_match: 0 },
+    flags: ['truncated'],
+  },
+  log: { attempts: 2, usage: { promptTokens: 19_000, completionTokens: 280 }, ms: 4200.5, host: 'judge:443' },
+};
+
+const failed: StoredJudgement = {
+  row: {
+    key: 'k1',
+    trajectory: 't1',
+    repeat: 1,
+    domain: 'mcp',
+    turnIdx: 2,
+    failed: 1,
+    total: 0,
+    ratings: {},
+    failure: { class: 'judge-timeout', reason: 'no token for 900 s' },
+    flags: [],
+  },
+};
+
+const estimate: Estimate = { value: 70, rows: 1, clusters: 1 };
+const certain: Estimate = { value: 60, rows: 2, clusters: 2, se: 1, df: 1, low: 47.3, high: 72.7 };
+
+const card: ScoreCard = {
+  domains: [
+    {
+      domain: 'mcp',
+      chosen: 3,
+      valid: 1,
+      failed: 1,
+      failures: { 'judge-timeout': 1, 'not-judged': 1 },
+      coverage: 1 / 3,
+      scores: { total: estimate, format: certain },
+      withFailures: { total: estimate },
+      measures: { chrf: certain },
+      flags: { truncated: 1 },
+    },
+  ],
+  overall: { total: estimate },
+  macroOf: 1,
+  overallMicro: { total: certain },
+  overallWithFailures: { total: estimate },
+  overallMeasures: { chrf: certain },
+  chosen: 3,
+  valid: 1,
+  failed: 1,
+  coverage: 1 / 3,
+};
+
+function save(run: RunRecord, judgements: readonly StoredJudgement[] = [rated, failed]) {
+  const store = openStore(path);
+  try {
+    return store.saveRun(run, judgements, card);
+  } finally {
+    store.close();
+  }
+}
+
+function query(sql: string): unknown[] {
+  const database = new Database(path, { readonly: true });
+  try {
+    return database.prepare(sql).all();
+  } finally {
+    database.close();
+  }
+}
+
+const countsByTable = () =>
+  Object.fromEntries(
+    TABLES.map((table) => [table, (query(`SELECT count(*) AS n FROM ${table}`)[0] as { n: number }).n]),
+  );
+
+describe('a new file', () => {
+  it('has the newest schema, all tables strict, and a write-ahead log', () => {
+    openStore(path).close();
+    expect(query('PRAGMA user_version')).toEqual([{ user_version: MIGRATIONS.length }]);
+    expect(query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    const tables = query("SELECT name, strict FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%' ORDER BY name");
+    expect(tables).toEqual(TABLES.map((name) => ({ name, strict: 1 })));
+  });
+
+  it('is made once when several processes open it together, and takes the runs of all', async () => {
+    const script = await compiled.script(
+      'together.js',
+      `import { openStore } from './store/store.js';
+       const [path, run, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
+       const store = openStore(path, 20000);
+       store.saveRun({ ...run, identity: String(process.pid) }, [], card);
+       store.close();`,
+    );
+    const args = [script, path, JSON.stringify(runOf('')), JSON.stringify(card)];
+    await Promise.all(Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, args)));
+    expect(countsByTable()).toMatchObject({ runs: 6, domain_counts: 6 });
+  });
+});
+
+describe('a stored run', () => {
+  it('holds the judgements with ratings, failures, flags, attempts, tokens and measures', () => {
+    const { id } = save(runOf('a'));
+    const rows = query('SELECT * FROM judgements ORDER BY repeat');
+    expect(rows).toEqual([
+      {
+        run_id: id,
+        key: 'k1',
+        repeat: 0,
+        trajectory: 't1',
+        domain: 'mcp',
+        turn_idx: 2,
+        status: 'ok',
+        failure_class: null,
+        failure_reason: null,
+        failed: 0,
+        format: 5,
+        factuality: 4,
+        consistency: 4,
+        realism: 3,
+        quality: 3,
+        total: 3.8,
+        flags: '["truncated"]',
+        attempts: 2,
+        prompt_tokens: 19_000,
+        cached_tokens: null,
+        completion_tokens: 280,
+        reasoning_tokens: null,
+        ms: 4200.5,
+      },
+      expect.objectContaining({
+        status: 'failed',
+        failure_class: 'judge-timeout',
+        failure_reason: 'no token for 900 s',
+        factuality: null,
+        attempts: null,
+      }),
+    ]);
+    expect(query('SELECT name, value FROM measures ORDER BY name')).toEqual([
+      { name: 'chrf', value: 61.25 },
+      { name: 'exact_match', value: 0 },
+    ]);
+  });
+
+  it('holds the scores by domain and over all, each with its interval where there is one', () => {
+    save(runOf('a'));
+    expect(query('SELECT kind, dimension, value, n, low FROM domain_scores ORDER BY kind, dimension')).toEqual([
+      { kind: 'measure', dimension: 'chrf', value: 60, n: 2, low: 47.3 },
+      { kind: 'official', dimension: 'format', value: 60, n: 2, low: 47.3 },
+      { kind: 'official', dimension: 'total', value: 70, n: 1, low: null },
+      { kind: 'with_failures', dimension: 'total', value: 70, n: 1, low: null },
+    ]);
+    expect(query('SELECT kind, value FROM overall_scores ORDER BY kind')).toEqual([
+      { kind: 'measure', value: 60 },
+      { kind: 'micro', value: 60 },
+      { kind: 'official', value: 70 },
+      { kind: 'with_failures', value: 70 },
+    ]);
+    expect(query("SELECT chosen, failures ->> '$.not-judged' AS missing FROM domain_counts")).toEqual([
+      { chosen: 3, missing: 1 },
+    ]);
+  });
+
+  it('is replaced by a run of the same identity, keeps its id, and is doubled in no table', () => {
+    const first = save(runOf('a', 'before'));
+    const other = save(runOf('b'));
+    const counts = countsByTable();
+    const again = save(runOf('a', 'after'));
+    expect(again).toEqual({ id: first.id, replaced: true });
+    expect(other.replaced).toBe(false);
+    expect(countsByTable()).toEqual(counts);
+    expect(query('SELECT id, label FROM runs ORDER BY id')).toEqual([
+      { id: first.id, label: 'after' },
+      { id: other.id, label: 'step-1' },
+    ]);
+  });
+
+  it('stays whole when replacing it fails in the middle', () => {
+    save(runOf('a', 'before'));
+    const counts = countsByTable();
+    expect(() => save(runOf('a', 'after'), [rated, failed, rated])).toThrow(/UNIQUE/);
+    expect(countsByTable()).toEqual(counts);
+    expect(query('SELECT label FROM runs')).toEqual([{ label: 'before' }]);
+  });
+
+  it('stays whole when the process that replaces it is killed in the middle', async () => {
+    save(runOf('a', 'before'));
+    const counts = countsByTable();
+    const script = await compiled.script(
+      'killed.js',
+      `import { openStore } from './store/store.js';
+       const [path, run, rows, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
+       Object.defineProperty(rows[1], 'row', { get: () => process.kill(process.pid, 'SIGKILL') });
+       openStore(path).saveRun(run, rows, card);`,
+    );
+    const args = [runOf('a', 'after'), [rated, failed], card].map((value) => JSON.stringify(value));
+    const ended = promisify(execFile)(process.execPath, [script, path, ...args]);
+    await expect(ended).rejects.toMatchObject({ signal: 'SIGKILL' });
+    expect(countsByTable()).toEqual(counts);
+    expect(query('SELECT label FROM runs')).toEqual([{ label: 'before' }]);
+    expect(save(runOf('a', 'later')).replaced).toBe(true);
+  });
+});
+
+function refusal(action: () => unknown): UserError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof UserError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('a file that cannot be used', () => {
+  it('from a later version is refused with both versions, and left alone', () => {
+    openStore(path).close();
+    const database = new Database(path);
+    database.pragma(`user_version = ${MIGRATIONS.length + 6}`);
+    database.close();
+    const before = readFileSync(path);
+    const error = refusal(() => openStore(path));
+    expect(error.exitCode).toBe(EXIT.badData);
+    expect(error.message).toContain(`version ${MIGRATIONS.length + 6}`);
+    expect(error.message).toContain(`knows ${MIGRATIONS.length}`);
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  it('of another program is refused, and left alone', () => {
+    const database = new Database(path);
+    database.exec('CREATE TABLE customers (id)');
+    database.close();
+    const before = readFileSync(path);
+    const error = refusal(() => openStore(path));
+    expect(error).toMatchObject({ exitCode: EXIT.badData, message: expect.stringContaining('another program') });
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  it('that is no database is refused, and left alone', () => {
+    writeFileSync(path, '{"task": "mcp"}\n'.repeat(100));
+    expect(refusal(() => openStore(path))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('not a SQLite database'),
+    });
+    expect(readFileSync(path, 'utf8')).toBe('{"task": "mcp"}\n'.repeat(100));
+  });
+
+  it('that is damaged says that scoring again restores it', () => {
+    save(runOf('a'));
+    const bytes = readFileSync(path);
+    bytes.fill(0xee, 4096);
+    writeFileSync(path, bytes);
+    expect(refusal(() => save(runOf('a')))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('score again'),
+    });
+  });
+
+  it('that another process keeps locked is given up after the time allowed', () => {
+    openStore(path).close();
+    const other = new Database(path);
+    other.exec('BEGIN IMMEDIATE');
+    const error = refusal(() => openStore(path, 50));
+    other.close();
+    expect(error).toMatchObject({ exitCode: EXIT.cannotWrite, message: expect.stringContaining('locked for 0.05 s') });
+  });
+
+  // Where there is no device that is always full (macOS, Windows), nothing plays a full disk.
+  it.runIf(existsSync('/dev/full'))('on a full disk says so', () => {
+    expect(refusal(() => openStore('/dev/full'))).toMatchObject({
+      exitCode: EXIT.cannotWrite,
+      message: expect.stringContaining('disk is full'),
+    });
+  });
+
+  it.each([
+    ['in a folder that does not exist', 'none/awb.sqlite', /folder does not exist/],
+    ['that is a folder', '.', /cannot be written/],
+  ])('%s is refused with its path', (_name, place, message) => {
+    const error = refusal(() => openStore(join(dir, place)));
+    expect(error.exitCode).toBe(EXIT.cannotWrite);
+    expect(error.message).toMatch(message);
+    expect(error.message).toContain(join(dir, place));
+  });
+});
