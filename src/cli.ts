@@ -11,11 +11,12 @@ import {
   indented,
   type OtherCommands,
   optionsOf,
+  type RunAwb,
   requireSettings,
   resolveSettings,
 } from './commands/settings.js';
 import { toolVersion } from './commands/version.js';
-import { EXIT, type ExitCode, UserError } from './errors.js';
+import { EXIT, type ExitCode, nearest, UserError } from './errors.js';
 import { printable } from './printable.js';
 import type { Io, TextSink } from './types.js';
 
@@ -27,6 +28,11 @@ export interface CommandEntry {
 }
 
 const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'quickstart',
+    summary: 'run the whole job over recorded rows: no key, no network, no GPU',
+    load: () => import('./commands/quickstart.js'),
+  },
   {
     name: 'infer',
     summary: 'ask a world model for the next observation of every row',
@@ -112,7 +118,7 @@ async function runProgram(
     const { command } = await load();
     addOptions(subcommand, command);
     subcommand.action(async () => {
-      exitCode = await runCommand(name, command, flagsGiven(subcommand, command), io, othersIn(commands), secrets);
+      exitCode = await runCommand(name, command, flagsGiven(subcommand, command), io, commands, secrets);
     });
   }
   try {
@@ -122,11 +128,20 @@ async function runProgram(
     if (error.exitCode === 0) return EXIT.done;
     // Without any command, commander has shown the help.
     if (error.code === 'commander.help') return EXIT.usage;
-    const known = commands.some(({ name }) => name === asked);
-    const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
-    throw new UserError(`${message}; see awb ${known ? `${asked} ` : ''}--help`);
+    const subcommand = program.commands.find((command) => command.name() === asked);
+    throw misuse(error, subcommand ?? program, subcommand === undefined ? 'awb' : `awb ${asked}`);
   }
   return exitCode;
+}
+
+function misuse(error: CommanderError, command: Command, name: string): UserError {
+  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
+  // What stands behind a mistyped flag may be a key, and is not repeated.
+  const flag = error.code === 'commander.unknownOption' ? /'-*([^'=]*)/.exec(message)?.[1] : undefined;
+  if (flag === undefined) return new UserError(`${message}; see ${name} --help`);
+  const near = nearest(flag, ['help', ...command.options.map((option) => option.name())]);
+  const advice = near === undefined ? `see ${name} --help` : `did you mean --${near}?`;
+  return new UserError(`unknown flag --${flag}; ${advice}`);
 }
 
 async function runCommand(
@@ -134,17 +149,18 @@ async function runCommand(
   command: CommandSpec,
   flags: ReadonlyMap<string, FlagValue>,
   io: Io,
-  others: OtherCommands,
+  commands: readonly CommandEntry[],
   secrets: Set<string>,
 ): Promise<ExitCode> {
-  const resolved = await resolveSettings(name, command, flags, io, others, secrets);
+  const resolved = await resolveSettings(name, command, flags, io, othersIn(commands), secrets);
   const { settings, shown } = resolved;
   if (settings.printConfig) {
     io.stdout.write(describeSettings(name, command, resolved, settings.json === true));
     return EXIT.done;
   }
   requireSettings(name, command, resolved);
-  return command.run(settings as Parameters<CommandSpec['run']>[0], io, shown);
+  const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
+  return command.run(settings as Parameters<CommandSpec['run']>[0], io, shown, awb);
 }
 
 function othersIn(commands: readonly CommandEntry[]): OtherCommands {
@@ -172,7 +188,13 @@ function configured(command: Command, io: Io): Command {
 
 function addOptions(subcommand: Command, command: CommandSpec): void {
   const table = optionsOf(command);
+  const value = (name: string, text: string) => {
+    // Commander takes whatever follows as the value: `--label --json` would lose both.
+    if (table[text.replace(/^--(no-)?/, '')] === undefined || !text.startsWith('--')) return text;
+    throw new UserError(`--${name} needs a value; what follows it is the flag ${text}`);
+  };
   subcommand.description(command.description);
+  subcommand.addHelpOption(new Option('-h, --help', 'show this help').helpGroup('Common:'));
   for (const [name, spec] of Object.entries(table)) {
     const option = new Option(flagOf(name, spec), spec.help + detailsOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
     if (spec.kind === 'boolean') {
@@ -184,11 +206,6 @@ function addOptions(subcommand: Command, command: CommandSpec): void {
       );
     }
   }
-  const value = (name: string, text: string) => {
-    // Commander takes whatever follows as the value: `--label --json` would lose both.
-    if (table[text.replace(/^--(no-)?/, '')] === undefined || !text.startsWith('--')) return text;
-    throw new UserError(`--${name} needs a value; what follows it is the flag ${text}`);
-  };
   const examples = command.examples.map(({ line, does }) => `  ${does}:\n${indented(indented(line))}`);
   const sections = ['', ...(examples.length > 0 ? ['Examples:', ...examples, ''] : []), SETTINGS_NOTE];
   subcommand.addHelpText('after', sections.join('\n'));

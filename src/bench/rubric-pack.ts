@@ -157,12 +157,9 @@ function readPackFile(text: string, file: string): PackFile {
   if (!isObject(pack.domains) || Object.keys(pack.domains).length === 0) {
     throw wrong('"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }');
   }
-  const files = [
-    ...Object.entries(pack.domains),
-    ['template', pack.template],
-    ['common', pack.common ?? 'none'],
-  ] as const;
-  for (const [key, value] of files) {
+  const { template, common } = pack;
+  const files = Object.entries(common === undefined ? { template } : { template, common });
+  for (const [key, value] of [...files, ...Object.entries(pack.domains)]) {
     // What a pack names is sent to a judge, so it must not reach for files outside its folder.
     if (typeof value !== 'string' || !/^[^/\\]+$/.test(value) || /^\.+$/.test(value)) {
       throw wrong(`"${key}" has to name a file beside ${PACK_FILE}, such as "${key}.txt"`);

@@ -1,10 +1,10 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { oneLine } from '../printable.js';
+import { oneLine, printable } from '../printable.js';
 import { terminal } from '../report/formats.js';
 import { domainName, measureTable, scoreTable } from '../report/table.js';
 import { recordId } from '../run/journal.js';
@@ -29,7 +29,6 @@ export interface ScoreSettings {
   readonly label?: string | undefined;
   readonly minCoverage: number;
   readonly json: boolean;
-  readonly quiet: boolean;
   readonly color: boolean;
 }
 
@@ -82,15 +81,22 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const db = resolve(io.cwd, settings.db ?? resolve(dirname(source), 'awb.sqlite'));
   const stored = storeRun(db, run, judgements, card);
   const short = card.domains.filter((domain) => domain.coverage < settings.minCoverage);
-  io.stdout.write(
-    settings.json
-      ? `${JSON.stringify(documentOf({ ...stored, db, run, card, short }), null, 2)}\n`
-      : page(run, card, `${db} (run ${stored.id}${stored.replaced ? ', replaced' : ''})`, settings.color, io),
-  );
+  const result: Result = { ...stored, db, run, card, short, isOurs: manifest !== undefined };
+  io.stdout.write(settings.json ? `${JSON.stringify(documentOf(result))}\n` : page(result, settings.color, io));
   for (const line of coverageWarning(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
-  if (!settings.quiet && !settings.json)
-    io.stderr.write(`${nextStep(short.length === 0, manifest !== undefined, db)}\n`);
   return short.length === 0 ? EXIT.done : EXIT.incomplete;
+}
+
+interface Result {
+  readonly id: number;
+  readonly replaced: boolean;
+  readonly db: string;
+  readonly run: RunRecord;
+  readonly card: ScoreCard;
+  /** Domains below the least coverage. */
+  readonly short: readonly DomainScore[];
+  /** Whether a manifest says that our own judging made the file. */
+  readonly isOurs: boolean;
 }
 
 function storeRun(db: string, run: RunRecord, judgements: readonly StoredJudgement[], card: ScoreCard) {
@@ -144,42 +150,39 @@ function describeRun(
 ): RunRecord {
   const judge = manifest?.value ?? {};
   const infer = recordOf(judge.predictions) ?? {};
-  const kind = textAt(judge, 'identity', 'mode') ?? 'rubric';
-  return {
-    identity: identityOf(judge, infer) ?? `file ${sha256}`,
-    label: label ?? textAt(judge, 'label') ?? textAt(infer, 'label'),
-    kind,
-    source,
-    sourceSha256: sha256,
-    worldModel: textAt(infer, 'identity', 'model') ?? baselineOf(infer),
-    judgeModel: textAt(judge, 'identity', 'model'),
+  const baseline = textAt(infer, 'identity', 'baseline');
+  const names = {
+    kind: textAt(judge, 'identity', 'mode') ?? 'rubric',
+    worldModel: textAt(infer, 'identity', 'model') ?? (baseline && `baseline ${baseline}`),
+    judgeModel: textAt(judge, 'identity', 'judge'),
     rubricPack: textAt(judge, 'identity', 'rubrics', 'name'),
     rubricFingerprint: textAt(judge, 'identity', 'rubrics', 'fingerprint'),
     protocol: textAt(infer, 'identity', 'protocol'),
+    startedAt: textAt(judge, 'startedAt'),
+  };
+  const isKnown = names.startedAt !== undefined;
+  return {
+    ...names,
+    identity: isKnown ? identityOf(names, textAt(infer, 'startedAt')) : `file ${sha256}`,
+    label: label ?? textAt(infer, 'label') ?? textAt(judge, 'label'),
+    source,
+    sourceSha256: sha256,
     meta: { ...recordOf(infer.meta), ...recordOf(judge.meta) },
     manifest: manifest?.text,
-    startedAt: textAt(judge, 'startedAt'),
     endedAt: textAt(judge, 'endedAt'),
     scoredAt: new Date().toISOString(),
     toolVersion: toolVersion(),
   };
 }
 
-function baselineOf(infer: unknown): string | undefined {
-  const baseline = textAt(infer, 'identity', 'baseline');
-  return baseline && `baseline ${baseline}`;
-}
-
 /**
- * What a run is known by, over continuing, moving, renaming and labelling: the settings and the first start of its judging and of
- * its predictions. Two checkpoints under equal settings differ in the start. A file without a manifest is known by its bytes.
+ * What a run is known by, over continuing, moving, renaming and labelling: who judged whom, and when each of the two began, which
+ * continuing does not change. The fingerprints will not do: two checkpoints under one name have equal ones, and a run's own
+ * changes when the judge's snapshot becomes known. A file without a manifest is known by its bytes.
  */
-function identityOf(judge: Readonly<Record<string, unknown>>, infer: Readonly<Record<string, unknown>>) {
-  const fingerprint = textAt(judge, 'fingerprint');
-  const startedAt = textAt(judge, 'startedAt');
-  if (fingerprint === undefined || startedAt === undefined) return undefined;
-  const predictions = `${textAt(infer, 'fingerprint') ?? 'unknown'} ${textAt(infer, 'startedAt') ?? 'unknown'}`;
-  return `judge ${fingerprint} ${startedAt} predictions ${predictions}`;
+function identityOf(names: Partial<RunRecord>, inferredAt: string | undefined): string {
+  const { kind, judgeModel, rubricFingerprint, startedAt, worldModel } = names;
+  return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
@@ -193,19 +196,23 @@ function textAt(value: unknown, ...keys: readonly string[]): string | undefined 
   return typeof found === 'string' ? found : undefined;
 }
 
-function page(run: RunRecord, card: ScoreCard, stored: string, color: boolean, io: Io): string {
+function page(result: Result, color: boolean, io: Io): string {
+  const { run, card, id, replaced } = result;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
   const tables = [scoreTable(card), measureTable(card)].filter((table) => table !== undefined);
+  const below = relative(io.cwd, result.db);
+  const db = below.startsWith('..') ? result.db : below;
   const lines = [
     tallyLine(
-      'Failures',
+      'failed',
       card.domains.map((domain) => domain.failures),
     ),
     tallyLine(
-      'Flags',
+      'flags',
       card.domains.map((domain) => domain.flags),
     ),
-    `Stored in ${oneLine(stored, 4096)}`,
+    `stored: ${printable(db)} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
+    `next: ${printable(nextStep(result, db))}`,
   ].filter((line) => line !== undefined);
   const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
   return blocks.filter((block) => block !== undefined).join('\n');
@@ -235,20 +242,20 @@ function tallyLine(heading: string, tallies: readonly Readonly<Record<string, nu
 function coverageWarning(short: readonly DomainScore[], least: number): string[] {
   if (short.length === 0) return [];
   const rows = short.map((score) => {
-    const failures = tallyLine('missing or failed', [score.failures]);
+    const failures = tallyLine('not valid', [score.failures]);
     const percent = `${(score.coverage * 100).toFixed(1)} %`;
     return `  ${domainName(score.domain)}: ${percent} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
   });
   return [`INCOMPLETE: coverage below ${least * 100} %; these scores must not be compared with others:`, ...rows];
 }
 
-function nextStep(isComplete: boolean, isOurs: boolean, db: string): string {
-  if (isComplete) {
-    return `Next: awb score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
+function nextStep({ short, isOurs }: Result, db: string): string {
+  if (short.length === 0) {
+    return `awb score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
   }
   return isOurs
-    ? 'Next: repeat your awb infer and awb judge commands (they ask only for what is missing), then score again.'
-    : 'Next: judge the rows that failed once more, then score again.';
+    ? 'the same awb infer and awb judge commands ask only for what is missing; then score again'
+    : 'judge the rows that failed once more, then score again';
 }
 
 function shellWord(text: string): string {
@@ -256,14 +263,7 @@ function shellWord(text: string): string {
 }
 
 /** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
-function documentOf(result: {
-  readonly id: number;
-  readonly replaced: boolean;
-  readonly db: string;
-  readonly run: RunRecord;
-  readonly card: ScoreCard;
-  readonly short: readonly DomainScore[];
-}) {
+function documentOf(result: Result) {
   const { run, card } = result;
   return {
     schema: 'awb.score/1',

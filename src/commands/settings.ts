@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type * as Yaml from 'yaml';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
@@ -129,8 +130,11 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */
   alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
   /** Resolves to the exit code; an error the user can act on is thrown as UserError. */
-  run(settings: Settings<Table>, io: Io, shown: ShownSettings): Promise<ExitCode>;
+  run(settings: Settings<Table>, io: Io, shown: ShownSettings, awb: RunAwb): Promise<ExitCode>;
 }
+
+/** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
+export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
 
 /** The command as given; exists so that the settings' types come from its option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
@@ -283,11 +287,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
 interface ConfigEntry {
   readonly line: number;
   readonly value: unknown;
-  readonly text?: string;
-  readonly items?: readonly string[];
-  readonly pairs?: readonly (readonly [string, string])[];
-  /** The entries of a mapping. */
-  readonly inner?: ReadonlyMap<string, ConfigEntry>;
+  readonly text: string | undefined;
+  readonly items: readonly string[] | undefined;
+  readonly pairs: readonly (readonly string[])[] | undefined;
+  /** The entries of a mapping at the top level: a section. */
+  readonly inner: ReadonlyMap<string, ConfigEntry> | undefined;
 }
 
 /** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
@@ -341,38 +345,41 @@ async function readConfig(path: string, from: string, cwd: string): Promise<Conf
   const broken = document.errors[0];
   if (broken !== undefined) throw new UserError(`${path}:${lineAt(broken.pos[0])}: not YAML: ${broken.message}`);
 
-  const scalar = (node: unknown) =>
-    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
-  const whole = <T>(parts: readonly (T | undefined)[]) =>
-    parts.every((part) => part !== undefined) ? (parts as readonly T[]) : undefined;
-  const entriesOf = (node: unknown): Map<string, ConfigEntry> | undefined =>
-    yaml.isMap(node)
-      ? new Map(node.items.map((pair) => [scalar(pair.key) ?? '', entryOf(pair.key, pair.value)]))
-      : undefined;
-  const entryOf = (key: unknown, given: unknown): ConfigEntry => {
-    const node = yaml.isAlias(given) ? given.resolve(document) : given;
-    const inner = entriesOf(node);
-    const items = yaml.isSeq(node) ? whole(node.items.map(scalar)) : undefined;
-    const pairs = yaml.isMap(node)
-      ? whole(node.items.map((pair) => pairOf(scalar(pair.key), scalar(pair.value))))
-      : undefined;
-    const text = scalar(node);
-    return {
-      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
-      value: yaml.isNode(node) ? node.toJS(document) : null,
-      ...(text === undefined ? {} : { text }),
-      ...(items === undefined ? {} : { items }),
-      ...(pairs === undefined ? {} : { pairs }),
-      ...(inner === undefined ? {} : { inner }),
-    };
-  };
-  const entries = document.contents === null ? new Map<string, ConfigEntry>() : entriesOf(document.contents);
-  if (entries === undefined) throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
-  return { path, entries };
+  const root = document.contents;
+  if (root !== null && !yaml.isMap(root)) {
+    throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
+  }
+  return { path, entries: root === null ? new Map() : entriesOf(yaml, document, lineAt, root, true) };
 }
 
-function pairOf(key: string | undefined, value: string | undefined): readonly [string, string] | undefined {
-  return key === undefined || value === undefined ? undefined : [key, value];
+function entriesOf(
+  yaml: typeof Yaml,
+  document: Yaml.Document.Parsed,
+  lineAt: (offset: number) => number,
+  map: Yaml.YAMLMap,
+  withSections: boolean,
+): Map<string, ConfigEntry> {
+  const textOf = (node: unknown) =>
+    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
+  const entries = new Map<string, ConfigEntry>();
+  for (const { key, value } of map.items) {
+    const node = yaml.isAlias(value) ? value.resolve(document) : value;
+    const isMap = yaml.isMap(node);
+    entries.set(textOf(key) ?? '', {
+      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
+      value: yaml.isNode(node) ? node.toJS(document) : null,
+      text: textOf(node),
+      items: yaml.isSeq(node) ? complete(node.items.map(textOf)) : undefined,
+      pairs: isMap ? complete(node.items.map((pair) => complete([textOf(pair.key), textOf(pair.value)]))) : undefined,
+      inner: isMap && withSections ? entriesOf(yaml, document, lineAt, node, false) : undefined,
+    });
+  }
+  return entries;
+}
+
+/** The parts, when none is missing. */
+function complete<T>(parts: readonly (T | undefined)[]): readonly T[] | undefined {
+  return parts.every((part) => part !== undefined) ? (parts as readonly T[]) : undefined;
 }
 
 /** Settings of one command run, resolved. */
@@ -398,15 +405,13 @@ export async function resolveSettings(
 ): Promise<Resolved> {
   const table = optionsOf(command);
   noteSecrets(table, flags, io.env, secrets);
-  const configPath = fromFlag('config', COMMON.config, flags) ?? fromEnvironment('config', COMMON.config, io.env);
-  const config = configPath && (await readConfig(configPath.value as string, configPath.from, io.cwd));
-  const layers = config ? [section(config, name), config.entries] : [];
-  if (config) {
-    for (const [key, option] of Object.entries(table)) {
-      if (option.secret) for (const layer of layers) keepSecret(layer.get(key)?.text, secrets);
-    }
+  const named = fromFlag('config', COMMON.config, flags) ?? fromEnvironment('config', COMMON.config, io.env);
+  const config = named && (await readConfig(named.value as string, named.from, io.cwd));
+  const layers = config === undefined ? [] : [section(config, name), config.entries];
+  for (const [key, option] of Object.entries(table)) {
+    if (option.secret) for (const layer of layers) keepSecret(layer.get(key)?.text, secrets);
   }
-  await refuseUnknown(table, io.env, config || undefined, layers, others);
+  await refuseUnknown(table, io.env, config, layers, others);
 
   const found = new Map<string, Found>();
   for (const [key, option] of Object.entries(table)) {
@@ -449,7 +454,7 @@ function noteSecrets(
 
 function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {
   if ('value' in read) return read.value;
-  const shown = option.secret ? '' : ` "${oneLine(given, 60)}"`;
+  const shown = option.secret ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
   throw new UserError(`${where}${shown}: expected ${read.expected}`);
 }
 
@@ -618,9 +623,13 @@ function passwordIn(text: string): string | undefined {
   return decodeURIComponent(new URL(text).password) || undefined;
 }
 
+function cutPasswords(text: string): string {
+  return text.replace(/\b([a-z]+:\/\/)[^/\s]*@/gi, '$1');
+}
+
 function withoutPasswords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutPasswords);
-  return typeof value === 'string' ? value.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1') : value;
+  return typeof value === 'string' ? cutPasswords(value) : value;
 }
 
 function shownSettings(table: OptionTable, found: ReadonlyMap<string, Found>): ShownSettings {

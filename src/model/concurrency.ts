@@ -17,12 +17,8 @@ const CUT = 0.8;
 const COOL_DOWN_MS = 15_000;
 /** A 429 within the cool-down prolongs it, but not beyond so much after the cut: later ones are counted. */
 const LONGEST_COOL_DOWN_MS = 2 * COOL_DOWN_MS;
-/**
- * Rate limits per reply of a round up to which the limit still grows, and above which it is cut. A server that allows so many
- * requests a second refuses a few of them by mere chance long before it is used up, and calls that wait cost no throughput.
- */
-const FEW_REFUSED = 0.1;
-const MANY_REFUSED = 0.2;
+/** Share of the limit's slots that wait for room after a 429, above which the limit is cut. */
+const MANY_WAIT = 0.25;
 /** A limit found good is kept for at least so many rounds and milliseconds before the next probe; each vain probe doubles both. */
 const HOLD_ROUNDS = 8;
 const HOLD_MS = 60_000;
@@ -37,10 +33,6 @@ export interface LimitState {
   readonly judged?: { readonly limit: number; readonly rate: number };
   /** What the next growth multiplies the limit by. */
   readonly step: number;
-  /** The limit of the last saturated round in which few calls were refused. */
-  readonly proven: number;
-  /** Where growth ends for now, because the step behind it was cut. */
-  readonly cap: number;
   readonly cutAt: number;
   readonly coolDownUntil: number;
   readonly hold?: { readonly untilMs: number; readonly rounds: number };
@@ -55,10 +47,14 @@ interface Round {
   readonly unsettled: number;
   readonly repliesWanted: number;
   readonly replies: number;
-  readonly refused: number;
   readonly tokens: number;
   /** Calls in flight, summed over the replies. */
   readonly inUse: number;
+  /**
+   * The fewest calls that waited for room at any reply. A server that counts requests by the second refuses some long before it is
+   * used up, but then no call waits for long; calls that always wait are what the limit has too much.
+   */
+  readonly waiting: number;
   /** A server error or a timeout fell into it: it says nothing about the limit. */
   readonly troubled: boolean;
 }
@@ -70,8 +66,6 @@ export function startLimit(ceiling: number, now: number): LimitState {
     limit,
     ceiling,
     step: DOUBLING,
-    proven: limit,
-    cap: Number.POSITIVE_INFINITY,
     cutAt: Number.NEGATIVE_INFINITY,
     coolDownUntil: Number.NEGATIVE_INFINITY,
     vainProbes: 0,
@@ -85,12 +79,12 @@ export function restartRound(state: LimitState, now: number): LimitState {
 }
 
 /**
- * A reply of `tokens` tokens came while `inUse` calls (itself included) held slots. The limit doubles from round to round while
+ * A reply of `tokens` tokens came; `use` counts its own call too. The limit doubles from round to round while
  * it is saturated and tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only
  * sign of their capacity. Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a
  * cool-down do not count.
  */
-export function afterReply(state: LimitState, now: number, tokens: number, inUse: number): LimitState {
+export function afterReply(state: LimitState, now: number, tokens: number, use: Use): LimitState {
   if (now < state.coolDownUntil) return state;
   const { round } = state;
   if (round.unsettled > 0) return { ...state, round: { ...round, startedAt: now, unsettled: round.unsettled - 1 } };
@@ -98,27 +92,34 @@ export function afterReply(state: LimitState, now: number, tokens: number, inUse
     ...round,
     replies: round.replies + 1,
     tokens: round.tokens + tokens,
-    inUse: round.inUse + inUse,
+    inUse: round.inUse + use.inUse,
+    waiting: Math.min(round.waiting, use.waiting),
   };
   const next = { ...state, round: counted };
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
 }
 
+/** How an endpoint's slots are used at an instant. */
+export interface Use {
+  /** Slots held. */
+  readonly inUse: number;
+  /** Those of them whose call waits for room after a 429. */
+  readonly waiting: number;
+}
+
 /**
- * The endpoint answered 429 while `inUse` calls held slots. An episode, which is more than a few of them in a round, cuts the limit
- * by a fifth, once: a cool-down follows (15 s, or Retry-After where that is longer), and 429s within it, which answer calls that
- * were sent before the cut, only prolong it. The shape is that of inspect_ai's controller.
+ * The endpoint answered 429. An episode, which is when many of the slots (`use`, this call included) wait, cuts the limit by a
+ * fifth, once: a cool-down follows (15 s, or Retry-After where that is longer), and 429s within it, which answer calls that were
+ * sent before the cut, only prolong it. The shape is that of inspect_ai's controller.
  */
-export function afterRateLimit(state: LimitState, now: number, inUse: number, retryAfterMs = 0): LimitState {
+export function afterRateLimit(state: LimitState, now: number, use: Use, retryAfterMs = 0): LimitState {
   if (now < state.coolDownUntil) {
     const until = Math.min(now + COOL_DOWN_MS, state.cutAt + LONGEST_COOL_DOWN_MS);
     return coolDown(state, Math.max(state.coolDownUntil, until, now + retryAfterMs));
   }
-  const refused = state.round.refused + 1;
-  const counted = { ...state, round: { ...state.round, refused } };
-  const draining = inUse > state.limit;
-  if (draining || refused <= MANY_REFUSED * state.round.repliesWanted) return counted;
-  return cut(counted, now, now + Math.max(COOL_DOWN_MS, retryAfterMs));
+  const draining = use.inUse > state.limit;
+  if (draining || use.waiting <= MANY_WAIT * state.limit) return state;
+  return cut(state, now, now + Math.max(COOL_DOWN_MS, retryAfterMs));
 }
 
 function cut({ judged, hold: _, ...state }: LimitState, now: number, coolDownUntil: number): LimitState {
@@ -128,7 +129,6 @@ function cut({ judged, hold: _, ...state }: LimitState, now: number, coolDownUnt
     ...(judged !== undefined && judged.limit <= limit ? { judged } : {}),
     limit,
     step: FIRST_STEP,
-    cap: state.proven > limit ? state.proven : Number.POSITIVE_INFINITY,
     cutAt: now,
   };
   return coolDown(lower, coolDownUntil);
@@ -145,29 +145,36 @@ export function afterTrouble(state: LimitState): LimitState {
 
 function newRound(limit: number, startedAt: number, grown = 0): Round {
   const repliesWanted = Math.max(limit, SMALLEST_ROUND);
-  return { startedAt, unsettled: grown, repliesWanted, replies: 0, refused: 0, tokens: 0, inUse: 0, troubled: false };
+  return {
+    startedAt,
+    unsettled: grown,
+    repliesWanted,
+    replies: 0,
+    tokens: 0,
+    inUse: 0,
+    waiting: limit,
+    troubled: false,
+  };
 }
 
 function endRound(state: LimitState, now: number): LimitState {
   const { limit, round, judged } = state;
   const saturated = round.inUse >= SATURATED * limit * round.replies;
-  const refusedFew = round.refused <= FEW_REFUSED * round.replies;
-  if (!saturated || round.troubled || !refusedFew) return { ...state, round: newRound(limit, now) };
-  const proven = { ...state, proven: limit };
+  if (!saturated || round.troubled) return { ...state, round: newRound(limit, now) };
+  if (round.waiting > 0) return holdAt({ ...state, step: FIRST_STEP }, Math.max(1, limit - round.waiting), now);
   const rate = round.tokens / Math.max(1, now - round.startedAt);
-  if (state.hold !== undefined) return keepHolding(proven, state.hold, rate, now);
-  if (judged === undefined) return grow({ ...proven, judged: { limit, rate } }, now);
-  if (limit < JUDGED_GROWTH * judged.limit) return grow(proven, now);
-  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...proven, judged: { limit, rate }, vainProbes: 0 }, now);
+  if (state.hold !== undefined) return keepHolding(state, state.hold, rate, now);
+  if (judged === undefined) return grow({ ...state, judged: { limit, rate } }, now);
+  if (limit < JUDGED_GROWTH * judged.limit) return grow(state, now);
+  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...state, judged: { limit, rate }, vainProbes: 0 }, now);
   const longRound = 2 * Math.max(limit, SMALLEST_ROUND);
   // One round may mislead: it goes on to twice its length before the verdict falls.
-  if (round.repliesWanted < longRound) return { ...proven, round: { ...round, repliesWanted: longRound } };
-  return holdAt(proven, judged.limit, now);
+  if (round.repliesWanted < longRound) return { ...state, round: { ...round, repliesWanted: longRound } };
+  return holdAt(state, judged.limit, now);
 }
 
 function grow(state: LimitState, now: number): LimitState {
-  if (state.limit >= state.cap) return holdAt({ ...state, cap: Number.POSITIVE_INFINITY }, state.limit, now);
-  const limit = Math.min(Math.ceil(state.limit * state.step), state.cap, state.ceiling);
+  const limit = Math.min(Math.ceil(state.limit * state.step), state.ceiling);
   const step = Math.min(DOUBLING, 1 + 2 * (state.step - 1));
   return { ...state, limit, step, round: newRound(limit, now, limit - state.limit) };
 }

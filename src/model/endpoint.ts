@@ -40,6 +40,7 @@ const TAIL_MS = 5_000;
 /** How long an unknown model's failure waits for the list of known ones. */
 const MODELS_MS = 2_000;
 const MOST_MODELS = 10;
+const MOST_MODELS_TEXT = 2 ** 22;
 /** Left free when fitting, as servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
 /** A smaller budget is not worth a call: the reply would be cut off. */
@@ -66,38 +67,41 @@ interface Wire {
 export function openEndpoint(options: EndpointOptions): Endpoint {
   const target = readTarget(options);
   const secrets = secretForms([options.apiKey, ...options.secrets, ...target.secrets]);
-  const connect = once(() => openWire(options, target));
-  const knownModels = once(listModels);
+  let wire: Promise<Wire> | undefined;
+  let models: Promise<string[]> | undefined;
+
+  /** The client is loaded and the transport opened by the first call, so that help and refusals stay fast. */
+  function connect(): Promise<Wire> {
+    wire ??= openWire(options, target);
+    return wire;
+  }
+
+  function knownModels(): Promise<string[]> {
+    models ??= listModels();
+    return models;
+  }
 
   async function call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
-    const startedMs = performance.now();
     const spent: Usage = {};
-    const ask = (maxTokens?: number) => askAdapting(request, attemptIndex, maxTokens, abort, startedMs, spent);
+    const deadlineMs = performance.now() + options.clocks.callTimeoutMs;
+    /** Asks, and asks anew as long as the dialect learns from what is rejected. */
+    const ask = async (maxTokens?: number): Promise<Outcome> => {
+      for (;;) {
+        const body = requestBody(options, request, attemptIndex, maxTokens);
+        const outcome = await exchange(body, abort, deadlineMs - performance.now());
+        if (outcome.status === 'interrupted') return outcome;
+        addUsage(spent, outcome.usage);
+        if (outcome.status === 'ok' || outcome.rejected === undefined || !adapts(outcome.rejected, body))
+          return outcome;
+      }
+    };
     const first = await ask();
     if (first.status !== 'failed' || first.overflow === undefined || !options.fitMaxTokens) return settle(first, spent);
-    const fitted = await fit(first.overflow, ask);
+    const fitted = await fitBudget(first.overflow, ask);
     if (fitted === undefined) return settle(first, spent);
     if (typeof fitted === 'object') return settle(fitted, spent);
     const second = await ask(fitted);
     return settle(second.status === 'ok' ? { ...second, fittedMaxTokens: fitted } : second, spent);
-  }
-
-  /** Asks, and asks anew as long as the dialect learns from what is rejected. Adds what it cost to `spent`. */
-  async function askAdapting(
-    request: ModelRequest,
-    attemptIndex: number,
-    maxTokens: number | undefined,
-    abort: AbortSignal,
-    startedMs: number,
-    spent: Usage,
-  ): Promise<Outcome> {
-    for (;;) {
-      const body = requestBody(options, request, attemptIndex, maxTokens);
-      const outcome = await exchange(body, abort, options.clocks.callTimeoutMs - (performance.now() - startedMs));
-      if (outcome.status === 'interrupted') return outcome;
-      addUsage(spent, outcome.usage);
-      if (outcome.status === 'ok' || outcome.rejected === undefined || !adapts(outcome.rejected, body)) return outcome;
-    }
   }
 
   /** Whether the dialect now writes a body without what was rejected. */
@@ -120,8 +124,10 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
     });
     try {
       const { client } = await connect();
-      const answer = client.chat.completions.create(body as never, { signal: clocks.signal }).asResponse();
-      const response = (await answer) as unknown as WireResponse;
+      // As bytes the request is held once while the call lasts, not as an object, as text and as bytes.
+      const bytes = Buffer.from(JSON.stringify(body));
+      const answer = client.chat.completions.create(bytes as never, { headers: JSON_BODY, signal: clocks.signal });
+      const response = (await answer.asResponse()) as unknown as WireResponse;
       if (response.status < 200 || response.status > 299) {
         const { status, headers } = response;
         return classify({ status, headers, body: await readText(response) }, context());
@@ -143,7 +149,7 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
    * The budget that the context leaves, undefined where none is worth a call. A server that did not count the prompt is made
    * to by a reply of one token; where that fails, its failure is the call's.
    */
-  async function fit(
+  async function fitBudget(
     { contextTokens, promptTokens }: NonNullable<Failure['overflow']>,
     ask: (maxTokens: number) => Promise<Outcome>,
   ): Promise<number | Outcome | undefined> {
@@ -163,10 +169,10 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
     if (outcome.status === 'interrupted') return outcome;
     if (outcome.status === 'ok') return clean({ ...outcome, usage });
     const { rejected: _, overflow: __, unknownModel, ...failure } = outcome;
-    const models = unknownModel ? await knownModels() : [];
-    if (models.length === 0) return { ...failure, usage };
-    const near = nearest(options.model, models);
-    const shown = models.slice(0, MOST_MODELS).join(', ') + (models.length > MOST_MODELS ? ', …' : '');
+    const known = unknownModel ? await knownModels() : [];
+    if (known.length === 0) return { ...failure, usage };
+    const near = nearest(options.model, known);
+    const shown = known.slice(0, MOST_MODELS).join(', ') + (known.length > MOST_MODELS ? ', …' : '');
     const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
     return { ...failure, usage, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
   }
@@ -176,7 +182,7 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
       const { client } = await connect();
       const signal = AbortSignal.timeout(MODELS_MS);
       const response = (await client.get('/models', { signal }).asResponse()) as unknown as WireResponse;
-      const { data } = JSON.parse(await readText(response)) as { data: { id: unknown }[] };
+      const { data } = JSON.parse(await readText(response, MOST_MODELS_TEXT)) as { data: { id: unknown }[] };
       return data.map(({ id }) => tidy(String(id), secrets));
     } catch {
       return [];
@@ -208,23 +214,14 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
       }
     },
     async close() {
-      if (connect.started) await (await connect()).transport.close();
+      await (await wire)?.transport.close();
     },
   };
 }
 
-/** Makes a thing when it is first needed. */
-function once<T>(make: () => Promise<T>): { (): Promise<T>; readonly started: boolean } {
-  let made: Promise<T> | undefined;
-  const get = () => {
-    made ??= make();
-    return made;
-  };
-  return Object.defineProperty(get, 'started', { get: () => made !== undefined }) as typeof get & { started: boolean };
-}
-
 type Reply = Extract<Attempt, { status: 'ok' }>;
 type Outcome = Reply | Failure | { readonly status: 'interrupted' };
+const JSON_BODY = { 'content-type': 'application/json' };
 const INTERRUPTED = { status: 'interrupted' } as const;
 
 // --- the way there ---
@@ -251,8 +248,8 @@ function readTarget({ baseUrl, apiKey }: EndpointOptions): Target {
   }
   const query = Object.fromEntries(url.searchParams);
   const credentials = Object.entries(query).filter(([name]) => CREDENTIAL.test(name));
-  const user = decodeURIComponent(url.username);
-  const password = decodeURIComponent(url.password);
+  const user = decode(url.username);
+  const password = decode(url.password);
   const basic = Buffer.from(`${user}:${password}`).toString('base64');
   return {
     host: url.host,
@@ -261,6 +258,11 @@ function readTarget({ baseUrl, apiKey }: EndpointOptions): Target {
     ...(user !== '' && apiKey === '' && { basic: `Basic ${basic}` }),
     secrets: [password, ...(user === '' ? [] : [basic]), ...credentials.map(([, value]) => value)],
   };
+}
+
+/** A percent sign that encodes nothing stands for itself. */
+function decode(text: string): string {
+  return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
 }
 
 async function openWire({ apiKey }: EndpointOptions, target: Target): Promise<Wire> {
@@ -397,11 +399,11 @@ function timedOut(reason: string, usage: Usage): Failure {
 
 // --- what comes back ---
 
-async function readText(response: WireResponse): Promise<string> {
+async function readText(response: WireResponse, mostCharacters = MOST_ERROR_TEXT): Promise<string> {
   const decoder = new StringDecoder('utf8');
   let text = '';
   await response.read((piece) => {
-    if (text.length < MOST_ERROR_TEXT) text += decoder.write(piece);
+    if (text.length < mostCharacters) text += decoder.write(piece);
   });
   return text;
 }

@@ -45,6 +45,8 @@ export interface Failure extends AttemptFailure {
 const MOST_SERVER_TEXT = 300;
 /** A shorter secret would be found in ordinary text. */
 const SHORTEST_SECRET = 6;
+/** Longest piece of a server's text that patterns are tried on, in characters. */
+const MOST_LOOKED_THROUGH = 4000;
 const REDACTED = '[redacted]';
 
 /**
@@ -85,7 +87,10 @@ export function secretForms(secrets: readonly string[]): string[] {
 
 /** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
 export function tidy(text: string, secrets: readonly string[]): string {
-  const clean = redact(text, secrets).replace(/\S*\*{3,}\S*/g, REDACTED);
+  // Cut after redacting, so that no half of a secret is left, and before the patterns, whose time may grow with its square.
+  const clean = redact(text, secrets)
+    .slice(0, MOST_LOOKED_THROUGH)
+    .replace(/\S*\*{3,}\S*/g, REDACTED);
   const steady = VARYING.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), clean);
   return oneLine(steady, MOST_SERVER_TEXT);
 }
@@ -133,7 +138,7 @@ function readError(body: string): Said {
   const code = asText(asObject(error.innererror).code ?? error.code ?? root.code);
   const codes = [type, code, asText(error.code)];
   return {
-    text: [message, ...codes, asText(error.param)].join('\n'),
+    text: [...codes, asText(error.param), message].join('\n').slice(0, MOST_LOOKED_THROUGH),
     message: message === '' ? oneLine(body, MOST_SERVER_TEXT) : message,
     type,
     code: asText(error.code ?? root.code),
@@ -147,8 +152,9 @@ function readError(body: string): Said {
 function readText(body: string): Said {
   const html = isHtml(body);
   const title = /<title[^>]*>([^<]*)/i.exec(body)?.[1] ?? '';
-  const message = html ? title.trim() : body.slice(0, 2000);
-  return { text: message, message, type: '', code: '', param: '', located: [], counts: {}, html };
+  const message = html ? title.trim() : body;
+  const text = message.slice(0, MOST_LOOKED_THROUGH);
+  return { text, message, type: '', code: '', param: '', located: [], counts: {}, html };
 }
 
 /** Whether a body is a web page: a proxy's or a website's answer, not an API's. */
@@ -536,9 +542,11 @@ function rootOf(error: unknown): { code: string; message: string } {
 }
 
 function describeError(cause: unknown): { code: string; message: string; errors?: unknown[] } {
-  const { code, message, errors } = asObject(cause);
+  const { name, code, message, errors } = asObject(cause);
+  // Only some of the parser's errors have a code.
+  const known = name === 'HTTPParserError' ? (code ?? 'HPE_INVALID') : code;
   return {
-    code: typeof code === 'string' ? code : '',
+    code: typeof known === 'string' ? known : '',
     message: asText(message),
     ...(Array.isArray(errors) && { errors }),
   };

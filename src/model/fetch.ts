@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT_MS = 20_000;
 
 /**
  * Opens a transport: keep-alive, a connection for each call in flight, HTTP_PROXY, HTTPS_PROXY and NO_PROXY honoured.
- * Its `fetch` takes a string URL, string bodies, `Headers` and one signal per call, follows no redirect and decodes no
+ * Its `fetch` takes a string URL, a body of text or bytes, `Headers` and one signal per call, follows no redirect and decodes no
  * content encoding (it asks for none).
  */
 export async function openTransport(): Promise<Transport> {
@@ -44,7 +44,7 @@ function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promi
     const exchange = new Exchange(url, resolve, reject, init.signal ?? undefined);
     const { origin, pathname, search } = new URL(url);
     const method = (init.method ?? 'GET') as Dispatcher.HttpMethod;
-    const body = (init.body ?? null) as string | null;
+    const body = (init.body ?? null) as string | Uint8Array | null;
     dispatcher.dispatch({ origin, path: pathname + search, method, headers: headersOf(init), body }, exchange);
   });
 }

@@ -4,7 +4,15 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../errors.js';
 import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
-import { afterRateLimit, afterReply, afterTrouble, type LimitState, restartRound, startLimit } from './concurrency.js';
+import {
+  afterRateLimit,
+  afterReply,
+  afterTrouble,
+  type LimitState,
+  restartRound,
+  startLimit,
+  type Use,
+} from './concurrency.js';
 
 const DEFAULT_CEILING = 256;
 const BACK_OFF_MS = 1_000;
@@ -342,6 +350,7 @@ class Asking<J extends Job> {
   #learn(lane: Lane, attempt: Attempt): void {
     if (attempt.status === 'interrupted') return;
     const now = this.#settings.clock.now();
+    if (lane.control !== undefined) lane.control = controlAfter(lane.control, attempt, now, lane);
     if (attempt.status === 'ok') {
       lane.successes++;
       if (now >= lane.pausedUntil) wakeFirst(lane.throttled);
@@ -351,9 +360,8 @@ class Asking<J extends Job> {
       lane.saidUnreachable = true;
       this.#settings.onNotice(`${lane.endpoint.host} cannot be reached: ${attempt.reason}; trying again`);
     }
-    if (lane.control === undefined) return;
-    lane.control = controlAfter(lane.control, attempt, now, lane.calls.size);
-    if (lane.slots.concurrency !== lane.control.limit) lane.slots.concurrency = lane.control.limit;
+    const limit = lane.control?.limit ?? lane.slots.concurrency;
+    if (lane.slots.concurrency !== limit) lane.slots.concurrency = limit;
   }
 
   #holdBack(lane: Lane, { retryAfterMs = 0 }: AttemptFailure, now: number): void {
@@ -460,11 +468,15 @@ function controlAfter(
   control: LimitState,
   attempt: AttemptReply | AttemptFailure,
   now: number,
-  inUse: number,
+  lane: Lane,
 ): LimitState {
-  if (attempt.status === 'ok') return afterReply(control, now, tokensOf(attempt), inUse);
-  if (attempt.class === 'rate-limit') return afterRateLimit(control, now, inUse, attempt.retryAfterMs);
+  if (attempt.status === 'ok') return afterReply(control, now, tokensOf(attempt), useOf(lane, 0));
+  if (attempt.class === 'rate-limit') return afterRateLimit(control, now, useOf(lane, 1), attempt.retryAfterMs);
   return attempt.class === 'transient' || attempt.class === 'timeout' ? afterTrouble(control) : control;
+}
+
+function useOf(lane: Lane, alsoWaiting: number): Use {
+  return { inUse: lane.calls.size, waiting: lane.throttled.size + alsoWaiting };
 }
 
 /** Where the server did not count, four characters a token are near enough to see a rise. */

@@ -23,11 +23,21 @@ function layOut(table: Table, width: number, color: boolean): string[] {
       if (widthOf(render(table, form, gap, false)) <= width) return render(table, form, gap, color);
     }
   }
-  let shown = table.columns.length - 1;
-  while (shown > 2 && widthOf(render(part(table, 1, shown), 'short', 1, false)) > width) shown--;
-  const first = render(part(table, 1, shown), 'short', 1, color);
-  if (shown >= table.columns.length || shown < 2) return first;
-  return [...first, '', ...layOut(part(table, shown, table.columns.length), width, color)];
+  return piecesOf(table, width).flatMap((piece, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...render(piece, 'short', 1, color),
+  ]);
+}
+
+function piecesOf(table: Table, width: number): Table[] {
+  const pieces: Table[] = [];
+  for (let from = 1; from < table.columns.length; ) {
+    let to = table.columns.length;
+    while (to > from + 1 && widthOf(render(part(table, from, to), 'short', 1, false)) > width) to--;
+    pieces.push(part(table, from, to));
+    from = to;
+  }
+  return pieces;
 }
 
 /** The first column and those from `from` to before `to`. */

@@ -117,7 +117,9 @@ export function measureTable(card: ScoreCard): Table | undefined {
       measured.map((score) => row(domainName(score.domain), score.measures)),
       [row(`macro of ${measured.length}`, card.overallMeasures)],
     ],
-    footnotes: ['Text measures of prediction against ground truth, 0-100; they are no ratings.'],
+    footnotes: [
+      'Text measures of prediction against ground truth, 0-100; they are no ratings. A mean is over the domains that have it.',
+    ],
   };
 }
 
@@ -151,7 +153,7 @@ function figure(estimate: Estimate | undefined): string {
 function twoDecimals(value: number): string {
   const below = Math.floor(value * 100);
   const isTie = Number.isInteger(value * 8) && value * 100 - below === 0.5;
-  return (isTie ? (below + (below % 2)) / 100 : value).toFixed(2);
+  return (isTie ? (below + Math.abs(below % 2)) / 100 : value).toFixed(2);
 }
 
 function interval(estimate: Estimate | undefined): string {

@@ -30,12 +30,10 @@ function exactMean(values: readonly number[]): number {
   // Every double of at least 1e-100 is a whole number of 2^-400.
   const scale = 2 ** 400;
   const sum = values.reduce((total, value) => total + BigInt(value * scale), 0n);
-  const count = BigInt(values.length);
-  // 64 more bits than the sum has; the last one stands for the remainder, so that the conversion, which rounds, sees on
-  // which side of a tie the quotient lies.
-  const magnitude = (sum < 0n ? -sum : sum) << 64n;
-  const quotient = (magnitude / count) | (magnitude % count === 0n ? 0n : 1n);
-  return (Number(quotient) / 2 ** 464) * (sum < 0n ? -1 : 1);
+  // Division cuts off what is behind the last bit. With 64 bits more than the sum has, that can never hide on which side of
+  // a tie the quotient lies, so the conversion, which rounds, rounds rightly.
+  const quotient = (sum << 64n) / BigInt(values.length);
+  return Number(quotient) / 2 ** 464;
 }
 
 /**

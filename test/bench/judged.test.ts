@@ -119,20 +119,12 @@ describe('a row of the official script', () => {
   });
 
   it.each([
-    ['an empty gen', { gen: '' }, 'empty'],
-    ['no gen', { gen: undefined }, 'empty'],
-    ['a gen that could not be judged', { gen: 'x' }, 'unreadable'],
-    [
-      'a prediction of ours that overflowed',
-      { gen: '', awb: { status: 'failed', class: 'context-overflow' } },
-      'context-overflow',
-    ],
-    [
-      'a prediction of ours that was lost on the way',
-      { gen: '', awb: { status: 'failed', class: 'timeout' } },
-      'prediction',
-    ],
-  ])('that failed with %s is of class %5$s', async (_name, fields, failureClass) => {
+    ['an empty gen', 'empty', { gen: '' }],
+    ['no gen', 'empty', { gen: undefined }],
+    ['a gen that could not be judged', 'unreadable', { gen: 'x' }],
+    ['an overflow of ours', 'context-overflow', { gen: '', awb: { status: 'failed', class: 'context-overflow' } }],
+    ['a time-out of ours', 'prediction', { gen: '', awb: { status: 'failed', class: 'timeout' } }],
+  ])('that failed with %s is of class %s', async (_name, failureClass, fields) => {
     const [row] = await read({ ...official, failed: 1, error_message: 'why', ...fields });
     expect(row?.failure).toEqual({ class: failureClass, reason: 'why' });
   });
@@ -166,8 +158,8 @@ describe('a row of the official script', () => {
 });
 
 it('lines end at byte 0x0A alone, blank ones are skipped, and the fingerprint is that of the bytes', async () => {
-  const row = JSON.stringify(ours({ key: 'a' }, { gen: 'one\u2028two\u0085three' }));
-  const text = `\ufeff${row}\r\n\r\n  \n${row.replace('"a"', '"b"')}`;
+  const [row, other] = ['a', 'b'].map((key) => JSON.stringify(ours({ key }, { gen: 'one\u2028two\u0085three' })));
+  const text = `\ufeff${row}\r\n\r\n  \n${other}`;
   const path = await file(text);
   const judged = await readJudged(path);
   expect(judged.rows.map(({ key }) => key)).toEqual(['a', 'b']);

@@ -113,6 +113,7 @@ describe('a pack of one’s own', () => {
     ['has a name that is a path', withPack({ name: '../x' }), EXIT.badData, /"name" has to be a word/],
     ['has a number as version', withPack({ version: 1 }), EXIT.badData, /"version" has to be a text/],
     ['has no domains', withPack({ domains: {} }), EXIT.badData, /"domains" has to name a file for each/],
+    ['has no common file but null', withPack({ common: null }), EXIT.badData, /"common" has to name a file beside/],
     ['names no template', withPack({ template: undefined }), EXIT.badData, /"template" has to name a file beside/],
     ['reaches outside', withPack({ domains: { zoo: '../secret' } }), EXIT.badData, /"zoo" has to name a file beside/],
     [

@@ -543,13 +543,15 @@ describe('adaptive concurrency', () => {
   }
 
   /** Answers 429 above so many requests in a second of the server's clock. */
-  function limitedPerSecond(requests: number, ms: () => number, more: Partial<AttemptFailure> = {}): Script {
+  function limitedPerSecond(requests: number, ms: () => number, tells = false): Script {
     let second = 0;
     let count = 0;
     return ({ now }) => {
       if (Math.floor(now / 1_000) !== second) count = 0;
       second = Math.floor(now / 1_000);
-      if (++count > requests) return { ms: 20, attempt: failed('rate-limit', more) };
+      if (++count > requests) {
+        return { ms: 20, attempt: failed('rate-limit', tells ? { retryAfterMs: 1_000 - (now % 1_000) } : {}) };
+      }
       return { ms: ms(), attempt: ok() };
     };
   }
@@ -604,7 +606,7 @@ describe('adaptive concurrency', () => {
     ['40 at once, 1 s', limitedAtOnce(40, vary(1000)), 40],
     ['10 a second, 500 ms each', limitedPerSecond(10, () => 500), 10],
     ['20 a second, 1 to 3 s', limitedPerSecond(20, vary(2_000)), 20],
-    ['20 a second, Retry-After', limitedPerSecond(20, vary(2_000), { retryAfterMs: 1_000 }), 20],
+    ['20 a second, Retry-After', limitedPerSecond(20, vary(2_000), true), 20],
     ['3 a second, 5 to 15 s', limitedPerSecond(3, vary(10_000)), 3],
     ['10 a second, 5 to 15 s', limitedPerSecond(10, vary(10_000)), 10],
   ])(
@@ -612,17 +614,17 @@ describe('adaptive concurrency', () => {
     async (_, script, perSecond) => {
       const run = stage(script, { concurrency: 'adaptive', random: chance() });
       const jobs = Math.min(20_000, Math.round(perSecond * 2000));
-    const trace: string[] = [];
-    let before = 0;
-    void (async () => {
-      for (;;) {
-        await run.after(20_000);
-        trace.push(`${run.backend.status().limit}:${((run.settled.size - before) / perSecond / 20).toFixed(2)}`);
-        before = run.settled.size;
-      }
-    })();
-    await run.ask(singles(jobs));
-console.log('trace goodput', trace.join(' '));
+      const trace: string[] = [];
+      let before = 0;
+      void (async () => {
+        for (;;) {
+          await run.after(20_000);
+          trace.push(`${run.backend.status().limit}:${((run.settled.size - before) / perSecond / 20).toFixed(2)}`);
+          before = run.settled.size;
+        }
+      })();
+      await run.ask(singles(jobs));
+      console.log('trace goodput', trace.join(' '));
       console.log(
         _,
         'goodput',

@@ -127,7 +127,7 @@ describe('the table of measures', () => {
 describe('in a terminal', () => {
   const perfect = card(DOMAINS.map((name) => domain(name, 100)));
 
-  it.each([20, 40, 60, 79, 80, 100, 120, 200])('every line fits %i columns', (columns) => {
+  it.each([24, 40, 60, 79, 80, 100, 120, 200])('every line fits %i columns', (columns) => {
     for (const shown of [card(published), perfect]) {
       const widths = plain(scoreTable(shown), columns)
         .split('\n')

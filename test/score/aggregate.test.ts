@@ -93,7 +93,8 @@ describe('official counting', () => {
 
   test('a valid row without any rating above 0 is valid and scores nothing', () => {
     const card = aggregate([rated({ format: 0 })]);
-    expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 1, overall: {}, macroOf: 0 });
+    expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 1, macroOf: 0 });
+    expect(card.overall).toEqual({});
   });
 
   test('unknown domains get rows of their own, by name, after the published ones in their order', () => {
@@ -233,7 +234,8 @@ describe('coverage', () => {
       ]),
     );
     expect(card.domains.map((one) => one.domain)).toEqual(['terminal', 'web']);
-    expect(domain(card, 'web')).toMatchObject({ coverage: 0, scores: {}, failures: { 'not-judged': 4 } });
+    expect(domain(card, 'web')).toMatchObject({ coverage: 0, failures: { 'not-judged': 4 } });
+    expect(domain(card, 'web').scores).toEqual({});
     expect(card).toMatchObject({ chosen: 5, coverage: 0.2, macroOf: 1 });
   });
 
@@ -279,7 +281,14 @@ describe('measures', () => {
 
   test('of a file without ratings are not joined by scores where a prediction failed', () => {
     const card = aggregate([measured(10), row({ failure: { class: 'refused', reason: 'filtered' } })]);
-    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 1, overallWithFailures: {} });
+    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 1 });
+    expect(card.overallWithFailures).toEqual({});
+    expect(card.overallMeasures.chrf?.rows).toBe(1);
+  });
+
+  test('do not make a row valid that says it failed', () => {
+    const card = aggregate([measured(0, { failure: { class: 'prediction', reason: 'connection reset' } })]);
+    expect(card).toMatchObject({ valid: 0, failed: 1, coverage: 0 });
   });
 
   test('beside ratings stay apart from them, and count where no verdict could be read', () => {

@@ -21,7 +21,8 @@ beforeAll(async () => {
   holder = await compiled.script(
     'holder.js',
     `import { lockFile } from './store/lock.js';
-     await lockFile(process.argv[2], 'busy').then(() => { gc(); console.log('held'); }, (error) => console.log(error.message));
+     const said = await lockFile(process.argv[2], 'busy').then(() => 'held', (error) => error.message);
+     setTimeout(() => { gc(); console.log(said); });
      process.stdin.resume();`,
   );
   dir = await mkdtemp(join(tmpdir(), 'awb-lock-'));

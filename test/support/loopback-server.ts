@@ -47,7 +47,7 @@ export interface ModelAnswer {
   readonly latencyMs?: number;
   readonly stream?: boolean;
   /** What happens after the deltas instead of an end: silence, a closed connection, an ended body, `: ping` lines, or this event. */
-  readonly then?: 'stall' | 'reset' | 'cut-off' | 'heartbeats' | { readonly event: unknown };
+  readonly ending?: 'stall' | 'reset' | 'cut-off' | 'heartbeats' | { readonly event: unknown };
   /** What happens after finish_reason was sent: silence instead of usage and the end. */
   readonly stallAfterFinish?: true;
 }
@@ -231,7 +231,7 @@ async function sendEvents(answer: ModelAnswer, request: SeenRequest, response: S
     }
     pending += choice(delta, null);
   }
-  if (answer.then !== undefined) return endBadly(answer.then, pending, response);
+  if (answer.ending !== undefined) return endBadly(answer.ending, pending, response);
   const finish = answer.finishReason === undefined ? 'stop' : answer.finishReason;
   if (finish !== null) pending += choice({}, finish);
   if (answer.stallAfterFinish) {
@@ -253,7 +253,7 @@ function defaultDeltas(answer: ModelAnswer): Delta[] {
 }
 
 async function endBadly(
-  how: NonNullable<ModelAnswer['then']>,
+  how: NonNullable<ModelAnswer['ending']>,
   pending: string,
   response: ServerResponse,
 ): Promise<void> {

@@ -1,0 +1,153 @@
+// Wall time, CPU time and memory of `awb infer` against a loopback server; what it showed stands in bench/README.md.
+// node bench/pipeline.mjs [speed] [memory] [resume]   (all three where none is named; `npm run build` first)
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
+const HERE = new URL('.', import.meta.url).pathname;
+const wanted = process.argv.slice(2);
+const does = (name) => wanted.length === 0 || wanted.includes(name);
+const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));
+
+try {
+  if (does('speed')) await speed();
+  if (does('memory')) await memory();
+  if (does('resume')) await resume();
+} finally {
+  rmSync(root, { recursive: true });
+}
+
+/** 200 ms latency, 64 in flight: wall time against the ideal, CPU per request at the margin, peak memory. */
+async function speed() {
+  console.log('speed: 200 ms latency, 64 in flight, rows of 2 kB');
+  for (const mode of ['--no-stream', '--stream']) {
+    const few = await measure({ rows: 500, rowBytes: 2_000, latencyMs: 200, flags: [mode] });
+    const many = await measure({ rows: 2_000, rowBytes: 2_000, latencyMs: 200, flags: [mode] });
+    const ideal = Math.ceil(2_000 / 64) * 0.2;
+    const margin = (many.cpuMs - few.cpuMs) / 1_500;
+    console.log(
+      `  ${mode.padEnd(11)} 2,000 rows: ${many.wall.toFixed(2)} s = ${(many.wall / ideal).toFixed(3)} x ideal, ` +
+        `${margin.toFixed(2)} ms CPU a request at the margin, peak ${many.peakMb.toFixed(0)} MB (500 rows: ${few.wall.toFixed(2)} s, ${few.peakMb.toFixed(0)} MB)`,
+    );
+  }
+}
+
+/** Peak memory must not grow with the number of rows. */
+async function memory() {
+  console.log('memory: no latency, 64 in flight, streaming');
+  for (const rowBytes of [20_000, 200_000]) {
+    const peaks = [];
+    for (const megabytes of [50, 500]) {
+      const { peakMb, wall } = await measure({ rows: (megabytes * 1e6) / rowBytes, rowBytes, latencyMs: 0, flags: [] });
+      peaks.push(peakMb);
+      console.log(
+        `  rows of ${rowBytes / 1000} kB, ${megabytes} MB: peak ${peakMb.toFixed(0)} MB, ${wall.toFixed(1)} s`,
+      );
+    }
+    console.log(`  rows of ${rowBytes / 1000} kB: ${(peaks[1] / peaks[0]).toFixed(2)} x from 50 MB to 500 MB`);
+  }
+}
+
+/** The same command over a finished run of 2,170 rows. */
+async function resume() {
+  const data = await makeData(2_170, 2_000);
+  const server = await startServer(0);
+  const out = join(root, 'resume');
+  await infer(server, data, out, []);
+  const walls = [];
+  for (let i = 0; i < 5; i++) walls.push((await infer(server, data, out, [])).wall);
+  const requests = await server.stop();
+  console.log(
+    `resume: a finished run of 2,170 rows continues in ${median(walls).toFixed(2)} s (median of 5), ${requests - 2_170} further requests`,
+  );
+}
+
+async function measure({ rows, rowBytes, latencyMs, flags }) {
+  const data = await makeData(rows, rowBytes);
+  const server = await startServer(latencyMs);
+  const out = join(root, `out-${rows}-${rowBytes}-${flags.join('')}`);
+  const result = await infer(server, data, out, flags);
+  const requests = await server.stop();
+  if (requests !== rows) throw new Error(`${requests} requests for ${rows} rows`);
+  rmSync(data, { recursive: true });
+  rmSync(out, { recursive: true });
+  return result;
+}
+
+async function infer(server, data, out, flags) {
+  const usageFile = join(root, 'usage.json');
+  const started = performance.now();
+  const child = spawn(
+    process.execPath,
+    [
+      '--import',
+      join(HERE, 'usage.mjs'),
+      BIN,
+      'infer',
+      ...['--data-dir', data, '--output-dir', out, '--model-name', 'm', '--concurrency', '64', '--quiet', '--json'],
+      ...['--model-base-url', `http://127.0.0.1:${server.port}/v1`],
+      ...flags,
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, BENCH_USAGE: usageFile } },
+  );
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`awb infer ended with ${code}`);
+  return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
+}
+
+/** Rows of about the given size, ten turns to a trajectory. */
+async function makeData(rows, rowBytes) {
+  const dir = mkdtempSync(join(root, 'data-'));
+  const file = createWriteStream(join(dir, 'terminal_test.jsonl'));
+  const filler = 'drwxr-xr-x 2 root root 4096 Nov 20 10:15 some-folder-name\n'
+    .repeat(Math.ceil(rowBytes / 58))
+    .slice(0, Math.max(0, rowBytes - 700));
+  for (let i = 0; i < rows; i++) {
+    const id = Math.floor(i / 10);
+    const current = `### Turn 2\n**Action:**\n\`\`\`json\n[{"keystrokes": "ls ${i}\\n", "duration": 0.4}]\n\`\`\``;
+    const row = {
+      task: 'terminal',
+      id,
+      prompt: [
+        `### Turn 1\n**Current State:**\nroot@host:/app# ${id}`,
+        `${current}\n\nPlease analyze the input above.`,
+      ],
+      response: [`**Environment Observation:**\n${filler}`, '**Environment Observation:**\nroot@host:/app#'],
+      current_prompt: current,
+      system_str: 'You are a terminal.',
+      turn_idx: 2,
+      total_turns: 2,
+    };
+    if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, 'drain');
+  }
+  file.end();
+  await once(file, 'close');
+  return dir;
+}
+
+async function startServer(latencyMs) {
+  const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let printed = '';
+  child.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
+  while (!printed.includes('\n')) await once(child.stdout, 'data');
+  return {
+    port: Number(printed),
+    async stop() {
+      child.stdin.end();
+      await once(child, 'close');
+      return Number(printed.trim().split('\n')[1]);
+    },
+  };
+}
+
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+}

@@ -1,0 +1,53 @@
+// A loopback endpoint with a fixed latency, in a process of its own so that its CPU time does not count.
+// node bench/server.mjs LATENCY_MS  -> prints its port, then the number of chat requests when its standard input closes
+
+import { createServer } from 'node:http';
+
+const latencyMs = Number(process.argv[2] ?? 200);
+const CONTENT = '<predicted_observation>\nroot@host:/app# ls\nREADME.md  src\n</predicted_observation>';
+const VERDICT =
+  '<final_evaluation>{"strengths":[],"weaknesses":[],"scores":{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}}</final_evaluation>';
+const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+let requests = 0;
+
+const server = createServer((request, response) => {
+  let head = '';
+  request.on('data', (chunk) => {
+    if (head.length < 4096) head += chunk.toString('latin1');
+  });
+  request.on('end', () => {
+    requests++;
+    const content = head.includes('"model":"judge"') ? VERDICT : CONTENT;
+    setTimeout(
+      () => (head.includes('"stream":true') ? stream(response, content) : whole(response, content)),
+      latencyMs,
+    );
+  });
+});
+
+function whole(response, content) {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }];
+  response.end(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage: USAGE }));
+}
+
+/** Eight pieces, then the end and the usage, as a serving engine would send a short reply. */
+function stream(response, content) {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const event = (choices, usage) =>
+    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...(usage ? { usage } : {}) })}\n\n`;
+  const size = Math.ceil(content.length / 8);
+  for (let at = 0; at < content.length; at += size) {
+    response.write(event([{ index: 0, delta: { content: content.slice(at, at + size) }, finish_reason: null }]));
+  }
+  response.write(event([{ index: 0, delta: {}, finish_reason: 'stop' }]));
+  response.end(`${event([], USAGE)}data: [DONE]\n\n`);
+}
+
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+process.stdin.on('end', () => {
+  console.log(requests);
+  process.exit(0);
+});
+process.stdin.resume();

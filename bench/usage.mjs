@@ -1,0 +1,9 @@
+// Preloaded into a measured process: writes its CPU time (ms) and peak memory (MB) to the file that BENCH_USAGE names.
+
+import { writeFileSync } from 'node:fs';
+
+process.on('exit', () => {
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  const usage = { cpuMs: (userCPUTime + systemCPUTime) / 1000, peakMb: maxRSS / 1024 };
+  writeFileSync(process.env.BENCH_USAGE, JSON.stringify(usage));
+});

@@ -1,0 +1,358 @@
+// The program from outside: what it prints where, and with which exit code it ends; and the process around it.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CommandEntry, main } from '../src/cli.js';
+import { type CommandSpec, defineCommand } from '../src/commands/settings.js';
+import { EXIT, UserError } from '../src/errors.js';
+import type { Io } from '../src/types.js';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+const paint = defineCommand({
+  description: 'Paints every row in a colour that is described here at such length that the line must be broken.',
+  examples: [{ line: 'awb paint --row 3 \\\n  --api-key K', does: 'one row' }],
+  options: {
+    row: { kind: 'integer', min: 1, required: true, group: 'Rows', help: 'which row' },
+    'row-label': { kind: 'text', group: 'Rows', help: 'what to call it' },
+    'api-key': { kind: 'text', secret: true, group: 'Model', help: 'key' },
+    temperature: { kind: 'number', words: ['default'], default: 0.6, group: 'Sampling', help: 'how warm' },
+    order: { kind: 'choice', choices: ['up', 'down'], default: 'up', group: 'Sampling', help: 'which way' },
+    stream: { kind: 'boolean', default: true, group: 'Sampling', help: 'whole replies instead of streams' },
+    lean: { kind: 'boolean', group: 'Sampling', help: 'less of everything' },
+    timeout: { kind: 'duration', default: 900, group: 'Sampling', help: 'longest wait' },
+    ids: { kind: 'list', help: 'only these' },
+  },
+  async run(settings, io, shown) {
+    io.stdout.write(JSON.stringify({ settings, shown }));
+    return EXIT.incomplete;
+  },
+});
+
+interface Outcome {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function runMain(
+  argv: readonly string[],
+  { command = paint as CommandSpec, env = {} as Io['env'], commands = undefined as CommandEntry[] | undefined } = {},
+): Promise<Outcome> {
+  const written = { stdout: '', stderr: '' };
+  const sink = (name: 'stdout' | 'stderr') => ({
+    isTTY: false,
+    columns: 80,
+    write(text: string) {
+      written[name] += text;
+    },
+  });
+  const io: Io = { stdout: sink('stdout'), stderr: sink('stderr'), env, cwd: '/', stop: new AbortController().signal };
+  const table = commands ?? [{ name: 'paint', summary: 'paint rows', load: async () => ({ command }) }];
+  const exitCode = await main(argv, io, table);
+  return { exitCode, ...written };
+}
+
+/** A command that does nothing but this. */
+function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
+  return {
+    command: { description: 'x', examples: [], options: { key: { kind: 'text', secret: true, help: 'x' } }, run },
+  };
+}
+
+describe('help', () => {
+  const notLoadable: CommandEntry[] = [
+    { name: 'paint', summary: 'paint rows', load: () => Promise.reject(new Error('loaded')) },
+  ];
+
+  test.each([['--help'], ['-h'], ['help']])('awb %s lists the commands and loads none', async (flag) => {
+    const { exitCode, stdout, stderr } = await runMain([flag], { commands: notLoadable });
+    expect(stdout).toMatch(/^ {2}paint +paint rows$/m);
+    expect([exitCode, stderr]).toEqual([EXIT.done, '']);
+  });
+
+  test('awb alone shows the help as misuse', async () => {
+    const { exitCode, stdout, stderr } = await runMain([], { commands: notLoadable });
+    expect(stderr).toMatch(/^Usage: awb/);
+    expect([exitCode, stdout]).toEqual([EXIT.usage, '']);
+  });
+
+  test('awb --version is the version of the package', async () => {
+    const { exitCode, stdout } = await runMain(['--version'], { commands: notLoadable });
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(exitCode).toBe(EXIT.done);
+  });
+
+  test.each([[['paint', '--help']], [['help', 'paint']]])(
+    'awb %j is grouped, shows defaults and examples',
+    async (argv) => {
+      const { exitCode, stdout } = await runMain(argv);
+      expect(exitCode).toBe(EXIT.done);
+      expect([...stdout.matchAll(/^(\w+):$/gm)].map((match) => match[1])).toEqual(
+        expect.arrayContaining(['Rows', 'Model', 'Sampling', 'Common', 'Examples']),
+      );
+      expect(stdout).toMatch(/--row <N> +which row \(required\)/);
+      expect(stdout).toMatch(/--temperature <X\|default> +how warm \(default: 0\.6\)/);
+      expect(stdout).toMatch(/--order <NAME> +which way \(up, down; default: up\)/);
+      expect(stdout).toMatch(/--timeout <TIME> +longest wait \(default: 900 s\)/);
+      expect(stdout).toMatch(/^ +--no-stream /m);
+      expect(stdout).not.toMatch(/^ +--(stream|no-lean) /m);
+      expect(stdout).toContain('    awb paint --row 3 \\\n      --api-key K');
+    },
+  );
+});
+
+describe("every command's help", () => {
+  test.each(['quickstart', 'infer', 'judge', 'score'])('awb %s --help fits 80 columns', async (name) => {
+    let stdout = '';
+    const write = (text: string) => {
+      stdout += text;
+    };
+    const sink = { isTTY: false, columns: 80, write };
+    const stderr = { isTTY: false, columns: 80, write() {} };
+    const io: Io = { stdout: sink, stderr, env: {}, cwd: '/', stop: new AbortController().signal };
+    expect(await main([name, '--help'], io)).toBe(EXIT.done);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    expect(stdout).toMatch(/^Examples:$/m);
+  });
+});
+
+describe('misuse', () => {
+  test.each<[string[], string]>([
+    [['pain'], "unknown command 'pain' (Did you mean paint?); see awb --help"],
+    [['--verison'], 'unknown flag --verison; did you mean --version?'],
+    [['paint', '--oder', 'up'], 'unknown flag --oder; did you mean --order?'],
+    [['paint', '--something-else'], 'unknown flag --something-else; see awb paint --help'],
+    [['paint', '--apikey=sk-very-secret'], 'unknown flag --apikey; did you mean --api-key?'],
+    [['paint', '--row'], "option '--row <N>' argument missing; see awb paint --help"],
+    [['paint', '3'], "too many arguments for 'paint'. Expected 0 arguments but got 1; see awb paint --help"],
+    [['paint', '--row-label', '--lean'], '--row-label needs a value; what follows it is the flag --lean'],
+    [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
+    [['paint'], 'awb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K'],
+  ])('awb %j', async (argv, message) => {
+    expect(await runMain(argv)).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `awb: ${message}\n` });
+  });
+});
+
+describe('a command', () => {
+  test('gets its settings and what may be shown of them, and its exit code is the program’s', async () => {
+    const argv = [
+      'paint',
+      '--row',
+      '1',
+      '--row=2',
+      '--no-stream',
+      '--lean',
+      '--ids',
+      'a,b',
+      '--ids',
+      'c',
+      '--api-key',
+      'k',
+    ];
+    const { exitCode, stdout } = await runMain(argv);
+    const { settings, shown } = JSON.parse(stdout);
+    const common = { json: false, quiet: false, verbose: false, color: true };
+    const given = {
+      row: 2,
+      temperature: 0.6,
+      order: 'up',
+      stream: false,
+      lean: true,
+      timeout: 900,
+      ids: ['a', 'b', 'c'],
+    };
+    expect(settings).toEqual({ ...given, ...common, apiKey: 'k', printConfig: false });
+    expect(shown).toEqual({ ...given, ...common });
+    expect(exitCode).toBe(EXIT.incomplete);
+  });
+
+  test('may be made of other commands', async () => {
+    const inner = doing(async (_, io) => {
+      io.stdout.write('inner');
+      return EXIT.incomplete;
+    });
+    const outer = doing((_, io, _shown, awb) => awb(['inner'], io));
+    const commands = [
+      { name: 'outer', summary: 'x', load: async () => outer },
+      { name: 'inner', summary: 'x', load: async () => inner },
+    ];
+    expect(await runMain(['outer'], { commands })).toEqual({ exitCode: EXIT.incomplete, stdout: 'inner', stderr: '' });
+  });
+
+  test('takes negative numbers as values', async () => {
+    const { stdout } = await runMain(['paint', '--row', '1', '--temperature', '-0.5']);
+    expect(JSON.parse(stdout).settings.temperature).toBe(-0.5);
+  });
+
+  test('is not run by --print-config, which also shows what is still missing', async () => {
+    const { exitCode, stdout } = await runMain(['paint', '--print-config', '--json', '--no-stream'], {
+      env: { AWB_ORDER: 'down' },
+    });
+    const { settings } = JSON.parse(stdout);
+    expect(settings.order).toEqual({ value: 'down', from: 'AWB_ORDER' });
+    expect(settings.stream).toEqual({ value: false, from: '--no-stream' });
+    expect(settings.row).toEqual({ value: null, from: 'not set' });
+    expect(exitCode).toBe(EXIT.done);
+  });
+});
+
+describe('errors', () => {
+  test('the user can act on are one message and their own exit code', async () => {
+    const command = doing(() => Promise.reject(new UserError('the file is gone; give another', EXIT.inputMissing)));
+    expect(await runMain(['paint', '--verbose'], command)).toEqual({
+      exitCode: EXIT.inputMissing,
+      stdout: '',
+      stderr: 'awb: the file is gone; give another\n',
+    });
+  });
+
+  test.each<[string[], Io['env'], boolean]>([
+    [[], {}, false],
+    [['--verbose'], {}, true],
+    [[], { AWB_DEBUG: '1' }, true],
+  ])('nobody foresaw end with 1; with %j and %j the stack shown is %s', async (flags, env, stack) => {
+    const command = doing(() => Promise.reject(new TypeError('boom')));
+    const { exitCode, stderr } = await runMain(['paint', ...flags], { ...command, env });
+    expect(exitCode).toBe(EXIT.unexpected);
+    expect(stderr).toMatch(/^awb: unexpected error: boom\n/);
+    expect(/\n +at /.test(stderr)).toBe(stack);
+    expect(stderr.includes('AWB_DEBUG=1')).toBe(!stack);
+  });
+
+  test('cannot steer the terminal', async () => {
+    const command = doing(() => Promise.reject(new UserError('a\x1b]0;title\x07b\rc\nd')));
+    expect((await runMain(['paint'], command)).stderr).toBe('awb: ab c\nd\n');
+  });
+
+  test('and output never show a secret, wherever it was set and whoever repeats it', async () => {
+    const leaky = doing(async (settings, io) => {
+      const { key } = settings as unknown as { key: string };
+      io.stdout.write(`out ${key}\n`);
+      io.stderr.write(`progress ${key} ${io.env.OPENAI_API_KEY}\n`);
+      throw new Error(`echo: Bearer ${key}`);
+    });
+    const env = { OPENAI_API_KEY: 'sk-openai-key' };
+    for (const { argv, more } of [
+      { argv: ['paint', '--verbose', '--key', 'sk-very-secret'], more: {} },
+      { argv: ['paint', '--verbose'], more: { AWB_KEY: 'sk-very-secret' } },
+    ]) {
+      const { stdout, stderr } = await runMain(argv, { ...leaky, env: { ...env, ...more } });
+      expect(stdout).toBe('out [secret]\n');
+      expect(stderr).toContain('progress [secret] [secret]\nawb: unexpected error: echo: Bearer [secret]\n');
+      expect(stderr).not.toMatch(/sk-very|sk-openai/);
+    }
+  });
+});
+
+describe('the process', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'awb-bin-'));
+  const bin = join(dir, 'bin.js');
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  // bin.ts alone is compiled; the program beside it is scripted.
+  beforeAll(() => {
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const options = '--ignoreConfig --noCheck --noResolve --module nodenext --target es2022 --outDir'.split(' ');
+    execFileSync(process.execPath, [tsc, ...options, dir, join(ROOT, 'src', 'bin.ts')]);
+    writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
+  });
+
+  function start(program: string, nodeFlags: readonly string[] = []): { child: ChildProcess; ended: Promise<Outcome> } {
+    writeFileSync(join(dir, 'cli.js'), `export async function main(argv, io) { ${program} }\n`);
+    const child = spawn(process.execPath, [...nodeFlags, bin, 'one', 'two'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let stdout = '';
+    let stderr = '';
+    child.stdout?.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr?.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const ended = new Promise<Outcome>((resolve) => {
+      child.on('close', (code, signal) => resolve({ exitCode: code ?? (signal === null ? -1 : -2), stdout, stderr }));
+    });
+    return { child, ended };
+  }
+
+  function said(child: ChildProcess, text: string): Promise<void> {
+    return new Promise((resolve) => {
+      let heard = '';
+      child.stderr?.on('data', (chunk) => {
+        heard += chunk;
+        if (heard.includes(text)) resolve();
+      });
+    });
+  }
+
+  const UNTIL_STOPPED = `
+    const alive = setInterval(() => {}, 1000);
+    io.stderr.write('ready');
+    await new Promise((resolve) => io.stop.addEventListener('abort', resolve));
+    clearInterval(alive);
+    io.stderr.write(String(io.stop.reason));
+    return 7;`;
+  const NEVER_ENDS = `
+    io.stop.addEventListener('abort', () => setTimeout(() => io.stderr.write('stopping'), 150));
+    setInterval(() => {}, 1000);
+    io.stderr.write('ready');
+    await new Promise(() => {});`;
+
+  test('hands arguments in and the exit code out', async () => {
+    const { ended } = start(
+      'io.stdout.write(argv.join() + io.columns); return 65;'.replace('io.columns', 'io.stdout.columns'),
+    );
+    expect(await ended).toEqual({ exitCode: 65, stdout: 'one,two80', stderr: '' });
+  });
+
+  test.each([
+    ['SIGINT', 'SIGINT'],
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGHUP', 'SIGTERM'],
+  ] as const)(
+    'the first %s asks the program to stop, with reason %s, and lets it end by itself',
+    async (signal, reason) => {
+      const { child, ended } = start(UNTIL_STOPPED);
+      await said(child, 'ready');
+      child.kill(signal);
+      expect(await ended).toEqual({ exitCode: 7, stdout: '', stderr: `ready${reason}` });
+    },
+  );
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('the second %s ends a program that does not stop, with %d', async (signal, exitCode) => {
+    const { child, ended } = start(NEVER_ENDS);
+    await said(child, 'ready');
+    child.kill(signal);
+    await said(child, 'stopping');
+    child.kill(signal);
+    expect((await ended).exitCode).toBe(exitCode);
+  });
+
+  test('a reader that went away neither stops the work nor says anything', async () => {
+    const { child, ended } = start(`
+      const chunk = 'x'.repeat(100000);
+      for (let i = 0; i < 20; i++) { io.stdout.write(chunk); await new Promise((resolve) => setTimeout(resolve, 5)); }
+      return 4;`);
+    child.stdout?.destroy();
+    expect(await ended).toMatchObject({ exitCode: 4, stderr: '' });
+  });
+
+  test('an old Node is told what is needed, and nothing of the program is loaded', async () => {
+    const old = join(dir, 'old.cjs');
+    writeFileSync(
+      old,
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.5' } });",
+    );
+    const { ended } = start('io.stdout.write("loaded"); return 0;', ['--require', old]);
+    const { exitCode, stdout, stderr } = await ended;
+    expect(stderr).toMatch(/^awb: needs Node\.js 20\.20 or later, and this is v/);
+    expect([exitCode, stdout]).toEqual([1, '']);
+  });
+});

@@ -1,0 +1,66 @@
+// The program in tests: in this process with its output kept, or in a process of its own that can be killed.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { main } from '../../src/cli.js';
+import type { Io } from '../../src/types.js';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+export const RECORDED = join(ROOT, 'fixtures/recorded');
+
+export interface CliResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `awb` with these arguments in this process. */
+export async function awb(
+  args: readonly string[],
+  options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string; readonly stop?: AbortSignal } = {},
+): Promise<CliResult> {
+  let stdout = '';
+  let stderr = '';
+  const io: Io = {
+    stdout: { isTTY: false, columns: 80, write: (text) => void (stdout += text) },
+    stderr: { isTTY: false, columns: 80, write: (text) => void (stderr += text) },
+    env: options.env ?? {},
+    cwd: options.cwd ?? ROOT,
+    stop: options.stop ?? new AbortController().signal,
+  };
+  const code = await main(args, io);
+  return { code, stdout, stderr };
+}
+
+export interface CliProcess {
+  readonly child: ChildProcess;
+  /** Resolves when the process has ended, however it did; a killed one has no code. */
+  readonly ended: Promise<CliResult & { readonly signal: NodeJS.Signals | null }>;
+}
+
+/** Starts the compiled `awb` (vitest compiles it before the tests). */
+export function startAwb(args: readonly string[], env: Readonly<Record<string, string>> = {}): CliProcess {
+  const child = spawn(process.execPath, [join(ROOT, 'dist/bin.js'), ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = new Promise<CliResult & { signal: NodeJS.Signals | null }>((done) => {
+    child.on('close', (code, signal) => done({ code: code ?? -1, signal, stdout, stderr }));
+  });
+  return { child, ended };
+}
+
+/** A new empty folder; the system's own clean-up removes it. */
+export function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'awb-test-'));
+}
