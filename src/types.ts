@@ -182,14 +182,17 @@ export interface JudgedRow {
   readonly flags: readonly string[];
 }
 
-/** A 0-100 figure with its uncertainty. */
+/** A figure with its uncertainty: a score of 0 to 100, or a difference of two. */
 export interface Estimate {
-  /** Unrounded, 0 to 100. */
+  /** Unrounded. */
   readonly value: number;
   /** Rows behind it (repeats of a row averaged first), and trajectories they fall into. */
   readonly rows: number;
   readonly clusters: number;
-  /** Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than two clusters. */
+  /**
+   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than two clusters.
+   * The bounds of a score are clipped to 0 and 100, those of a difference are not.
+   */
   readonly se?: number;
   readonly df?: number;
   readonly low?: number;
@@ -203,11 +206,11 @@ export interface DomainScore {
   readonly domain: Domain;
   /** Rows (times repeats) that the run chose: the denominator of coverage. */
   readonly chosen: number;
-  /** Rows with `failed` exactly 0, as the official script counts. */
+  /** Rows with `failed` exactly 0, as the official script counts; in a file of measures alone, the rows that were measured. */
   readonly valid: number;
   /** Rows in the file that are not valid. */
   readonly failed: number;
-  /** Failures by class, rows chosen but not in the file under `not-judged`. */
+  /** Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`. */
   readonly failures: Readonly<Record<string, number>>;
   /** Share of chosen rows that have a judgement or a model-caused failure, 0 to 1. */
   readonly coverage: number;
@@ -269,6 +272,8 @@ export interface TextSink {
   write(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
+  /** Absent where there is no terminal. */
+  readonly rows?: number | undefined;
 }
 
 /** Everything a command may touch of the process it runs in. */

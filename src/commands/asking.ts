@@ -159,6 +159,7 @@ export function openInstrument(run: Run, target: Target, settings: AskingSetting
   let dialect: Dialect | undefined;
   const dropped = () => dialect?.state().dropped ?? known;
   const mark = () => dropped().join(' ');
+  let entered = mark();
   return {
     open(notice) {
       dialect = openDialect({ allowParamDrop: settings.allowParamDrop, onNotice: notice, initial: { dropped: known } });
@@ -168,8 +169,9 @@ export function openInstrument(run: Run, target: Target, settings: AskingSetting
       marks.set(id, mark());
     },
     accepts(id) {
-      if (mark() !== known.join(' ')) {
+      if (mark() !== entered) {
         if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
+        entered = mark();
         run.identity = { ...run.identity, sampling: { ...(run.identity.sampling as Identity), dropped: dropped() } };
       }
       const current = marks.get(id) === mark();

@@ -117,7 +117,7 @@ async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Pro
   requireOneModel(settings);
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), DOMAINS);
   try {
-    requireUsable(dataset, settings);
+    requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf(settings));
     const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
     const run = await openRun({
@@ -217,6 +217,7 @@ async function inferRows(work: Inference): Promise<StageResult> {
   });
 }
 
+const BAD_ROWS_SHOWN = 20;
 const NO_KEYS: ReadonlySet<string> = new Set();
 const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
 
@@ -226,20 +227,25 @@ function requireOneModel(settings: InferSettings): void {
   }
 }
 
-/** @throws UserError (65) that lists the unusable rows, unless they are to be skipped. */
-function requireUsable(dataset: Dataset, settings: InferSettings): void {
-  if (dataset.bad.length === 0) return;
-  if (settings.skipInvalid && dataset.rows.length > 0) return;
-  const shown = dataset.bad.slice(0, 20).map((bad) => `  ${bad.file}:${bad.line}: ${printable(bad.reason)}`);
-  if (dataset.bad.length > shown.length) shown.push(`  ... and ${dataset.bad.length - shown.length} more`);
-  throw new UserError(
-    [
-      `${dataset.bad.length} of ${dataset.bad.length + dataset.rows.length} rows in ${settings.dataDir} cannot be used; nothing was asked:`,
-      ...shown,
-      'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).',
-    ].join('\n'),
-    EXIT.badData,
-  );
+/**
+ * Lists the unusable rows, before anything is asked.
+ * @throws UserError (65) with that list, unless they are to be skipped and others are left.
+ */
+function requireUsable(dataset: Dataset, settings: InferSettings, io: Io): void {
+  const { bad, rows } = dataset;
+  if (bad.length === 0) return;
+  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${row.file}:${row.line}: ${printable(row.reason)}`);
+  if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
+  const count = `${bad.length} of ${bad.length + rows.length} rows in ${settings.dataDir}`;
+  if (settings.skipInvalid && rows.length > 0) {
+    if (!settings.quiet) io.stderr.write(`${count} cannot be used and are left out:\n${list.join('\n')}\n`);
+    return;
+  }
+  const remedy =
+    rows.length === 0
+      ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
+      : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
+  throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
 }
 
 function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Record<string, number> {

@@ -7,7 +7,7 @@ import { BASELINES } from '../infer/baselines.js';
 import { terminal } from '../report/formats.js';
 import { type Column, domainName, type Table } from '../report/table.js';
 import { DOMAINS, type Io } from '../types.js';
-import { defineCommand, type OptionTable, type Settings } from './settings.js';
+import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
 const OPTIONS = {
   'output-dir': { kind: 'text', value: 'DIR', default: './quickstart', help: 'folder for what it makes' },
@@ -32,9 +32,12 @@ export const command = defineCommand({
   run: quickstart,
 });
 
-async function quickstart(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
-  // Loaded here, since cli.ts is what loads this module.
-  const { main } = await import('../cli.js');
+async function quickstart(
+  settings: Settings<typeof OPTIONS>,
+  io: Io,
+  _shown: ShownSettings,
+  awb: RunAwb,
+): Promise<ExitCode> {
   const dir = settings.outputDir;
   const db = join(dir, 'awb.sqlite');
   const look = settings.color ? [] : ['--no-color'];
@@ -51,7 +54,7 @@ async function quickstart(settings: Settings<typeof OPTIONS>, io: Io): Promise<E
       if (!settings.quiet) io.stderr.write(`$ awb ${step.map((word) => shown(word, io)).join(' ')}\n`);
       printed = '';
       const quiet: Io = { ...io, stdout: { ...sink(io), write: (text) => (printed += text) } };
-      const code = await main([...step, ...look, ...(settings.quiet ? ['--quiet'] : [])], quiet);
+      const code = await awb([...step, ...look, ...(settings.quiet ? ['--quiet'] : [])], quiet);
       if (code !== EXIT.done) return code;
     }
     documents.push([baseline, JSON.parse(printed) as ScoreDocument]);
@@ -62,7 +65,7 @@ async function quickstart(settings: Settings<typeof OPTIONS>, io: Io): Promise<E
     );
   } else {
     const color = settings.color && io.stdout.isTTY;
-    io.stdout.write(`\n${terminal(tableOf(documents), { columns: io.stdout.columns, color })}\n\n`);
+    io.stdout.write(`\n${terminal(tableOf(documents), { columns: io.stdout.columns, color })}\n`);
     io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
     io.stdout.write(
       'Next, your own model:\n  awb infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n',

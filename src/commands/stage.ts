@@ -77,7 +77,7 @@ export async function openRun(options: {
     const stored = await readManifest(manifestPath);
     const identity = options.identity(stored);
     if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
-    else await requireNoStray(outputPath);
+    else await requireNoStray([outputPath, journalPath]);
     const journal = await openJournal(journalPath, options.summarise);
     return {
       kind,
@@ -156,6 +156,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>): Promise<Sta
   let stopped: unknown;
   if (todo.length > 0) {
     const save = () => writeManifest(stage.run.manifestPath, manifestOf(stage, { startedAt, state: 'running' }));
+    // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     try {
       asked = await askAll(stage, todo, save);
@@ -219,6 +220,16 @@ async function askAll<J extends StageJob>(
     drain = setTimeout(() => abort.abort(), DRAIN_MS);
   };
   io.stop.addEventListener('abort', onStop, { once: true });
+  // What a row was asked with is on the disk before the row is: otherwise a killed run would not know its own rows again.
+  let saved = run.identity;
+  let saving = Promise.resolve();
+  const saveIdentity = (): Promise<void> => {
+    if (run.identity !== saved) {
+      saved = run.identity;
+      saving = saving.then(save);
+    }
+    return saving;
+  };
   let settled = 0;
   const record = async (job: J, made: JournalRecord) => {
     await run.journal.append(made);
@@ -236,7 +247,6 @@ async function askAll<J extends StageJob>(
     while (pass.length > 0 && !io.stop.aborted) {
       backend ??= await stage.openBackend(notice);
       progress.watch(backend);
-      await save();
       const again = new Set<J>();
       await backend.ask(
         pass,
@@ -246,6 +256,7 @@ async function askAll<J extends StageJob>(
             if (outcome.status === 'interrupted') return;
             if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
             const made = await stage.settle(job, outcome);
+            await saveIdentity();
             if (made === undefined) again.add(job);
             else await record(job, made);
           },
@@ -253,8 +264,7 @@ async function askAll<J extends StageJob>(
         { stop: io.stop, abort: abort.signal },
       );
       // Rows that have become stale meanwhile are asked again together with those that the stage wants again.
-      pass = pass.filter((job) => again.has(job) || summaryOf(stage, job) === undefined);
-      if (io.stop.aborted) break;
+      pass = todo.filter((job) => again.has(job) || summaryOf(stage, job) === undefined);
     }
     return settled;
   } finally {
@@ -321,7 +331,7 @@ async function assemble<J extends StageJob>(
       if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
     }
   };
-  return { file: `${run.outputPath}`, bytes: await writeLines(run.outputPath, lines()), form };
+  return { file: run.outputPath, bytes: await writeLines(run.outputPath, lines()), form };
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
@@ -334,7 +344,6 @@ function manifestOf<J extends StageJob>(
 ): Manifest {
   const { run } = stage;
   const label = stage.manifest.label ?? run.stored?.label;
-  const output = run.stored?.output;
   return {
     schema: 'awb.manifest/1',
     kind: run.kind,
@@ -354,7 +363,6 @@ function manifestOf<J extends StageJob>(
     notices: [...new Set(run.notices)],
     ...times,
     process: { pid: process.pid, host: hostname() },
-    ...(output === undefined ? {} : { output }),
   };
 }
 
@@ -405,13 +413,15 @@ async function makeFolder(dir: string): Promise<void> {
   }
 }
 
-/** An output file without journal and manifest is somebody else's work: it is never written over. */
-async function requireNoStray(outputPath: string): Promise<void> {
-  if ((await sizeOf(outputPath)) === undefined) return;
-  throw new UserError(
-    `${outputPath} was not made by a run in this folder (it has no manifest beside it), and would be written over; choose another --output-dir, or --fresh to keep it aside`,
-    EXIT.cannotCreate,
-  );
+/** Rows without a manifest are somebody else's work, or nobody knows how they were made: they are neither written over nor mixed. */
+async function requireNoStray(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    if (((await sizeOf(path)) ?? 0) === 0) continue;
+    throw new UserError(
+      `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; choose another --output-dir, or --fresh to keep it aside`,
+      EXIT.cannotCreate,
+    );
+  }
 }
 
 async function setAside(dir: string, paths: readonly string[]): Promise<void> {
@@ -425,6 +435,6 @@ async function setAside(dir: string, paths: readonly string[]): Promise<void> {
 
 async function describeHolder(manifestPath: string, dir: string): Promise<string> {
   const holder = await readManifest(manifestPath).catch(() => undefined);
-  const who = holder === undefined ? '' : ` (process ${holder.process.pid} on ${holder.process.host})`;
+  const who = holder?.state === 'running' ? ` (process ${holder.process.pid} on ${holder.process.host})` : '';
   return `another awb works in ${dir}${who}; wait for it to end, or choose another --output-dir`;
 }

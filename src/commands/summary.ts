@@ -17,12 +17,12 @@ interface Words {
 /** Prints the summary to stdout, as text or, under `--json`, as one document. */
 export function printStageResult(
   io: Io,
-  settings: { readonly json: boolean },
+  settings: { readonly json: boolean; readonly fresh: boolean },
   result: StageResult,
   words: Words,
 ): void {
   if (settings.json) io.stdout.write(`${JSON.stringify(documentOf(result))}\n`);
-  else io.stdout.write(`${linesOf(io, result, words).join('\n')}\n`);
+  else io.stdout.write(`${linesOf(io, settings.fresh, result, words).join('\n')}\n`);
 }
 
 function documentOf(result: StageResult) {
@@ -45,7 +45,7 @@ function documentOf(result: StageResult) {
   };
 }
 
-function linesOf(io: Io, result: StageResult, words: Words): string[] {
+function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): string[] {
   const { counts, tokens, state, output, notices } = result.manifest;
   const lines = [
     `${words.noun}: ${counts.ok} of ${counts.chosen} done${listed(', ', [
@@ -62,13 +62,14 @@ function linesOf(io: Io, result: StageResult, words: Words): string[] {
   if (spent !== '') lines.push(`tokens: ${spent}`);
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
   if (output !== undefined) lines.push(`written: ${relative(io.cwd, output.file) || output.file}`);
-  lines.push(...nextSteps(state, counts.failed > 0, words.next));
+  lines.push(...nextSteps(state, counts.failed > 0, fresh, words.next));
   return lines;
 }
 
-function nextSteps(state: StageResult['manifest']['state'], failed: boolean, next: string): string[] {
-  if (state === 'interrupted') return ['interrupted: everything finished is saved; the same command continues'];
-  if (failed) return [`next: the same command asks the failed rows again; or ${next}`];
+function nextSteps(state: StageResult['manifest']['state'], failed: boolean, fresh: boolean, next: string): string[] {
+  const same = fresh ? 'the same command without --fresh' : 'the same command';
+  if (state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
+  if (failed) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];
 }
 

@@ -19,6 +19,11 @@ const COOL_DOWN_MS = 15_000;
 const LONGEST_COOL_DOWN_MS = 2 * COOL_DOWN_MS;
 /** Share of the limit's slots that wait for room after a 429, above which the limit is cut. */
 const MANY_WAIT = 0.25;
+/**
+ * Share of a round's replies that found no call waiting for room, below which the limit is lowered by those that wait. A server that
+ * counts requests by the second refuses some long before it is used up, but then no call waits for long.
+ */
+const SELDOM = 0.2;
 /** A limit found good is kept for at least so many rounds and milliseconds before the next probe; each vain probe doubles both. */
 const HOLD_ROUNDS = 8;
 const HOLD_MS = 60_000;
@@ -42,25 +47,22 @@ export interface LimitState {
 }
 
 interface Round {
-  readonly startedAt: number;
-  /** Replies to let pass before it starts: right after growth, the calls just started give none yet. */
+  /** Replies to let pass first: those of calls that were started before the limit grew. */
   readonly unsettled: number;
   readonly repliesWanted: number;
   readonly replies: number;
+  /** Sums over the replies: tokens, duration, slots held, calls waiting for room; and replies at which no call waited. */
   readonly tokens: number;
-  /** Calls in flight, summed over the replies. */
+  readonly ms: number;
   readonly inUse: number;
-  /**
-   * The fewest calls that waited for room at any reply. A server that counts requests by the second refuses some long before it is
-   * used up, but then no call waits for long; calls that always wait are what the limit has too much.
-   */
   readonly waiting: number;
+  readonly roomy: number;
   /** A server error or a timeout fell into it: it says nothing about the limit. */
   readonly troubled: boolean;
 }
 
 /** The state of an endpoint of which nothing is known: a slow start. */
-export function startLimit(ceiling: number, now: number): LimitState {
+export function startLimit(ceiling: number): LimitState {
   const limit = Math.min(START, ceiling);
   return {
     limit,
@@ -69,34 +71,36 @@ export function startLimit(ceiling: number, now: number): LimitState {
     cutAt: Number.NEGATIVE_INFINITY,
     coolDownUntil: Number.NEGATIVE_INFINITY,
     vainProbes: 0,
-    round: newRound(limit, now),
+    round: newRound(limit),
   };
-}
-
-/** What was learnt stays, but counting starts anew: after a time without calls the clock would lie about throughput. */
-export function restartRound(state: LimitState, now: number): LimitState {
-  return { ...state, round: newRound(state.limit, Math.max(now, state.coolDownUntil)) };
 }
 
 /**
- * A reply of `tokens` tokens came; `use` counts its own call too. The limit doubles from round to round while
- * it is saturated and tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only
- * sign of their capacity. Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a
- * cool-down do not count.
+ * A reply came; `use` counts its own call too. The limit grows from round to round, at first by doubling, while it is saturated and
+ * tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only sign of their capacity.
+ * Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a cool-down do not count.
  */
-export function afterReply(state: LimitState, now: number, tokens: number, use: Use): LimitState {
+export function afterReply(state: LimitState, now: number, reply: TimedReply, use: Use): LimitState {
   if (now < state.coolDownUntil) return state;
   const { round } = state;
-  if (round.unsettled > 0) return { ...state, round: { ...round, startedAt: now, unsettled: round.unsettled - 1 } };
+  if (round.unsettled > 0) return { ...state, round: { ...round, unsettled: round.unsettled - 1 } };
   const counted = {
     ...round,
     replies: round.replies + 1,
-    tokens: round.tokens + tokens,
+    tokens: round.tokens + reply.tokens,
+    ms: round.ms + reply.ms,
     inUse: round.inUse + use.inUse,
-    waiting: Math.min(round.waiting, use.waiting),
+    waiting: round.waiting + use.waiting,
+    roomy: round.roomy + (use.waiting === 0 ? 1 : 0),
   };
   const next = { ...state, round: counted };
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
+}
+
+export interface TimedReply {
+  readonly tokens: number;
+  /** From the start of the successful try to its end. */
+  readonly ms: number;
 }
 
 /** How an endpoint's slots are used at an instant. */
@@ -135,7 +139,7 @@ function cut({ judged, hold: _, ...state }: LimitState, now: number, coolDownUnt
 }
 
 function coolDown(state: LimitState, coolDownUntil: number): LimitState {
-  return { ...state, coolDownUntil, round: newRound(state.limit, coolDownUntil) };
+  return { ...state, coolDownUntil, round: newRound(state.limit) };
 }
 
 /** A server error or a timeout: the limit does not grow in this round, and is never cut for it. */
@@ -143,40 +147,37 @@ export function afterTrouble(state: LimitState): LimitState {
   return { ...state, round: { ...state.round, troubled: true } };
 }
 
-function newRound(limit: number, startedAt: number, grown = 0): Round {
+function newRound(limit: number, grownBy = 0): Round {
   const repliesWanted = Math.max(limit, SMALLEST_ROUND);
-  return {
-    startedAt,
-    unsettled: grown,
-    repliesWanted,
-    replies: 0,
-    tokens: 0,
-    inUse: 0,
-    waiting: limit,
-    troubled: false,
-  };
+  const sums = { replies: 0, tokens: 0, ms: 0, inUse: 0, waiting: 0, roomy: 0 };
+  return { unsettled: grownBy, repliesWanted, ...sums, troubled: false };
 }
 
 function endRound(state: LimitState, now: number): LimitState {
   const { limit, round, judged } = state;
   const saturated = round.inUse >= SATURATED * limit * round.replies;
-  if (!saturated || round.troubled) return { ...state, round: newRound(limit, now) };
-  if (round.waiting > 0) return holdAt({ ...state, step: FIRST_STEP }, Math.max(1, limit - round.waiting), now);
-  const rate = round.tokens / Math.max(1, now - round.startedAt);
+  if (!saturated || round.troubled) return { ...state, round: newRound(limit) };
+  if (round.roomy < SELDOM * round.replies) {
+    const tooMany = Math.max(1, Math.floor(round.waiting / round.replies));
+    return holdAt({ ...state, step: FIRST_STEP }, Math.max(1, limit - tooMany), now);
+  }
+  // Little's law: it holds for calls that start and end in step too, where counting replies over a time would depend on its ends.
+  const running = (round.inUse - round.waiting) / round.replies;
+  const rate = (running * round.tokens) / Math.max(1, round.ms);
   if (state.hold !== undefined) return keepHolding(state, state.hold, rate, now);
-  if (judged === undefined) return grow({ ...state, judged: { limit, rate } }, now);
-  if (limit < JUDGED_GROWTH * judged.limit) return grow(state, now);
-  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...state, judged: { limit, rate }, vainProbes: 0 }, now);
+  if (judged === undefined) return grow({ ...state, judged: { limit, rate } });
+  if (limit < JUDGED_GROWTH * judged.limit) return grow(state);
+  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...state, judged: { limit, rate }, vainProbes: 0 });
   const longRound = 2 * Math.max(limit, SMALLEST_ROUND);
   // One round may mislead: it goes on to twice its length before the verdict falls.
   if (round.repliesWanted < longRound) return { ...state, round: { ...round, repliesWanted: longRound } };
   return holdAt(state, judged.limit, now);
 }
 
-function grow(state: LimitState, now: number): LimitState {
+function grow(state: LimitState): LimitState {
   const limit = Math.min(Math.ceil(state.limit * state.step), state.ceiling);
   const step = Math.min(DOUBLING, 1 + 2 * (state.step - 1));
-  return { ...state, limit, step, round: newRound(limit, now, limit - state.limit) };
+  return { ...state, limit, step, round: newRound(limit, limit - state.limit) };
 }
 
 function holdAt(state: LimitState, limit: number, now: number): LimitState {
@@ -186,7 +187,7 @@ function holdAt(state: LimitState, limit: number, now: number): LimitState {
     limit,
     hold: { untilMs: now + HOLD_MS * times, rounds: HOLD_ROUNDS * times },
     vainProbes: state.vainProbes + 1,
-    round: newRound(limit, now),
+    round: newRound(limit),
   };
 }
 
@@ -199,8 +200,8 @@ function keepHolding(
 ): LimitState {
   const { limit } = state;
   if (hold.rounds > 1 || now < hold.untilMs) {
-    return { ...state, hold: { ...hold, rounds: hold.rounds - 1 }, round: newRound(limit, now) };
+    return { ...state, hold: { ...hold, rounds: hold.rounds - 1 }, round: newRound(limit) };
   }
   const { hold: _, ...free } = state;
-  return grow({ ...free, judged: { limit, rate } }, now);
+  return grow({ ...free, judged: { limit, rate } });
 }

@@ -260,9 +260,13 @@ function readTarget({ baseUrl, apiKey }: EndpointOptions): Target {
   };
 }
 
-/** A percent sign that encodes nothing stands for itself. */
+/** What is not percent-encoded text stands for itself. */
 function decode(text: string): string {
-  return decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function openWire({ apiKey }: EndpointOptions, target: Target): Promise<Wire> {

@@ -4,15 +4,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../errors.js';
 import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
-import {
-  afterRateLimit,
-  afterReply,
-  afterTrouble,
-  type LimitState,
-  restartRound,
-  startLimit,
-  type Use,
-} from './concurrency.js';
+import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
 
 const DEFAULT_CEILING = 256;
 const BACK_OFF_MS = 1_000;
@@ -123,8 +115,8 @@ interface Lane {
 }
 
 function openLane(endpoint: Endpoint, index: number, settings: Settings): Lane {
-  const { concurrency, ceiling, clock } = settings;
-  const control = concurrency === 'adaptive' ? startLimit(ceiling, clock.now()) : undefined;
+  const { concurrency, ceiling } = settings;
+  const control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
   return {
     endpoint,
     index,
@@ -216,9 +208,7 @@ class Asking<J extends Job> {
   }
 
   #begin(): void {
-    const now = this.#settings.clock.now();
     for (const lane of this.#lanes) {
-      if (lane.control !== undefined && lane.calls.size === 0) lane.control = restartRound(lane.control, now);
       if (lane.gone !== undefined) this.#leave(lane);
       else this.#offer(lane);
     }
@@ -326,9 +316,10 @@ class Asking<J extends Job> {
     for (;;) {
       if (this.#halted) return INTERRUPTED;
       if (lane.gone !== undefined) return this.#handOver(call);
-      if (call.attempts === 0) call.startedAt = clock.now();
+      const triedAt = clock.now();
+      if (call.attempts === 0) call.startedAt = triedAt;
       const attempt = await this.#tryOnce(call, request, lane);
-      this.#learn(lane, attempt);
+      this.#learn(lane, attempt, clock.now() - triedAt);
       if (attempt.status === 'ok') return replyOf(attempt, call, lane, clock.now());
       if (attempt.status === 'interrupted') return INTERRUPTED;
       const next = this.#afterFailure(call, attempt, lane);
@@ -347,10 +338,10 @@ class Asking<J extends Job> {
   }
 
   /** What an attempt says about the endpoint rather than about its row. */
-  #learn(lane: Lane, attempt: Attempt): void {
+  #learn(lane: Lane, attempt: Attempt, ms: number): void {
     if (attempt.status === 'interrupted') return;
     const now = this.#settings.clock.now();
-    if (lane.control !== undefined) lane.control = controlAfter(lane.control, attempt, now, lane);
+    if (lane.control !== undefined) lane.control = controlAfter(lane.control, attempt, now, ms, lane);
     if (attempt.status === 'ok') {
       lane.successes++;
       if (now >= lane.pausedUntil) wakeFirst(lane.throttled);
@@ -468,9 +459,10 @@ function controlAfter(
   control: LimitState,
   attempt: AttemptReply | AttemptFailure,
   now: number,
+  ms: number,
   lane: Lane,
 ): LimitState {
-  if (attempt.status === 'ok') return afterReply(control, now, tokensOf(attempt), useOf(lane, 0));
+  if (attempt.status === 'ok') return afterReply(control, now, { tokens: tokensOf(attempt), ms }, useOf(lane, 0));
   if (attempt.class === 'rate-limit') return afterRateLimit(control, now, useOf(lane, 1), attempt.retryAfterMs);
   return attempt.class === 'transient' || attempt.class === 'timeout' ? afterTrouble(control) : control;
 }
