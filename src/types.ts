@@ -61,7 +61,10 @@ export interface Usage {
   reasoningTokens?: number;
 }
 
-/** Why a call gave no reply. `auth` and `fatal` stop the run; `rate-limit`, `transient`, `timeout` and `malformed` are tried again. */
+/**
+ * Why a call gave no reply. `rate-limit`, `transient`, `timeout` and `malformed` are tried again; `auth`, and `fatal` where no other
+ * row would fare better, stop the run.
+ */
 export type FailureClass =
   | 'rate-limit'
   | 'transient'
