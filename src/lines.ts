@@ -14,31 +14,37 @@ export interface Line {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Yields the lines of a stream of chunks, blank ones left out. Memory: one chunk and one line. */
+/**
+ * Yields the lines of a stream of chunks, blank ones left out. A line's bytes hold until the next line is asked for: they lie in
+ * buffers that are used again. Memory: one chunk and the longest line.
+ */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
-  let pending: Uint8Array[] = [];
-  let pendingLength = 0;
+  // The start of a line whose end is not there yet lies in the first `carried` bytes: readers may reuse their chunks.
+  let carry = new Uint8Array(0);
+  let carried = 0;
   let offset = 0;
   let number = 0;
+  const carryOn = (part: Uint8Array) => {
+    carry = withRoom(carry, carried, carried + part.length);
+    carry.set(part, carried);
+    carried += part.length;
+  };
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const whole = pendingLength === 0 ? chunk.subarray(start, end) : join(pending, chunk.subarray(start, end));
+      const part = chunk.subarray(start, end);
+      if (carried > 0) carryOn(part);
+      const whole = carried > 0 ? carry.subarray(0, carried) : part;
       const line = lineOf(whole, offset, ++number, true);
       if (line !== undefined) yield line;
       offset += whole.length + 1;
-      pending = [];
-      pendingLength = 0;
+      carried = 0;
       start = end + 1;
     }
-    if (start < chunk.length) {
-      // A copy: readers reuse their chunk buffers.
-      pending.push(chunk.slice(start));
-      pendingLength += chunk.length - start;
-    }
+    if (start < chunk.length) carryOn(chunk.subarray(start));
   }
-  if (pendingLength > 0) {
-    const line = lineOf(join(pending, new Uint8Array(0)), offset, number + 1, false);
+  if (carried > 0) {
+    const line = lineOf(carry.subarray(0, carried), offset, number + 1, false);
     if (line !== undefined) yield line;
   }
 }
@@ -55,12 +61,10 @@ function isBlank(bytes: Uint8Array): boolean {
   return true;
 }
 
-function join(parts: readonly Uint8Array[], last: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, last.length));
-  let at = 0;
-  for (const part of [...parts, last]) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+/** The same bytes with room for more; it doubles, so that a line of many chunks is not copied once for each. */
+function withRoom(bytes: Uint8Array, used: number, needed: number): Uint8Array<ArrayBuffer> {
+  if (needed <= bytes.length) return bytes as Uint8Array<ArrayBuffer>;
+  const larger = new Uint8Array(Math.max(needed, bytes.length * 2));
+  larger.set(bytes.subarray(0, used));
+  return larger;
 }

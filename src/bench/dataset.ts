@@ -1,7 +1,6 @@
 // The benchmark on disk: *_test.jsonl files -> an index of rows, so that memory holds no row before its turn comes.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
@@ -40,24 +39,62 @@ export interface Dataset {
   readonly bad: readonly BadRow[];
   /** SHA-256 hex over the keys of all rows in order. */
   readonly fingerprint: string;
-  /** The row's own text. */
+  /** The row's own text. @throws UserError (65) where another text lies in its place by now. */
   readText(ref: RowRef): Promise<string>;
-  /** The row, decoded. */
+  /** The row, decoded. @throws UserError (65) where another text lies in its place by now. */
   readSample(ref: RowRef): Promise<Sample>;
   close(): Promise<void>;
 }
 
 /**
  * Indexes every `*_test.jsonl` in a folder, in name order.
- * @throws UserError (66) where the folder cannot be read or holds no such file.
+ * @throws UserError (66) where the folder or a file cannot be read, or the folder holds no such file.
  */
 export async function openDataset(dir: string, domains: readonly Domain[]): Promise<Dataset> {
   const files = (await listFiles(dir)).map((name) => join(dir, name));
+  const handles: FileHandle[] = [];
+  const close = async () => {
+    await Promise.all(handles.map((handle) => handle.close()));
+  };
+  try {
+    for (const path of files) handles.push(await openToRead(path, HINT));
+    const { rows, bad } = await indexRows(files, handles, domains);
+    // A row's text is checked whenever it is read: a run may last for days, and files may be replaced under it.
+    const read = async (ref: RowRef) => {
+      const text = decodeLine(await readSpan(handles[ref.file] as FileHandle, ref.offset, ref.length));
+      const reading = text === undefined ? undefined : readRow(text, domains);
+      if (text === undefined || !reading?.ok || !isKeyOf(ref.key, reading.row.sample.key)) {
+        throw changed(files[ref.file] as string);
+      }
+      return { text, sample: { ...reading.row.sample, key: ref.key } };
+    };
+    return {
+      files,
+      rows,
+      bad,
+      fingerprint: createHash('sha256')
+        .update(rows.map((row) => row.key).join('\n'))
+        .digest('hex'),
+      readText: async (ref) => (await read(ref)).text,
+      readSample: async (ref) => (await read(ref)).sample,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function indexRows(
+  files: readonly string[],
+  handles: readonly FileHandle[],
+  domains: readonly Domain[],
+): Promise<{ rows: RowRef[]; bad: BadRow[] }> {
   const rows: RowRef[] = [];
   const bad: BadRow[] = [];
   const equals = new EqualRows();
   for (const [file, path] of files.entries()) {
-    for await (const line of splitLines(createReadStream(path, { highWaterMark: 1 << 20 }))) {
+    for await (const line of readLines(handles[file] as FileHandle, path, HINT)) {
       const text = decodeLine(line.bytes);
       const reading =
         text === undefined ? { ok: false as const, flaw: { reason: 'not valid UTF-8' } } : readRow(text, domains);
@@ -79,30 +116,7 @@ export async function openDataset(dir: string, domains: readonly Domain[]): Prom
       });
     }
   }
-  const handles = await Promise.all(files.map((path) => open(path, 'r')));
-  const fingerprint = createHash('sha256')
-    .update(rows.map((row) => row.key).join('\n'))
-    .digest('hex');
-  const readText = async (ref: RowRef): Promise<string> => {
-    const text = decodeLine(await readSpan(handles[ref.file] as FileHandle, ref.offset, ref.length));
-    if (text === undefined) throw changed(files[ref.file] as string);
-    return text;
-  };
-  return {
-    files,
-    rows,
-    bad,
-    fingerprint,
-    readText,
-    async readSample(ref) {
-      const reading = readRow(await readText(ref), domains);
-      if (!reading.ok) throw changed(files[ref.file] as string);
-      return { ...reading.row.sample, key: ref.key };
-    },
-    async close() {
-      await Promise.all(handles.map((handle) => handle.close()));
-    },
-  };
+  return { rows, bad };
 }
 
 /** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
@@ -114,6 +128,48 @@ export class EqualRows {
     this.#seen.set(hash, before + 1);
     return before === 0 ? hash : `${hash}-${before}`;
   }
+}
+
+/** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
+export function isKeyOf(key: string, hash: string): boolean {
+  return key === hash || key.startsWith(`${hash}-`);
+}
+
+/** Opens a file for reading. @throws UserError (66) that ends with the hint. */
+export async function openToRead(path: string, hint: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    throw unreadable(path, error, hint);
+  }
+}
+
+/** The lines of an open file, which stays open. @throws UserError (66) that ends with the hint. */
+export async function* readLines(handle: FileHandle, path: string, hint: string): AsyncGenerator<Line> {
+  try {
+    yield* splitLines(chunksOf(handle));
+  } catch (error) {
+    throw unreadable(path, error, hint);
+  }
+}
+
+/** The bytes of a file from its start. One buffer is used again and again, so that garbage does not pile up with the file's size. */
+async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let position = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+function unreadable(path: string, error: unknown, hint: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined) return error;
+  const cause = code === 'EISDIR' ? 'it is a folder' : code;
+  return new UserError(`cannot read ${path} (${cause}); ${hint}`, EXIT.inputMissing);
 }
 
 /** The bytes of a line in its file. */
@@ -128,16 +184,15 @@ export async function readSpan(handle: FileHandle, offset: number, length: numbe
   return bytes.subarray(0, bytesRead);
 }
 
+const CHUNK_BYTES = 1 << 18;
+const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
+
 async function listFiles(dir: string): Promise<string[]> {
   let names: string[];
   try {
     names = await readdir(dir);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(
-      `cannot read the data folder ${dir} (${code}); --data-dir names the folder that holds the *_test.jsonl files`,
-      EXIT.inputMissing,
-    );
+    throw unreadable(`the data folder ${dir}`, error, HINT);
   }
   const files = names.filter((name) => name.endsWith('_test.jsonl')).sort();
   if (files.length === 0) {

@@ -1,12 +1,10 @@
 // A predictions file, whole or lean, ours or the official script's -> an index of rows, each read when its turn comes.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
-import { type Line, splitLines } from '../lines.js';
+import type { Line } from '../lines.js';
 import type { Domain, PredictionRecord, Sample } from '../types.js';
-import { type Dataset, EqualRows, placeOf, type RowRef, readSpan } from './dataset.js';
+import { type Dataset, EqualRows, isKeyOf, openToRead, placeOf, type RowRef, readLines, readSpan } from './dataset.js';
 import { decodeLine, domainOf, readRow } from './sample.js';
 
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
@@ -40,6 +38,7 @@ export interface PredictedRow {
 export interface PredictionFile {
   readonly path: string;
   readonly refs: readonly PredictionRef[];
+  /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<PredictedRow>;
   close(): Promise<void>;
 }
@@ -56,18 +55,14 @@ export async function openPredictions(
   domains: readonly Domain[],
   data: Dataset | undefined,
 ): Promise<PredictionFile> {
-  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    throw new UserError(
-      `cannot read ${path} (${error.code}); --predictions names the file that awb infer wrote`,
-      EXIT.inputMissing,
-    );
-  });
+  const hint = '--predictions names the file that awb infer wrote';
+  const handle = await openToRead(path, hint);
   const equals = new EqualRows();
   const rows = new Map((data?.rows ?? []).map((row) => [row.key, row]));
   const seen = new Map<string, number>();
   const refs: PredictionRef[] = [];
   try {
-    for await (const line of splitLines(createReadStream(path, { highWaterMark: 1 << 20 }))) {
+    for await (const line of readLines(handle, path, hint)) {
       const ref = readRef(path, line, domains, equals, rows, data !== undefined);
       const id = `${ref.key}#${ref.repeat}`;
       const earlier = seen.get(id);
@@ -88,10 +83,11 @@ export async function openPredictions(
     async read(ref) {
       const text = decodeLine(await readSpan(handle, ref.offset, ref.length)) ?? '';
       const fields = objectOf(text) ?? {};
-      if (typeof fields.gen !== 'string') throw changed(path);
-      const sample =
-        ref.row === undefined ? sampleOf(text, domains, path) : await (data as Dataset).readSample(ref.row);
-      return { text, gen: fields.gen, awb: awbOf(fields) ?? {}, sample: { ...sample, key: ref.key } };
+      const { gen } = fields;
+      if (typeof gen !== 'string' || stampOf(gen, ref.failure?.class) !== ref.stamp) throw changed(path);
+      const sample = ref.row === undefined ? wholeSample(text, domains) : await (data as Dataset).readSample(ref.row);
+      if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
+      return { text, gen, awb: awbOf(fields) ?? {}, sample: { ...sample, key: ref.key } };
     },
     close: () => handle.close(),
   };
@@ -143,7 +139,7 @@ function wholeRow(
   const { sample } = reading.row;
   const { trajectory, domain, turnIdx } = sample;
   if (awb === undefined) return { key: equals.keyOf(sample.key), trajectory, domain, turnIdx };
-  if (awb.key !== sample.key && !awb.key.startsWith(`${sample.key}-`)) {
+  if (!isKeyOf(awb.key, sample.key)) {
     throw bad(path, line.number, 'the row was changed after awb infer wrote it (its key does not fit); make it again');
   }
   return { key: awb.key, trajectory, domain, turnIdx };
@@ -193,10 +189,9 @@ function stampOf(gen: string, failure: string | undefined): string {
     .slice(0, 16);
 }
 
-function sampleOf(text: string, domains: readonly Domain[], path: string): Sample {
+function wholeSample(text: string, domains: readonly Domain[]): Sample | undefined {
   const reading = readRow(text, domains);
-  if (!reading.ok) throw changed(path);
-  return reading.row.sample;
+  return reading.ok ? reading.row.sample : undefined;
 }
 
 function awbOf(fields: Fields): (PredictionRecord & Fields) | undefined {

@@ -33,27 +33,33 @@ export function membersOf(text: string): Member[] {
  */
 export function withMembers(text: string, drop: ReadonlySet<string>, add: Readonly<Record<string, unknown>>): string {
   const members = membersOf(text);
-  const kept = members.filter((member) => !drop.has(member.key) && !(member.key in add));
-  const pieces: string[] = [];
-  if (kept.length === members.length && kept.length > 0) {
-    const last = kept[kept.length - 1] as Member;
-    pieces.push(text.slice(skipSpace(text, 0), last.valueEnd));
-  } else {
-    pieces.push('{', kept.map((member) => text.slice(member.start, member.valueEnd)).join(', '));
+  const isKept = ({ key }: Member) => !drop.has(key) && !Object.hasOwn(add, key);
+  const last = members.findLastIndex(isKept);
+  const pieces = [text.slice(skipSpace(text, 0), members[0]?.start ?? text.indexOf('{') + 1)];
+  for (const [index, member] of members.slice(0, last + 1).entries()) {
+    // With the comma and the spaces behind it, save for the last.
+    const end = index === last ? member.valueEnd : members[index + 1]?.start;
+    if (isKept(member)) pieces.push(text.slice(member.start, end));
   }
   const added = JSON.stringify(add).slice(1, -1);
-  if (added.length > 0) pieces.push(kept.length > 0 ? ', ' : '', added);
+  if (added.length > 0) pieces.push(last === -1 ? '' : ', ', added);
   return `${pieces.join('')}}`;
 }
 
 /**
  * A JSON value's text in one canonical form: no white space outside strings, strings in one spelling, numbers to the last digit
- * as they were written. Equal values that were serialised differently become equal text.
+ * as they were written. Equal values that were serialised differently become equal text. The result is no slice of `value`:
+ * keeping it does not keep a whole line in memory.
  */
 export function canonicalText(value: string): string {
-  return value.replace(/"(?:[^"\\]|\\.)*"|[ \t\r\n]+/g, (token) =>
-    token[0] === '"' ? JSON.stringify(JSON.parse(token)) : '',
-  );
+  let canonical = '';
+  let at = skipSpace(value, 0);
+  while (at < value.length) {
+    const end = value[at] === '"' ? skipString(value, at) : at + 1;
+    canonical += value[at] === '"' ? JSON.stringify(JSON.parse(value.slice(at, end))) : value[at];
+    at = skipSpace(value, end);
+  }
+  return canonical;
 }
 
 function skipSpace(text: string, from: number): number {

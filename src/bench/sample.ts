@@ -1,6 +1,5 @@
 // One line of the benchmark -> a Sample, or the reason why it is not one.
 
-import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
@@ -24,11 +23,15 @@ export interface RowFlaw {
   readonly domain?: Domain;
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 /** The line's text, or undefined where its bytes are not UTF-8. A byte order mark is dropped. */
 export function decodeLine(bytes: Uint8Array): string | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -48,7 +51,7 @@ export function readRow(text: string, domains: readonly Domain[]): RowReading {
   const systemPrompt = (fields.system_str ?? '') as string;
   const source = sourceOf(text);
   const id = source('id');
-  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : withoutTail(prompts[0] as string);
+  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : (prompts[0] as string);
   const sample: Sample = {
     key: hashOf([
       fields.task as string,
@@ -60,7 +63,7 @@ export function readRow(text: string, domains: readonly Domain[]): RowReading {
       String(turnIdx),
       source('total_turns'),
     ]),
-    trajectory: hashOf([domain, id, systemPrompt, firstTurn]),
+    trajectory: hashOf([domain, id, systemPrompt, withoutTail(firstTurn)]),
     domain,
     turnIdx,
     prompts,
@@ -76,9 +79,12 @@ export function domainOf(task: string): Domain {
   return task.slice(task.lastIndexOf('/') + 1);
 }
 
-/** A turn's prompt without the request to predict that the benchmark puts behind it. */
-export function withoutTail(prompt: string): string {
-  const tail = prompt.lastIndexOf('\n\nPlease analyze the input above');
+/**
+ * A turn's prompt without the request to predict that the benchmark puts behind it. Cut where such words stand first, so that
+ * a turn that quotes them comes out the same with and without its own tail.
+ */
+function withoutTail(prompt: string): string {
+  const tail = prompt.indexOf('\n\nPlease analyze the input above');
   return tail === -1 ? prompt : prompt.slice(0, tail);
 }
 

@@ -40,7 +40,7 @@ export function chooseRows(rows: readonly RowRef[], choice: Choice): RowRef[] {
   return chosen;
 }
 
-/** Orders of asking. Rows of a trajectory come shortest prefix first in all but `random`, so that prefix caches hit. */
+/** Orders of asking. Under `prefix`, rows of a trajectory come one after the other, shortest prefix first, so that prefix caches hit. */
 export const ORDERS = {
   prefix: byPrefix,
   file: (rows: readonly RowRef[]) => [...rows],
@@ -90,14 +90,19 @@ function firstOfEachDomain(rows: readonly RowRef[], count: number): RowRef[] {
 function shardOf(rows: readonly RowRef[], index: number, of: number): RowRef[] {
   const sizes = new Map<string, number>();
   for (const row of rows) sizes.set(row.trajectory, (sizes.get(row.trajectory) ?? 0) + row.length);
-  const loads = new Array<number>(of).fill(0);
+  // Shards beyond the number of trajectories get none.
+  const loads = new Array<number>(Math.min(of, sizes.size)).fill(0);
   const mine = new Set<string>();
   for (const [trajectory, size] of [...sizes].sort((a, b) => b[1] - a[1])) {
-    const lightest = loads.indexOf(Math.min(...loads));
+    const lightest = indexOfLeast(loads);
     loads[lightest] = (loads[lightest] as number) + size;
     if (lightest === index - 1) mine.add(trajectory);
   }
   return rows.filter((row) => mine.has(row.trajectory));
+}
+
+function indexOfLeast(numbers: readonly number[]): number {
+  return numbers.reduce((least, number, index) => (number < (numbers[least] as number) ? index : least), 0);
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

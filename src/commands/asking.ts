@@ -148,7 +148,7 @@ export interface Instrument {
    * @throws UserError (78) where rows of an earlier session were asked with it.
    */
   accepts(id: string): boolean;
-  /** The mark of rows asked under what is sent now: the dropped parameters, empty for none. */
+  /** The mark of rows that belong to the run as its identity stands now: the dropped parameters, empty for none. */
   mark(): string;
 }
 
@@ -158,27 +158,28 @@ export function openInstrument(run: Run, target: Target, settings: AskingSetting
   const marks = new Map<string, string>();
   let dialect: Dialect | undefined;
   const dropped = () => dialect?.state().dropped ?? known;
-  const mark = () => dropped().join(' ');
-  let entered = mark();
+  const sent = () => dropped().join(' ');
+  // What the run's identity says; it lags behind what is sent until a reply shows whether the run may go on without it.
+  let entered = sent();
   return {
     open(notice) {
       dialect = openDialect({ allowParamDrop: settings.allowParamDrop, onNotice: notice, initial: { dropped: known } });
       return openAsking(target, settings, dialect, notice);
     },
     starts(id) {
-      marks.set(id, mark());
+      marks.set(id, sent());
     },
     accepts(id) {
-      if (mark() !== entered) {
+      if (sent() !== entered) {
         if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
-        entered = mark();
+        entered = sent();
         run.identity = { ...run.identity, sampling: { ...(run.identity.sampling as Identity), dropped: dropped() } };
       }
-      const current = marks.get(id) === mark();
+      const current = marks.get(id) === entered;
       marks.delete(id);
       return current;
     },
-    mark,
+    mark: () => entered,
   };
 }
 

@@ -234,7 +234,7 @@ function requireOneModel(settings: InferSettings): void {
 function requireUsable(dataset: Dataset, settings: InferSettings, io: Io): void {
   const { bad, rows } = dataset;
   if (bad.length === 0) return;
-  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${row.file}:${row.line}: ${printable(row.reason)}`);
+  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
   if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
   const count = `${bad.length} of ${bad.length + rows.length} rows in ${settings.dataDir}`;
   if (settings.skipInvalid && rows.length > 0) {
@@ -387,6 +387,7 @@ function summarise(record: JournalRecord): RowSummary {
   return {
     status: awb.status,
     ...(awb.class === undefined ? {} : { class: awb.class }),
+    ...(awb.reason === undefined ? {} : { reason: awb.reason }),
     flags: awb.flags,
     usage: (record.log.usage ?? {}) as Usage,
     stamp: (record.log.dropped ?? '') as string,

@@ -1,15 +1,16 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openDataset } from '../bench/dataset.js';
-import { openPredictions } from '../bench/predictions.js';
+import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
-import type { ExitCode } from '../errors.js';
-import { fingerprintOf, type Identity, type Manifest, readManifest } from '../run/manifest.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import type { RubricPack } from '../rubric.js';
+import { type Counts, type Manifest, readManifest } from '../run/manifest.js';
 import { DOMAINS, type Io } from '../types.js';
+import { chooseFile } from './judged-files.js';
 import {
+  FINAL_FAILURES,
   JUDGE_OPTIONS,
   type JudgeSettings,
   type Judging,
@@ -44,17 +45,19 @@ export const command = defineCommand({
 
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const pack = settings.mode === 'rubric' ? await loadRubricPack(inCwd(io, settings.rubrics)) : undefined;
-  const domains = pack?.domains ?? DOMAINS;
-  const dataset =
-    settings.dataDir === undefined ? undefined : await openDataset(resolve(io.cwd, settings.dataDir), domains);
+  const domains = [...new Set([...DOMAINS, ...(pack?.domains ?? [])])];
+  const dataDir = inCwd(io, settings.dataDir);
+  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, domains);
   try {
     const path = resolve(io.cwd, settings.predictions);
-    const predictions = await openPredictions(path, domains, dataset);
+    const open = (file: string) => openPredictions(file, domains, dataset);
+    const predictions = await open(path);
     try {
+      if (pack !== undefined) requirePrompts(pack, predictions);
       const inferred = await manifestBeside(path);
       const dir = resolve(io.cwd, settings.outputDir);
       const work: Judging = { settings, io, shown, predictions, inferred, pack, dir };
-      return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck);
+      return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
     } finally {
       await predictions.close();
     }
@@ -64,16 +67,21 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
 }
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
-  const { settings, io } = work;
+  const { settings, io, pack, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
-  const name = await chooseName(work.dir, identity, work);
-  const run = await openRun({ kind: 'judge', dir: work.dir, name, fresh: settings.fresh, identity, summarise });
+  const { name, why } = await chooseFile(dir, identity, {
+    label: settings.label,
+    judge: pack === undefined ? settings.mode : `${settings.judgeModel}-${pack.name}`,
+  });
+  const run = await openRun({ kind: 'judge', dir, name, fresh: settings.fresh, identity, summarise });
   try {
+    if (why !== undefined) run.notices.push(why);
     const result = await judgeRows(work, run, jobsOf(work.predictions.refs));
     printStageResult(io, settings, result, {
       noun: settings.mode === 'rubric' ? 'judgements' : 'measurements',
       absent: 'without prediction',
-      next: `awb score --predictions ${join(settings.outputDir, `${name}.jsonl`)}`,
+      final: FINAL_FAILURES,
+      next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`)),
     });
     return result.exitCode;
   } finally {
@@ -81,46 +89,29 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   }
 }
 
+function nextStep({ absent, failures }: Counts, judged: string): string {
+  const unpredicted = absent + (failures.prediction ?? 0);
+  const mend =
+    unpredicted > 0 ? `repeat awb infer (${unpredicted} rows lack a prediction) and then this command; or ` : '';
+  return `${mend}awb score --predictions ${judged}`;
+}
+
 function inCwd(io: Io, path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
 }
 
-async function manifestBeside(predictionsPath: string): Promise<Manifest | undefined> {
-  const manifest = await readManifest(predictionsPath.replace(/\.jsonl$/, '.manifest.json'));
-  return manifest?.kind === 'infer' ? manifest : undefined;
+/** @throws UserError (65) for a domain that the pack cannot judge, with the first line of it. */
+function requirePrompts(pack: RubricPack, predictions: PredictionFile): void {
+  const lacking = predictions.refs.find((ref) => pack.systemPrompt(ref.domain) === undefined);
+  if (lacking === undefined) return;
+  throw new UserError(
+    `${predictions.path}:${lacking.line}: the rubric pack ${pack.name} has no prompt for the domain "${lacking.domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`,
+    EXIT.badData,
+  );
 }
 
-/**
- * The file that this judging belongs to: the one in the folder with the same identity; `judged` where the folder has none; else one
- * named by --label, or after judge and rubric pack.
- */
-async function chooseName(
-  dir: string,
-  identity: (stored: Manifest | undefined) => Identity,
-  work: Judging,
-): Promise<string> {
-  const { settings, pack } = work;
-  if (settings.label !== undefined && existsSync(join(dir, `judged.${slug(settings.label)}.manifest.json`))) {
-    return `judged.${slug(settings.label)}`;
-  }
-  for (const name of await judgingsIn(dir)) {
-    const stored = await readManifest(join(dir, `${name}.manifest.json`));
-    if (stored?.kind === 'judge' && fingerprintOf(identity(stored)) === fingerprintOf(stored.identity)) return name;
-  }
-  if (!existsSync(join(dir, 'judged.jsonl')) && !existsSync(join(dir, 'judged.manifest.json'))) return 'judged';
-  if (settings.label !== undefined) return `judged.${slug(settings.label)}`;
-  const about = pack === undefined ? settings.mode : `${settings.judgeModel}-${pack.name}`;
-  return `judged.${slug(about)}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
-}
-
-async function judgingsIn(dir: string): Promise<string[]> {
-  const names = await readdir(dir).catch(() => []);
-  return names
-    .filter((name) => /^judged(\..*)?\.manifest\.json$/.test(name) && !name.includes('.recheck-'))
-    .map((name) => name.slice(0, -'.manifest.json'.length))
-    .sort();
-}
-
-function slug(text: string): string {
-  return text.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '') || 'judging';
+/** The manifest of the run that made the predictions; a judged file carries it in its own. */
+async function manifestBeside(path: string): Promise<Manifest | undefined> {
+  const manifest = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
+  return manifest?.kind === 'judge' ? manifest.predictions : manifest;
 }

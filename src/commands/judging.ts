@@ -1,5 +1,6 @@
 // The work of judging, whole or a sample: predictions through the rubric or the metrics, in an open run.
 
+import { relative } from 'node:path';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../bench/predictions.js';
 import { withMembers } from '../bench/row-text.js';
 import { EXIT, UserError } from '../errors.js';
@@ -17,6 +18,7 @@ import {
   type Io,
   type JudgementFailure,
   MODEL_CAUSED_FAILURES,
+  type ModelCausedFailure,
   type ModelFailure,
   type ModelReply,
   type Usage,
@@ -117,6 +119,7 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
   const instrument = openInstrument(run, target, settings, finishedBefore);
   const tries = new Map<string, Tries>();
   const stampOf = (job: JudgeJob) => `${job.ref.stamp} ${instrument.mark()}`;
+  adoptSnapshot(run);
   return runStage<JudgeJob>({
     io: work.io,
     run,
@@ -124,11 +127,12 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
     rows: jobs,
     order: inJudgeOrder(jobs),
     isStale: (job, summary) => summary.stamp !== stampOf(job),
-    isDone: (_job, summary) => summary.status === 'ok' || isFinal(summary.class),
+    isDone: (_job, summary) => summary.status === 'ok' || isModelCaused(summary.class),
     async settleAlone(job) {
-      if (pack === undefined) return measured(job, await predictions.read(job.ref), stampOf(job));
       const failure = withoutPrediction(job.ref);
-      return failure === undefined ? undefined : failed(job, failure, {}, stampOf(job), pack);
+      if (pack === undefined) return measured(job, await predictions.read(job.ref), failure, stampOf(job));
+      // No judge had a say in it, so its stamp does not tell how judges are asked.
+      return failure === undefined ? undefined : failed(job, failure, {}, job.ref.stamp, pack);
     },
     async openBackend(notice) {
       return instrument.open(notice);
@@ -150,7 +154,9 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
     async compose(job, record) {
       return composeRow(await predictions.read(job.ref), job.ref, record);
     },
-    outputForm: { predictions: fingerprintOf({ stamps: jobs.map((job) => `${job.id} ${job.ref.stamp}`) }) },
+    outputForm: {
+      predictions: fingerprintOf({ rows: jobs.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
+    },
     manifest: {
       label: work.inferred?.label ?? settings.label,
       meta: work.inferred?.meta ?? {},
@@ -166,7 +172,8 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
 /** What the ratings depend on: whose predictions, which judge, told what, read how. */
 export function judgeIdentity(work: Judging, stored: Manifest | undefined): Identity {
   const { settings, inferred, pack } = work;
-  const predictions = inferred === undefined ? work.predictions.path : inferred.fingerprint;
+  // Two checkpoints may be asked under one name and one set of settings: the file tells them apart, wherever the folders are moved.
+  const predictions = { file: relative(work.dir, work.predictions.path), run: inferred?.fingerprint };
   if (pack === undefined) return { mode: settings.mode, predictions };
   return {
     mode: settings.mode,
@@ -212,8 +219,14 @@ function absentFrom(work: Judging, jobs: readonly JudgeJob[]): Record<string, nu
 }
 
 /** Failures that judging again cannot mend: they are the prediction's. */
+export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>(['prediction', ...MODEL_CAUSED_FAILURES]);
+
 function isFinal(failure: string | undefined): boolean {
-  return failure === 'prediction' || (MODEL_CAUSED_FAILURES as readonly string[]).includes(failure ?? '');
+  return failure !== undefined && FINAL_FAILURES.has(failure);
+}
+
+function isModelCaused(failure: string | undefined): failure is ModelCausedFailure {
+  return MODEL_CAUSED_FAILURES.some((known) => known === failure);
 }
 
 interface Failure {
@@ -224,8 +237,7 @@ interface Failure {
 function withoutPrediction(ref: PredictionRef): Failure | undefined {
   if (ref.failure === undefined) return undefined;
   const { class: failure, reason } = ref.failure;
-  const modelCaused = MODEL_CAUSED_FAILURES.find((known) => known === failure);
-  return { class: modelCaused ?? 'prediction', reason };
+  return { class: isModelCaused(failure) ? failure : 'prediction', reason };
 }
 
 /** What a row's replies have cost and said so far. */
@@ -250,6 +262,15 @@ function addTry(all: Map<string, Tries>, id: string, outcome: ModelReply | Model
   };
   all.set(id, after);
   return after;
+}
+
+/** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
+function adoptSnapshot(run: Run): void {
+  if (run.identity.snapshot !== undefined) return;
+  const judged = [...run.journal.entries].find(([, { summary }]) => summary.status === 'ok');
+  if (judged === undefined) return;
+  const { model } = run.journal.read(judged[0]).row.judge as { model?: string };
+  if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
 }
 
 /**
@@ -330,20 +351,20 @@ function failed(
         total_score: 0,
         failed: 1,
         error_message: OFFICIAL_FAILURES.unreadable,
-        ...(reply === undefined ? {} : { judge_raw_output: reply.content }),
       };
+  const raw = reply === undefined ? {} : { raw_output: reply.content };
   return {
     id: job.id,
-    row: { official, judge: { status: 'failed', ...failure, ...judgeDetails(pack, reply) } },
+    row: { official, judge: { status: 'failed', ...failure, ...judgeDetails(pack, reply), ...raw } },
     log: logOf(log, stamp),
   };
 }
 
 /** Text measures of a prediction; whatever left none counts as an empty one, except where infer's transport failed. */
-function measured(job: JudgeJob, row: PredictedRow, stamp: string): JournalRecord {
-  const failure = withoutPrediction(job.ref);
+function measured(job: JudgeJob, row: PredictedRow, failure: Failure | undefined, stamp: string): JournalRecord {
   if (failure?.class === 'prediction') {
-    return { id: job.id, row: { official: {}, judge: { status: 'failed', ...failure } }, log: logOf({}, stamp) };
+    const judge = { status: 'failed', ...failure };
+    return { id: job.id, row: { official: {}, judge }, log: logOf({}, job.ref.stamp) };
   }
   const isEmpty = failure !== undefined || flagsOf({ content: row.gen }).includes('empty');
   const prediction = isEmpty ? '' : withoutMarker(readPrediction(row.gen));
@@ -389,10 +410,11 @@ function composeRow(row: PredictedRow, ref: PredictionRef, record: JournalRecord
 }
 
 export function summarise(record: JournalRecord): RowSummary {
-  const judge = record.row.judge as { status: 'ok' | 'failed'; class?: string };
+  const judge = record.row.judge as { status: 'ok' | 'failed'; class?: string; reason?: string };
   return {
     status: judge.status,
     ...(judge.class === undefined ? {} : { class: judge.class }),
+    ...(judge.reason === undefined ? {} : { reason: judge.reason }),
     flags: [],
     usage: (record.log.usage ?? {}) as Usage,
     stamp: (record.log.stamp ?? '') as string,

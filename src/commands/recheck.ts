@@ -3,79 +3,99 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
+import type { PredictionFile } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { printable } from '../printable.js';
 import { recordId } from '../run/journal.js';
-import { differencesOf, type Manifest, readManifest } from '../run/manifest.js';
+import { differencesOf, type Identity } from '../run/manifest.js';
 import { pairedShift } from '../score/statistics.js';
 import type { Estimate, JudgedRow } from '../types.js';
+import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type JudgeJob, type Judging, jobsOf, judgeIdentity, judgeRows, summarise } from './judging.js';
-import { openRun } from './stage.js';
+import { openRun, type StageResult } from './stage.js';
 
 /**
- * Judges `count` rows of the folder's first judging again, into a file of today's, and prints the shift of their totals with its
- * 95 % interval (points of 0-100, clustered by trajectory). Run again on the same day it continues.
+ * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
+ * 95 % interval (points of 0-100, clustered by trajectory). Repeated on the same day it continues, and may take more rows.
+ * What is judged again is the stored file's own predictions, whatever infer has written since.
  */
-export async function recheck(work: Judging, count: number): Promise<ExitCode> {
-  const name = work.settings.label === undefined ? 'judged' : `judged.${work.settings.label}`;
-  const stored = await storedJudging(work, name);
-  const before = await readJudged(join(work.dir, `${name}.jsonl`));
-  const sample = sampleOf(before.rows, jobsOf(work.predictions.refs), count);
-  const day = new Date().toISOString().slice(0, 10);
-  const run = await openRun({
-    kind: 'judge',
-    dir: work.dir,
-    name: `${name}.recheck-${day}`,
-    fresh: work.settings.fresh,
-    identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: { of: stored.fingerprint, rows: count } }),
-    summarise,
-  });
+export async function recheck(
+  work: Judging,
+  count: number,
+  open: (path: string) => Promise<PredictionFile>,
+): Promise<ExitCode> {
+  if (work.pack === undefined) {
+    throw new UserError(`--recheck measures the shift of a judge, and --mode ${work.settings.mode} asks none`);
+  }
+  const stored = await storedJudging(work);
+  const path = join(work.dir, `${stored.name}.jsonl`);
+  const before = await readJudged(path);
+  const predictions = await open(path);
   try {
-    const result = await judgeRows(work, run, sample);
-    const after = await readJudged(run.outputPath);
-    const shift = shiftOf(before.rows, after.rows);
-    report(work, stored, result.manifest, shift);
-    return result.exitCode;
+    const sample = sampleOf(before.rows, jobsOf(predictions.refs), count);
+    const run = await openRun({
+      kind: 'judge',
+      dir: work.dir,
+      name: `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`,
+      fresh: work.settings.fresh,
+      identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
+      summarise,
+    });
+    try {
+      const result = await judgeRows({ ...work, predictions }, run, sample);
+      const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
+      report(work, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
+      return result.exitCode;
+    } finally {
+      await run.close();
+    }
   } finally {
-    await run.close();
+    await predictions.close();
   }
 }
 
-async function storedJudging(work: Judging, name: string): Promise<Manifest> {
-  const path = join(work.dir, `${name}.manifest.json`);
-  const stored = await readManifest(path);
-  if (stored === undefined || work.pack === undefined) {
+/** The judging to compare with: the labelled one, or one under these settings, whatever snapshot judged it. */
+async function storedJudging(work: Judging): Promise<StoredJudging> {
+  const { label } = work.settings;
+  const judgings = await judgingsIn(work.dir);
+  const differences = ({ manifest }: StoredJudging) =>
+    differencesOf(withoutSnapshot(manifest.identity), withoutSnapshot(judgeIdentity(work, manifest)));
+  const wanted = judgings.filter(({ name }) => label === undefined || name === fileOfLabel(label));
+  const same = wanted.find((judging) => differences(judging).length === 0);
+  if (same !== undefined) return same;
+  const [other] = wanted;
+  if (other === undefined) {
     throw new UserError(
-      `--recheck needs a judging by rubric to compare with, and ${path} is not there; run awb judge first`,
+      `--recheck needs a judging to compare with, and there is none${label === undefined ? '' : ` under the label "${label}"`} in ${work.dir}; leave --recheck out to judge first`,
       EXIT.inputMissing,
     );
   }
-  // Everything but the snapshot has to be as it was: the snapshot is what is being measured.
-  const { snapshot: _stored, ...was } = stored.identity;
-  const { snapshot: _now, ...is } = judgeIdentity(work, stored);
-  const differences = differencesOf(was, is);
-  if (differences.length > 0) {
-    throw new UserError(
-      [
-        `--recheck compares a judge with itself, and these settings differ from ${path}:`,
-        ...differences.map((line) => `  ${line}`),
-      ].join('\n'),
-      EXIT.identityDiffers,
-    );
-  }
-  return stored;
+  throw new UserError(
+    [
+      `--recheck compares a judge with itself, and these settings are not those of ${other.name}.jsonl:`,
+      ...differences(other).map((line) => `  ${line}`),
+      'Give the settings of before.',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
 }
 
-/** The same rows every time: judged ones, ranked by a hash of their key. */
+/** The snapshot is what a recheck measures; everything else has to be as it was. */
+function withoutSnapshot({ snapshot: _snapshot, ...identity }: Identity): Identity {
+  return identity;
+}
+
+/** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
 function sampleOf(rows: readonly JudgedRow[], jobs: readonly JudgeJob[], count: number): JudgeJob[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
   const judged = rows.filter((row) => row.failed === 0).map((row) => recordId(row.key, row.repeat));
   const taken = new Set(judged.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
-  const sample = jobs.filter((job) => taken.has(job.id));
-  if (sample.length < 2) throw new UserError('--recheck needs at least two judged rows', EXIT.badData);
-  return sample;
+  if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
+  return jobs.filter((job) => taken.has(job.id));
 }
 
-function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Estimate {
+/** Undefined where no row could be judged again. */
+function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Estimate | undefined {
   const totals = new Map(before.map((row) => [recordId(row.key, row.repeat), row.total]));
   const pairs = after
     .filter((row) => row.failed === 0)
@@ -84,7 +104,7 @@ function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Est
       b: score(row.total),
       cluster: row.trajectory,
     }));
-  return pairedShift(pairs);
+  return pairs.length === 0 ? undefined : pairedShift(pairs);
 }
 
 /** A rating of 1-5 on the scale of 0-100. */
@@ -92,31 +112,72 @@ function score(rating: number): number {
   return ((rating - 1) / 4) * 100;
 }
 
-function report(work: Judging, before: Manifest, after: Manifest, shift: Estimate): void {
-  const { settings, io } = work;
-  const snapshots = { before: before.identity.snapshot, after: after.identity.snapshot };
-  if (settings.json) {
-    io.stdout.write(
-      `${JSON.stringify({ schema: 'awb.recheck/1', ...snapshots, shift, output: after.output?.file })}\n`,
-    );
-    return;
+interface Recheck {
+  readonly judged: string;
+  readonly stored: StoredJudging;
+  readonly result: StageResult;
+  readonly shift: Estimate | undefined;
+}
+
+function report(work: Judging, recheck: Recheck): void {
+  const { io, settings } = work;
+  io.stdout.write(settings.json ? `${JSON.stringify(documentOf(recheck))}\n` : `${linesOf(recheck).join('\n')}\n`);
+}
+
+/** The document of `--json`: `shift` in points of 0-100, null where nothing was compared; `drifted` is null without an interval. */
+function documentOf({ judged, stored, result, shift }: Recheck) {
+  const { manifest } = result;
+  return {
+    schema: 'awb.recheck/1',
+    exit_code: result.exitCode,
+    state: manifest.state,
+    judged,
+    output: manifest.output?.file,
+    snapshot_before: stored.manifest.identity.snapshot ?? null,
+    snapshot_now: manifest.identity.snapshot ?? null,
+    counts: manifest.counts,
+    shift: shift === undefined ? null : shiftDocument(shift),
+    drifted: hasDrifted(shift) ?? null,
+  };
+}
+
+function shiftDocument({ value, rows, clusters, se, df, low, high }: Estimate) {
+  return { value, rows, clusters, se: se ?? null, df: df ?? null, low: low ?? null, high: high ?? null };
+}
+
+/** Whether the interval leaves 0 out; undefined without an interval. */
+function hasDrifted(shift: Estimate | undefined): boolean | undefined {
+  if (shift?.low === undefined || shift.high === undefined) return undefined;
+  return shift.low > 0 || shift.high < 0;
+}
+
+const CONCLUSIONS = {
+  true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
+  false: 'no drift shown: the interval includes 0',
+  undefined: 'nothing can be concluded without an interval: take more rows',
+};
+
+function linesOf({ judged, stored, result, shift }: Recheck): string[] {
+  const { counts, identity, state, output } = result.manifest;
+  const { snapshot: before = 'not reported' } = stored.manifest.identity;
+  const { snapshot: now = 'not reported' } = identity;
+  const lines = [
+    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
+    `judge before: ${printable(String(before))}; now: ${printable(String(now))}`,
+  ];
+  if (shift !== undefined) {
+    lines.push(`shift of the total: ${signed(shift.value)} points (${intervalText(shift)})`);
+    lines.push(CONCLUSIONS[`${hasDrifted(shift)}`]);
   }
-  const interval =
-    shift.low === undefined || shift.high === undefined
-      ? 'no interval: the rows fall into one trajectory'
-      : `95 % interval ${signed(shift.low)} to ${signed(shift.high)}`;
-  const drifted = shift.low !== undefined && shift.high !== undefined && (shift.low > 0 || shift.high < 0);
-  io.stdout.write(
-    [
-      `recheck of ${shift.rows} rows in ${shift.clusters} trajectories`,
-      `judge before: ${snapshots.before ?? 'not reported'}; today: ${snapshots.after ?? 'not reported'}`,
-      `shift of the total: ${signed(shift.value)} points (${interval})`,
-      drifted
-        ? 'the judge has drifted: judge all runs that you compare with the same judge again'
-        : 'no drift shown: the interval includes 0',
-      '',
-    ].join('\n'),
-  );
+  if (output !== undefined) lines.push(`written: ${output.file}`);
+  if (state !== 'complete') lines.push(`${state}: everything finished is saved; the same command continues`);
+  return lines;
+}
+
+function intervalText({ rows, clusters, low, high }: Estimate): string {
+  const over = `${rows} rows in ${clusters} ${clusters === 1 ? 'trajectory' : 'trajectories'}`;
+  if (low === undefined || high === undefined) return `${over}: no interval`;
+  return `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
 }
 
 function signed(points: number): string {

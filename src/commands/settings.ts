@@ -623,8 +623,11 @@ function passwordIn(text: string): string | undefined {
   return decodeURIComponent(new URL(text).password) || undefined;
 }
 
+/** Query parameters are cut where their names are those of credentials, as the endpoint understands them. */
 function cutPasswords(text: string): string {
-  return text.replace(/\b([a-z]+:\/\/)[^/\s]*@/gi, '$1');
+  return text
+    .replace(/\b([a-z]+:\/\/)[^/\s]*@/gi, '$1')
+    .replace(/([?&][^=&#\s]*(?:key|token|secret|sig|auth|pass|code)[^=&#\s]*=)[^&#\s"]+/gi, '$1[secret]');
 }
 
 function withoutPasswords(value: unknown): unknown {

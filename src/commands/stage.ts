@@ -31,6 +31,8 @@ export interface StageJob extends Job {
 export interface RowSummary {
   readonly status: 'ok' | 'failed';
   readonly class?: string;
+  /** Of a failed row. */
+  readonly reason?: string;
   readonly flags: readonly string[];
   readonly usage: Usage;
   /** The stage's own mark of what the record was made from or with (see `Stage.isStale`). */
@@ -132,6 +134,8 @@ export interface Stage<J extends StageJob> {
 export interface StageResult {
   readonly manifest: Manifest;
   readonly exitCode: ExitCode;
+  /** For each class of failure the reason of its first row. */
+  readonly reasons: Readonly<Record<string, string>>;
   /** Rows settled in this session, and its wall time. */
   readonly asked: number;
   readonly seconds: number;
@@ -179,7 +183,8 @@ export async function runStage<J extends StageJob>(stage: Stage<J>): Promise<Sta
     stopped ??= error;
   }
   if (stopped !== undefined) throw stopped;
-  return { manifest, exitCode: exitCodeOf(stage, state), asked, seconds: (performance.now() - started) / 1000 };
+  const seconds = (performance.now() - started) / 1000;
+  return { manifest, exitCode: exitCodeOf(stage, state), reasons: reasonsOf(stage), asked, seconds };
 }
 
 function exitCodeOf<J extends StageJob>(stage: Stage<J>, state: Manifest['state']): ExitCode {
@@ -239,7 +244,7 @@ async function askAll<J extends StageJob>(
       status: summary.status,
       flags: summary.flags,
       tokens: summary.usage.completionTokens ?? 0,
-      ...(summary.class === undefined ? {} : { reason: `${job.id}: ${summary.class}` }),
+      ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
     });
   };
   try {
@@ -273,6 +278,10 @@ async function askAll<J extends StageJob>(
     progress.finish();
     await backend?.close();
   }
+}
+
+function failureLine(job: StageJob, { class: failure = 'unknown', reason }: RowSummary): string {
+  return [job.domain, job.id, failure, ...(reason === undefined ? [] : [reason])].join(' ');
 }
 
 async function settleAlone<J extends StageJob>(
@@ -392,6 +401,15 @@ function countRows<J extends StageJob>(stage: Stage<J>): Counts {
   const absent = Object.values(stage.absent).reduce((sum, count) => sum + count, 0);
   const notDone = stage.rows.length - ok - failed;
   return { chosen: stage.rows.length + absent, ok, failed, notDone, absent, failures, flags };
+}
+
+function reasonsOf<J extends StageJob>(stage: Stage<J>): Record<string, string> {
+  const reasons: Record<string, string> = {};
+  for (const job of stage.rows) {
+    const { class: failure, reason } = summaryOf(stage, job) ?? {};
+    if (failure !== undefined && reason !== undefined) reasons[failure] ??= reason;
+  }
+  return reasons;
 }
 
 function tokensOf<J extends StageJob>(stage: Stage<J>): Usage {

@@ -10,6 +10,8 @@ interface Words {
   readonly noun: string;
   /** Rows that were chosen and could not be asked. */
   readonly absent: string;
+  /** Classes of failure that the same command does not ask again. */
+  readonly final?: ReadonlySet<string>;
   /** The command to type next. */
   readonly next: string;
 }
@@ -37,6 +39,7 @@ function documentOf(result: StageResult) {
     fingerprint: manifest.fingerprint,
     chosen: manifest.chosen,
     counts: manifest.counts,
+    reasons: result.reasons,
     tokens: manifest.tokens,
     served_models: manifest.servedModels,
     notices: manifest.notices,
@@ -56,20 +59,23 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
   ];
   const failures = tally(counts.failures);
   if (failures !== '') lines.push(`failed: ${failures}`);
+  for (const [name, reason] of Object.entries(result.reasons))
+    lines.push(`  ${name}, for example: ${printable(reason)}`);
   const flags = tally(counts.flags);
   if (flags !== '') lines.push(`flags: ${flags}`);
   const spent = tokensText(tokens);
   if (spent !== '') lines.push(`tokens: ${spent}`);
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
   if (output !== undefined) lines.push(`written: ${relative(io.cwd, output.file) || output.file}`);
-  lines.push(...nextSteps(state, counts.failed > 0, fresh, words.next));
+  const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
+  lines.push(...nextSteps(state, canMend, fresh, words.next));
   return lines;
 }
 
-function nextSteps(state: StageResult['manifest']['state'], failed: boolean, fresh: boolean, next: string): string[] {
+function nextSteps(state: StageResult['manifest']['state'], canMend: boolean, fresh: boolean, next: string): string[] {
   const same = fresh ? 'the same command without --fresh' : 'the same command';
   if (state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
-  if (failed) return [`next: ${same} asks the failed rows again; or ${next}`];
+  if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];
 }
 

@@ -60,12 +60,12 @@ function tagged(observation: string): string {
   return `<predicted_observation>\n${observation}\n</predicted_observation>`;
 }
 
-/** The text under `**Current State:**` or `**Current Phone State:**`, up to the action. */
+/** The text under `**Current State:**` or `**Current Phone State:**`, up to the action or the request to predict. */
 function initialState(sample: Sample): string | undefined {
   const turn = sample.currentPrompt === '' ? (sample.prompts[0] as string) : sample.currentPrompt;
   const heading = /^\*\*Current (?:Phone )?State:\*\*[ \t]*\r?\n/m.exec(turn);
   if (heading === null) return undefined;
   const rest = turn.slice(heading.index + heading[0].length);
-  const end = rest.search(/^\*\*Action:\*\*/m);
+  const end = rest.search(/^\*\*Action:\*\*|\n\nPlease analyze the input above/m);
   return (end === -1 ? rest : rest.slice(0, end)).trimEnd();
 }

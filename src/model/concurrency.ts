@@ -7,8 +7,10 @@ const SMALLEST_ROUND = 16;
 /** Mean share of the limit that must have been in use for a round to say anything about the limit. */
 const SATURATED = 0.8;
 /** Throughput must have risen by this factor to justify the growth since it was last judged ... */
-const NOTICEABLE_GAIN = 1.1;
-/** ... and it is judged once the limit has grown by this one: over smaller steps noise hides the gain. */
+const NOTICEABLE_GAIN = 1.15;
+/** ... but below this one the round goes on to twice its length first: where calls queue, its first replies still flatter. */
+const CLEAR_GAIN = 1.5;
+/** It is judged once the limit has grown by this one: over smaller steps noise hides the gain. */
 const JUDGED_GROWTH = 1.5;
 const DOUBLING = 2;
 /** Growth in the first round after a cut; each further round's is twice as much, up to doubling again. */
@@ -18,7 +20,7 @@ const COOL_DOWN_MS = 15_000;
 /** A 429 within the cool-down prolongs it, but not beyond so much after the cut: later ones are counted. */
 const LONGEST_COOL_DOWN_MS = 2 * COOL_DOWN_MS;
 /** Share of the limit's slots that wait for room after a 429, above which the limit is cut. */
-const MANY_WAIT = 0.25;
+const MANY_WAIT = 0.35;
 /**
  * Share of a round's replies that found no call waiting for room, below which the limit is lowered by those that wait. A server that
  * counts requests by the second refuses some long before it is used up, but then no call waits for long.
@@ -167,10 +169,11 @@ function endRound(state: LimitState, now: number): LimitState {
   if (state.hold !== undefined) return keepHolding(state, state.hold, rate, now);
   if (judged === undefined) return grow({ ...state, judged: { limit, rate } });
   if (limit < JUDGED_GROWTH * judged.limit) return grow(state);
-  if (rate >= NOTICEABLE_GAIN * judged.rate) return grow({ ...state, judged: { limit, rate }, vainProbes: 0 });
+  const gain = rate / judged.rate;
   const longRound = 2 * Math.max(limit, SMALLEST_ROUND);
-  // One round may mislead: it goes on to twice its length before the verdict falls.
-  if (round.repliesWanted < longRound) return { ...state, round: { ...round, repliesWanted: longRound } };
+  if (gain < CLEAR_GAIN && round.repliesWanted < longRound)
+    return { ...state, round: { ...round, repliesWanted: longRound } };
+  if (gain >= NOTICEABLE_GAIN) return grow({ ...state, judged: { limit, rate }, vainProbes: 0 });
   return holdAt(state, judged.limit, now);
 }
 

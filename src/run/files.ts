@@ -1,6 +1,7 @@
 // Whole files, written so that a reader sees the old one or the new one and never half of either.
 
 import { open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 
 const FLUSH_BYTES = 1 << 20;
@@ -35,11 +36,19 @@ export async function writeLines(path: string, lines: AsyncIterable<string>): Pr
       await handle.close();
     }
     await rename(temporary, path);
+    await syncFolder(dirname(path));
     return bytes;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw writeError(path, error);
   }
+}
+
+/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
 }
 
 /** Writes a JSON document in the same way, indented for people. */

@@ -1,11 +1,13 @@
 // The run's evidence: an append-only JSONL file that survives a kill and knows what is done.
 
-import { createReadStream, fdatasync, ftruncate, type PathLike, readSync, write } from 'node:fs';
+import { isUtf8 } from 'node:buffer';
+import { createReadStream, fdatasync, fstatSync, ftruncate, readSync, write } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { EXIT, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
+import { syncFolder } from './files.js';
 
 /** One finished row. A later record with the same id replaces an earlier one. */
 export interface JournalRecord {
@@ -89,13 +91,6 @@ async function openForAppend(path: string): Promise<FileHandle> {
   }
 }
 
-/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
-async function syncFolder(path: PathLike): Promise<void> {
-  const folder = await open(path, 'r').catch(() => undefined);
-  await folder?.sync().catch(() => undefined);
-  await folder?.close();
-}
-
 async function load<S>(
   path: string,
   handle: FileHandle,
@@ -112,19 +107,24 @@ async function load<S>(
       await handle.truncate(end);
       break;
     }
-    const record = parseRecord(line.bytes);
-    if (record === undefined) strange++;
-    else entries.set(record.id, { offset: line.offset, length: line.bytes.length, summary: summarise(record) });
+    const read = readRecord(line.bytes, summarise);
+    if (read === undefined) strange++;
+    else entries.set(read.id, { offset: line.offset, length: line.bytes.length, summary: read.summary });
   }
   if (strange > 0) notes.push(`passed over ${strange} line${strange === 1 ? '' : 's'} that cannot be read`);
   return notes.length === 0 ? { end } : { end, repaired: `repaired ${path}: ${notes.join('; ')}` };
 }
 
-function parseRecord(bytes: Uint8Array): JournalRecord | undefined {
+/** Undefined where the line is no record, which includes one that cannot be summarised. */
+function readRecord<S>(
+  bytes: Uint8Array,
+  summarise: (record: JournalRecord) => S,
+): { id: string; summary: S } | undefined {
+  if (!isUtf8(bytes)) return undefined;
   try {
     const value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-    const usable = typeof value?.id === 'string' && typeof value.row === 'object' && typeof value.log === 'object';
-    return usable ? (value as JournalRecord) : undefined;
+    const usable = typeof value.id === 'string' && typeof value.row === 'object' && typeof value.log === 'object';
+    return usable ? { id: value.id, summary: summarise(value) } : undefined;
   } catch {
     return undefined;
   }
@@ -141,19 +141,20 @@ class Appender {
   #waiting: Waiting[] = [];
   #flushing: Promise<void> | undefined;
   #broken: UserError | undefined;
+  readonly #links: number;
 
   constructor(
     private readonly handle: FileHandle,
     private readonly path: string,
     private end: number,
-  ) {}
+  ) {
+    this.#links = fstatSync(handle.fd).nlink;
+  }
 
   append(line: Buffer): Promise<number> {
     return new Promise((done, failed) => {
       this.#waiting.push({ line, done, failed });
-      this.#flushing ??= this.#flush().finally(() => {
-        this.#flushing = undefined;
-      });
+      this.#flushing ??= this.#flush();
     });
   }
 
@@ -182,9 +183,12 @@ class Appender {
         offset += waiting.line.length;
       }
     }
+    // In the same breath as the last look at what waits, or a record could come in between and wait for ever.
+    this.#flushing = undefined;
   }
 
   async #write(bytes: Buffer): Promise<void> {
+    this.#requireUntouched();
     let written = 0;
     while (written < bytes.length) {
       const result = await writeAt(this.handle.fd, bytes, written, bytes.length - written, this.end + written);
@@ -194,8 +198,19 @@ class Appender {
     this.end += bytes.length;
   }
 
+  /** Whoever deletes or empties the journal under a run would have it go on paying for rows that nobody keeps. */
+  #requireUntouched(): void {
+    const { nlink, size } = fstatSync(this.handle.fd);
+    if (size >= this.end && (nlink > 0 || this.#links === 0)) return;
+    throw new UserError(
+      `${this.path} was deleted or cut while the run was writing it; the rows in it are lost, so leave the output folder alone and run the same command again`,
+      EXIT.cannotWrite,
+    );
+  }
+
   /** Takes a half-written batch off the file again: the disk may be full, but a shorter file always fits. */
   async #fail(error: unknown, start: number): Promise<UserError> {
+    if (error instanceof UserError) this.#broken = error;
     if (this.#broken === undefined) {
       const { code } = error as NodeJS.ErrnoException;
       const cause = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));

@@ -52,7 +52,7 @@ export interface Counts {
   readonly flags: Readonly<Record<string, number>>;
 }
 
-/** Reads a run's manifest; undefined where there is none. @throws UserError (65) for a file of another kind or version. */
+/** Reads a run's manifest; undefined where there is none. @throws UserError (65) for a file of another kind or version, or without its identity. */
 export async function readManifest(path: string): Promise<Manifest | undefined> {
   const value = await readJson(path);
   if (value === undefined) return undefined;
@@ -61,6 +61,9 @@ export async function readManifest(path: string): Promise<Manifest | undefined> 
       `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; use the awb version that wrote it, or another --output-dir`,
       EXIT.badData,
     );
+  }
+  if (!isObject(value.identity)) {
+    throw new UserError(`${path} has lost its "identity"; move it aside, or start over with --fresh`, EXIT.badData);
   }
   return value as unknown as Manifest;
 }
@@ -76,13 +79,7 @@ export function fingerprintOf(identity: Identity): string {
 
 /** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. */
 export function differencesOf(before: Identity, now: Identity): string[] {
-  const old = new Map(flatten('', before));
-  const current = new Map(flatten('', now));
-  const show = (value: string | undefined) => value ?? 'absent';
-  return [...new Set([...old.keys(), ...current.keys()])]
-    .sort()
-    .filter((field) => old.get(field) !== current.get(field))
-    .map((field) => `${field}: ${show(old.get(field))} before, ${show(current.get(field))} now`);
+  return compare('', before, now);
 }
 
 /** @throws UserError (78) that shows the difference field by field. */
@@ -99,11 +96,26 @@ export function requireSameIdentity(before: Identity, now: Identity, where: stri
   );
 }
 
-function flatten(prefix: string, value: unknown): [string, string][] {
-  if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
-    return Object.entries(value).flatMap(([key, inner]) => flatten(prefix === '' ? key : `${prefix}.${key}`, inner));
+/** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
+function compare(field: string, before: unknown, now: unknown): string[] {
+  if (isTree(before, now)) {
+    const old = new Map(Object.entries(before ?? {}));
+    const current = new Map(Object.entries(now ?? {}));
+    return [...new Set([...old.keys(), ...current.keys()])]
+      .sort()
+      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key)));
   }
-  return value === undefined ? [] : [[prefix, JSON.stringify(value)]];
+  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
+  return show(before) === show(now) ? [] : [`${field}: ${show(before)} before, ${show(now)} now`];
+}
+
+function isTree(before: unknown, now: unknown): boolean {
+  const sides = [before, now].filter((side) => side !== undefined);
+  return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
+}
+
+function isObject(value: unknown): boolean {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 function canonicalJson(value: unknown): string {
@@ -114,5 +126,5 @@ function canonicalJson(value: unknown): string {
       .sort(([a], [b]) => (a < b ? -1 : 1));
     return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`).join(',')}}`;
   }
-  return JSON.stringify(value);
+  return JSON.stringify(value) ?? 'null';
 }

@@ -1,5 +1,6 @@
 // Claims about scheduling: limits, groups, tries, interruption and throughput, on a clock that needs no waiting.
 
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
@@ -15,12 +16,18 @@ interface TestJob extends Job {
 function virtualClock() {
   const events: { at: number; wake: () => void }[] = [];
   let time = 0;
+  let sleepers = 0;
   const clock: Clock = {
     now: () => time,
     sleep(ms, signal) {
       return new Promise((resolve) => {
         if (signal.aborted) return resolve();
+        let woken = false;
+        sleepers++;
         const wake = () => {
+          if (woken) return;
+          woken = true;
+          sleepers--;
           signal.removeEventListener('abort', wake);
           resolve();
         };
@@ -55,7 +62,7 @@ function virtualClock() {
     return promise;
   }
   const after = (ms: number) => clock.sleep(ms, new AbortController().signal);
-  return { clock, passUntil, after };
+  return { clock, passUntil, after, sleepers: () => sleepers };
 }
 
 type Script = (call: { id: number; attempt: number; now: number; host: string }) => {
@@ -260,6 +267,19 @@ describe('groups', () => {
     expect(notices).toEqual(['a is out of service (connection refused); its rows go to the other endpoints']);
     expect(backend.status().limit).toBe(2);
   });
+
+  it('a call in back-off at an endpoint that is gone does not wait its time out', async () => {
+    const run = stage(
+      ({ id, host }) => {
+        const refusal = id === 0 ? unreachable : failed('rate-limit', { retryAfterMs: 500_000 });
+        return { ms: 10, attempt: host === 'a' ? refusal : ok() };
+      },
+      { concurrency: 2, hosts: ['a', 'b'] },
+    );
+    await run.ask(singles(4));
+    expect(run.statuses()).toEqual(Array(4).fill('ok'));
+    expect(run.clock.now()).toBeLessThan(60_000);
+  });
 });
 
 describe('tries', () => {
@@ -288,10 +308,11 @@ describe('tries', () => {
 
   it('back-off doubles up to its cap, with full jitter', async () => {
     const at: number[] = [];
-    const { ask } = stage(({ now }) => (at.push(now), { ms: 0, attempt: failed('transient') }), {
-      maxAttempts: 9,
-      random: () => 0.5,
-    });
+    const script: Script = ({ now }) => {
+      at.push(now);
+      return { ms: 0, attempt: failed('transient') };
+    };
+    const { ask } = stage(script, { maxAttempts: 9, random: () => 0.5 });
     await ask(singles(1));
     const gaps = at.slice(1).map((time, index) => time - (at[index] as number));
     expect(gaps).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
@@ -458,6 +479,7 @@ describe('what ends a run', () => {
     void run.after(500).then(() => run.stop.abort());
     await run.ask(singles(20));
     expect(run.clock.now()).toBe(500);
+    expect(run.sleepers()).toBe(0);
   });
 
   it('abort interrupts what is in flight', async () => {
@@ -565,80 +587,158 @@ describe('adaptive concurrency', () => {
     };
   }
 
+  const about = (ms: number) => {
+    const next = chance();
+    return () => ms * (0.5 + next());
+  };
+
   it.each([
-    ['32 slots', 32, 32, 64],
+    ['32 slots', 32, 32, 32],
     ['5 slots', 5, 8, 16],
-    ['100 slots', 100, 64, 256],
-  ])('growth ends where throughput does: %s', async (_, slots, low, high) => {
-    const run = stage(queueing(slots, vary(1_000)), { concurrency: 'adaptive', random: chance() });
-    const jobs = 200 * slots;
+    ['100 slots', 100, 64, 128],
+  ])('growth ends where throughput does, and nine tenths of it are used: %s', async (_, slots, low, high) => {
+    const run = stage(queueing(slots, about(1_000)), { concurrency: 'adaptive', random: chance() });
     const limits: number[] = [];
-    const watch = async () => {
+    void (async () => {
       for (;;) {
         await run.after(10_000);
         limits.push(run.backend.status().limit);
       }
-    };
-    void watch();
-    await run.ask(singles(jobs));
-    const usual = [...limits].sort((a, b) => a - b)[limits.length >> 1] as number;
+    })();
+    await run.ask(singles(200 * slots));
+    const usual = limits.sort((a, b) => a - b)[limits.length >> 1];
     expect(usual).toBeGreaterThanOrEqual(low);
     expect(usual).toBeLessThanOrEqual(high);
-    console.log(slots, limits.join(' '), 'goodput', ((jobs / slots) * 1_000) / run.clock.now());
-    expect(((jobs / slots) * 1_000) / run.clock.now()).toBeGreaterThan(0.9);
+    expect(200_000 / run.clock.now()).toBeGreaterThan(0.9);
   });
 
   it('a server bound by latency alone is asked up to the ceiling', async () => {
-    const run = stage(() => ({ ms: 2_000, attempt: ok() }), { concurrency: 'adaptive', ceiling: 200 });
-    await run.ask(singles(2_000));
-    expect(run.most.get('a')).toBe(200);
+    const run = stage(() => ({ ms: 2_000, attempt: ok() }), { concurrency: 'adaptive' });
+    await run.ask(singles(3_000));
+    expect(run.most.get('a')).toBe(256);
   });
 
-  const vary = (mean: number) => {
-    const next = chance();
-    return () => mean * (0.5 + next());
-  };
+  // The last but one is the hardest: at nine tenths of so small a number, chance alone refuses every third call.
   it.each([
-    ['20 at once, 2 s each', limitedAtOnce(20, () => 2_000), 10],
-    ['20 at once, 1 to 3 s', limitedAtOnce(20, vary(2_000)), 10],
-    ['60 at once, 10 to 30 s', limitedAtOnce(60, vary(20_000)), 3],
-    ['3 at once', limitedAtOnce(3, vary(2_000)), 1.5],
-    ['40 at once, 1 s', limitedAtOnce(40, vary(1000)), 40],
-    ['10 a second, 500 ms each', limitedPerSecond(10, () => 500), 10],
-    ['20 a second, 1 to 3 s', limitedPerSecond(20, vary(2_000)), 20],
-    ['20 a second, Retry-After', limitedPerSecond(20, vary(2_000), true), 20],
-    ['3 a second, 5 to 15 s', limitedPerSecond(3, vary(10_000)), 3],
-    ['10 a second, 5 to 15 s', limitedPerSecond(10, vary(10_000)), 10],
+    ['20 at once, 2 s each', 90, 10, limitedAtOnce(20, () => 2_000)],
+    ['20 at once, 1 to 3 s', 90, 10, limitedAtOnce(20, about(2_000))],
+    ['60 at once, 10 to 30 s', 90, 3, limitedAtOnce(60, about(20_000))],
+    ['3 at once, 1 to 3 s', 90, 1.5, limitedAtOnce(3, about(2_000))],
+    ['40 at once, 0.5 to 1.5 s', 90, 40, limitedAtOnce(40, about(1_000))],
+    ['10 a second, 500 ms each', 90, 10, limitedPerSecond(10, () => 500)],
+    ['20 a second, 1 to 3 s', 90, 20, limitedPerSecond(20, about(2_000))],
+    ['20 a second with Retry-After, 1 to 3 s', 90, 20, limitedPerSecond(20, about(2_000), true)],
+    ['3 a second, 5 to 15 s', 75, 3, limitedPerSecond(3, about(10_000))],
+    ['10 a second, 5 to 15 s', 90, 10, limitedPerSecond(10, about(10_000))],
   ])(
-    'a storm of 429 loses no row and at least nine tenths of what is allowed get through: %s',
-    async (_, script, perSecond) => {
+    'no row is lost to a server that takes %s, and %i percent of what it allows get through',
+    async (_, percent, perSecond, script) => {
       const run = stage(script, { concurrency: 'adaptive', random: chance() });
-      const jobs = Math.min(20_000, Math.round(perSecond * 2000));
-      const trace: string[] = [];
-      let before = 0;
-      void (async () => {
-        for (;;) {
-          await run.after(20_000);
-          trace.push(`${run.backend.status().limit}:${((run.settled.size - before) / perSecond / 20).toFixed(2)}`);
-          before = run.settled.size;
-        }
-      })();
-      await run.ask(singles(jobs));
-      console.log('trace goodput', trace.join(' '));
-      console.log(
-        _,
-        'goodput',
-        jobs / perSecond / (run.clock.now() / 1_000),
-        'tries/job',
-        run.started.length / jobs,
-        'limit',
-        run.backend.status().limit,
-        'worst tries',
-        Math.max(...[...run.settled.values()].map(([o]) => (o?.status === 'interrupted' ? 0 : o!.log.attempts))),
-      );
+      const seconds = Math.min(2_000, 20_000 / perSecond);
+      await run.ask(singles(seconds * perSecond));
+      expect(run.settled.size).toBe(seconds * perSecond);
       expect(new Set(run.statuses())).toEqual(new Set(['ok']));
-      expect(run.settled.size).toBe(jobs);
-      expect(jobs / perSecond / (run.clock.now() / 1_000)).toBeGreaterThan(0.9);
+      expect((100 * seconds * 1_000) / run.clock.now()).toBeGreaterThan(percent);
+      // Refusals are free, but a server is not to be flooded with what it refuses.
+      expect(run.started.length / run.settled.size).toBeLessThan(2);
     },
   );
+
+  it('each endpoint has a limit of its own', async () => {
+    const slow = queueing(4, about(1_000));
+    const fast: Script = () => ({ ms: 1_000, attempt: ok() });
+    const run = stage((call) => (call.host === 'slow' ? slow(call) : fast(call)), {
+      concurrency: 'adaptive',
+      ceiling: 64,
+      hosts: ['slow', 'fast'],
+    });
+    await run.ask(singles(2_000));
+    expect(run.most.get('slow')).toBeLessThanOrEqual(32);
+    expect(run.most.get('fast')).toBe(64);
+  });
+});
+
+describe('whatever happens', () => {
+  const attempts = {
+    ok: () => ok(),
+    rateLimit: () => failed('rate-limit'),
+    rateLimitFor: () => failed('rate-limit', { retryAfterMs: 3_000 }),
+    server: () => failed('transient'),
+    timeout: () => failed('timeout'),
+    overflow: () => failed('context-overflow'),
+    gone: () => unreachable,
+  };
+  const kinds = fc.constantFrom(...(Object.keys(attempts) as (keyof typeof attempts)[]));
+  const scenario = fc.record({
+    groups: fc.array(fc.nat(6), { maxLength: 40 }),
+    hosts: fc.constantFrom(['a'], ['a', 'b'], ['a', 'b', 'c']),
+    concurrency: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant('adaptive' as const)),
+    replies: fc.array(fc.tuple(kinds, fc.integer({ min: 1, max: 900 })), { minLength: 1, maxLength: 60 }),
+    stopAt: fc.option(fc.nat(20_000)),
+    abortAt: fc.option(fc.nat(20_000)),
+    random: fc.double({ min: 0, max: 1, noNaN: true }),
+  });
+
+  it('every job is settled exactly once or was never started, limits hold, and groups stay where they are', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async (given) => {
+        let turn = 0;
+        const run = stage(
+          () => {
+            const [kind, ms] = given.replies[turn++ % given.replies.length] as [keyof typeof attempts, number];
+            return { ms, attempt: attempts[kind]() };
+          },
+          { concurrency: given.concurrency, hosts: given.hosts, ceiling: 12, random: () => given.random },
+        );
+        const { stopAt, abortAt } = given;
+        if (stopAt !== null) void run.after(stopAt).then(() => run.stop.abort());
+        if (abortAt !== null) void run.after(abortAt).then(() => run.abort.abort());
+        const jobs = given.groups.map((group, id) => ({ id, group: String(group) }));
+        const thrown = await run.ask(jobs).catch((error: unknown) => error);
+
+        expect([...run.settled.keys()].sort()).toEqual([...run.asked].sort());
+        expect([...run.settled.values()].every((outcomes) => outcomes.length === 1)).toBe(true);
+        expect(run.backend.status().inFlight).toBe(0);
+        const most = given.concurrency === 'adaptive' ? 12 : given.concurrency;
+        expect(Math.max(0, ...run.most.values())).toBeLessThanOrEqual(most);
+        const ended = run.stop.signal.aborted || run.abort.signal.aborted;
+        if (thrown !== undefined) expect(thrown).toMatchObject({ exitCode: EXIT.unavailable });
+        else if (!ended) {
+          expect(run.settled.size).toBe(jobs.length);
+          expect(run.statuses()).not.toContain('interrupted');
+        }
+        if (run.notices.every((text) => !text.includes('out of service'))) {
+          const homes = new Map<string, string>();
+          for (const { group, host } of run.started) {
+            expect(homes.get(group) ?? host).toBe(host);
+            homes.set(group, host);
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['one group', () => 'x'],
+    ['each its own group', (id: number) => `g${id}`],
+    ['groups of ten', (id: number) => `g${id % 2_500}`],
+  ])('25,000 jobs are asked once each, without leaking listeners: %s', async (_, groupOf) => {
+    const endpoint: Endpoint = { host: 'a', call: async () => ok(), close: async () => {} };
+    const backend = openBackend([endpoint], { concurrency: 64, maxAttempts: 6, retryMs: 600_000 });
+    const stop = new AbortController();
+    const seen = new Uint8Array(25_000);
+    await backend.ask(
+      Array.from(seen, (_, id) => ({ id, group: groupOf(id) })),
+      {
+        request: async (job) => ({ messages: [], seedOffset: job.id }),
+        settle: async (job) => {
+          seen[job.id] = (seen[job.id] as number) + 1;
+        },
+      },
+      { stop: stop.signal, abort: new AbortController().signal },
+    );
+    expect(seen.every((times) => times === 1)).toBe(true);
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+  });
 });

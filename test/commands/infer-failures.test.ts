@@ -1,0 +1,673 @@
+// `awb infer` where things go wrong: what is said, with which exit code it ends, and that nothing finished is lost.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { awb, type CliProcess, type CliResult, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import {
+  type Answer,
+  deterministicAnswer,
+  type Handler,
+  type LoopbackServer,
+  type SeenRequest,
+  startLoopbackServer,
+} from '../support/loopback-server.js';
+import { everythingIn, type MadeUpRow, madeUpRow, madeUpRows, readRows, writeDataset } from '../support/rows.js';
+
+const servers: LoopbackServer[] = [];
+const children: CliProcess[] = [];
+
+afterEach(async () => {
+  for (const { child } of children.splice(0)) child.kill('SIGKILL');
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+async function serve(...args: Parameters<typeof startLoopbackServer>): Promise<LoopbackServer> {
+  const server = await startLoopbackServer(...args);
+  servers.push(server);
+  return server;
+}
+
+function start(args: readonly string[]): CliProcess {
+  const process = startAwb(args);
+  children.push(process);
+  return process;
+}
+
+interface Setting {
+  readonly server: LoopbackServer;
+  readonly args: readonly string[];
+  readonly data: string;
+  readonly out: string;
+  readonly predictions: string;
+  readonly journal: string;
+  infer(...args: string[]): Promise<CliResult>;
+  manifest(): Promise<ReturnType<typeof JSON.parse>>;
+}
+
+const SIX = madeUpRows('mcp', 6);
+
+async function setUp(
+  script?: Handler | readonly Answer[],
+  rows: readonly (MadeUpRow | Record<string, unknown> | string)[] = SIX,
+): Promise<Setting> {
+  const folder = await temporaryFolder();
+  const data = await writeDataset(join(folder, 'data'), { 'mcp_test.jsonl': rows });
+  const server = await serve(script);
+  const out = join(folder, 'out');
+  const args = ['infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', '--output-dir', out];
+  return {
+    server,
+    args,
+    data,
+    out,
+    predictions: join(out, 'predictions.jsonl'),
+    journal: join(out, 'predictions.journal.jsonl'),
+    infer: (...more) => awb([...args, ...more]),
+    manifest: async () => JSON.parse(await readFile(join(out, 'predictions.manifest.json'), 'utf8')),
+  };
+}
+
+const fine = ({ body }: SeenRequest): Answer => ({ content: deterministicAnswer(body.messages) });
+const error = (status: number, message: string, more: object = {}): Answer => ({
+  status,
+  body: { error: { message, ...more } },
+});
+
+/** The bytes that an uninterrupted run over the same rows writes. */
+async function uninterrupted(rows?: readonly MadeUpRow[]): Promise<string> {
+  const run = await setUp(fine, rows);
+  expect((await run.infer('--quiet')).code).toBe(0);
+  return readFile(run.predictions, 'utf8');
+}
+
+describe('data that cannot be used', () => {
+  const { task, response, ...noResponse } = madeUpRow('mcp', 1);
+  const bad = [
+    '{"task": "mcp", ',
+    JSON.stringify({ task, ...noResponse }),
+    JSON.stringify({ ...madeUpRow('mcp', 2), turn_idx: 3 }),
+    JSON.stringify({ ...madeUpRow('mcp', 3), task: 'lwm/cooking' }),
+    JSON.stringify({ ...madeUpRow('mcp', 4), prompt: 'text', response }),
+  ];
+  const reasons = [
+    /mcp_test\.jsonl:7: not valid JSON/,
+    /mcp_test\.jsonl:8: required key "response" is missing/,
+    /mcp_test\.jsonl:9: "turn_idx" 3 lies outside "prompt", which has 1 turns/,
+    /mcp_test\.jsonl:10: unknown domain "cooking"/,
+    /mcp_test\.jsonl:11: "prompt" is not a list of strings/,
+  ];
+
+  test('is listed with file, line and reason, and refused before any request', async () => {
+    const run = await setUp(fine, [...SIX, ...bad]);
+    const { code, stderr, stdout } = await run.infer();
+    expect([code, stdout, run.server.count, existsSync(run.out)]).toEqual([65, '', 0, false]);
+    for (const reason of reasons) expect(stderr).toMatch(reason);
+    expect(stderr).toContain('--skip-invalid');
+  });
+
+  test('is left out under --skip-invalid, said so, and counted against coverage', async () => {
+    const run = await setUp(fine, [...SIX, ...bad]);
+    const { code, stderr, stdout } = await run.infer('--skip-invalid');
+    expect([code, run.server.count]).toEqual([3, 6]);
+    for (const reason of reasons) expect(stderr).toMatch(reason);
+    expect(stdout).toContain('6 of 11 done, 5 unusable');
+    expect(await run.manifest()).toMatchObject({
+      state: 'incomplete',
+      chosen: { mcp: 9, unknown: 2 },
+      counts: { chosen: 11, ok: 6, absent: 5, notDone: 0 },
+    });
+    expect((await run.infer('--skip-invalid', '--quiet')).code).toBe(3);
+    expect(run.server.count).toBe(6);
+  });
+
+  test('is never all of it', async () => {
+    const run = await setUp(fine, bad);
+    const { code, stderr } = await run.infer('--skip-invalid');
+    expect(code).toBe(65);
+    expect(stderr).toContain('No usable row is left');
+  });
+
+  test.each([
+    ['a folder that is not there', 'nowhere'],
+    ['a folder without benchmark files', '.'],
+  ])('%s is missing input', async (_what, name) => {
+    const run = await setUp();
+    const folder = name === '.' ? await temporaryFolder() : join(run.out, name);
+    const { code, stderr } = await run.infer('--data-dir', folder);
+    expect(code).toBe(66);
+    expect(stderr).toContain('--data-dir');
+  });
+});
+
+describe('an endpoint that stops the run', () => {
+  test('that is down: said with its address and remedy, and the same command continues when it is up', async () => {
+    const run = await setUp(fine);
+    const { port } = run.server;
+    await run.infer('--limit', '2');
+    await run.server.close();
+    const down = await run.infer('--max-attempts', '1');
+    expect(down.code).toBe(69);
+    expect(down.stderr).toContain(`127.0.0.1:${port}`);
+    expect(down.stderr).toMatch(/check the base URL and that the server is running/);
+    expect(await readRows(run.predictions)).toHaveLength(2);
+    expect((await run.manifest()).state).toBe('stopped');
+    const up = await serve(fine, { port });
+    expect((await run.infer()).code).toBe(0);
+    expect(up.count).toBe(4);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test('one of two being down costs no row', async () => {
+    const run = await setUp(fine);
+    const gone = await serve();
+    await gone.close();
+    const { code, stderr } = await run.infer('--model-base-url', gone.url, '--max-attempts', '1');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/out of service .* its rows go to the other endpoints/);
+    expect(run.server.count).toBe(6);
+  });
+
+  test.each<[string, Answer, string[], number, RegExp[]]>([
+    ['refuses the key', error(401, 'Incorrect API key'), ['--model-api-key', 'sk-wrong'], 77, [/--model-api-key/]],
+    ['wants a key', error(401, 'no key'), [], 77, [/an API key is needed.*--model-api-key or AWB_MODEL_API_KEY/]],
+    ['denies access', error(403, 'not for you'), [], 77, [/access denied/]],
+    [
+      'does not know the model',
+      error(404, 'The model `wm` does not exist.', { code: 'model_not_found' }),
+      [],
+      69,
+      [/no model "wm"/, /--model-name/, /It has loopback/],
+    ],
+    [
+      'has nothing at this address',
+      { status: 404, body: 'Not Found' },
+      [],
+      69,
+      [/base URL: most servers have the API under \/v1/],
+    ],
+    [
+      'has no credit left',
+      error(429, 'You exceeded your quota', { code: 'insufficient_quota' }),
+      [],
+      69,
+      [/add credit/],
+    ],
+    [
+      'rejects the temperature',
+      error(400, "Unsupported value: 'temperature'", { param: 'temperature' }),
+      [],
+      2,
+      [/--temperature default/, /--allow-param-drop/],
+    ],
+    [
+      'rejects top_k',
+      error(400, 'Unrecognized request argument supplied: top_k'),
+      ['--top-k', '3'],
+      2,
+      [/leave out --top-k/],
+    ],
+    [
+      'rejects what --extra-body adds',
+      error(400, 'unknown field: magic'),
+      ['--extra-body', '{"magic":1}'],
+      2,
+      [/--extra-body/],
+    ],
+  ])('because it %s ends at its first call', async (_what, answer, args, code, messages) => {
+    const run = await setUp([answer]);
+    const result = await run.infer('--concurrency', '1', ...args);
+    expect([result.code, run.server.count, result.stdout]).toEqual([code, 1, '']);
+    for (const message of messages) expect(result.stderr).toMatch(message);
+  });
+
+  test('after some rows keeps those', async () => {
+    let revoked = true;
+    const run = await setUp((request) => (revoked && request.index >= 3 ? error(401, 'key revoked') : fine(request)));
+    expect((await run.infer('--concurrency', '1')).code).toBe(77);
+    expect(await readRows(run.predictions)).toHaveLength(3);
+    revoked = false;
+    expect((await run.infer()).code).toBe(0);
+    expect(run.server.count).toBe(7);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+});
+
+describe('parameters that a server does not take', () => {
+  const wantsNewName = (request: SeenRequest): Answer =>
+    'max_tokens' in request.body
+      ? error(
+          400,
+          "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+          {
+            code: 'unsupported_parameter',
+            param: 'max_tokens',
+          },
+        )
+      : fine(request);
+  const noTemperature = (request: SeenRequest): Answer =>
+    'temperature' in request.body
+      ? error(400, "Unsupported value: 'temperature' does not support 0.6 with this model.", { param: 'temperature' })
+      : fine(request);
+
+  test('max_tokens is renamed once for every endpoint, with one notice, and no row is lost', async () => {
+    const run = await setUp(wantsNewName, madeUpRows('mcp', 60));
+    const other = await serve(wantsNewName);
+    const { code, stderr } = await run.infer('--model-base-url', other.url);
+    expect(code).toBe(0);
+    expect(stderr.match(/sent as max_completion_tokens/g)).toHaveLength(1);
+    expect((await run.manifest()).notices).toEqual([expect.stringContaining('max_completion_tokens')]);
+    const answered = [...run.server.requests, ...other.requests].filter(({ body }) => 'max_completion_tokens' in body);
+    expect(answered).toHaveLength(60);
+    for (const { body } of answered) expect([body.max_completion_tokens, 'max_tokens' in body]).toEqual([32768, false]);
+    expect((await run.manifest()).identity.sampling).toEqual({ maxTokens: 32768, temperature: 0.6 });
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted(madeUpRows('mcp', 60)));
+  });
+
+  test('--allow-param-drop leaves a rejected parameter out everywhere, as part of the identity', async () => {
+    const run = await setUp(noTemperature, madeUpRows('mcp', 30));
+    const other = await serve(noTemperature);
+    const drop = ['--allow-param-drop', '--model-base-url', other.url];
+    const first = await run.infer(...drop, '--limit', '20');
+    expect(first.code).toBe(0);
+    expect(first.stderr.match(/the server rejects temperature/g)).toHaveLength(1);
+    expect((await run.manifest()).identity.sampling.dropped).toEqual(['temperature']);
+    expect(await readRows(run.predictions)).toHaveLength(20);
+
+    const seen = run.server.count + other.count;
+    expect((await run.infer(...drop, '--limit', '20')).code).toBe(0);
+    expect(run.server.count + other.count).toBe(seen);
+
+    const without = await run.infer();
+    expect(without.code).toBe(78);
+    expect(without.stderr).toContain('sampling.dropped: ["temperature"] before, absent now');
+    expect(run.server.count + other.count).toBe(seen);
+
+    expect((await run.infer(...drop)).code).toBe(0);
+    const later = [...run.server.requests, ...other.requests].filter(({ body }) => 'temperature' in body);
+    expect(run.server.count + other.count).toBe(seen + 10);
+    // Nothing of the second session met the rejection again.
+    expect(later.length).toBeLessThanOrEqual(seen - 20);
+  });
+
+  test('what was dropped is in the manifest before any row asked without it is in the journal', async () => {
+    const snapshots: { rows: number; dropped: unknown }[] = [];
+    let run: Setting | undefined;
+    run = await setUp(async (request) => {
+      const rows = (await readRows((run as Setting).journal)).length;
+      snapshots.push({ rows, dropped: (await (run as Setting).manifest()).identity.sampling.dropped });
+      return noTemperature(request);
+    });
+    expect((await run.infer('--allow-param-drop', '--concurrency', '1')).code).toBe(0);
+    const withRows = snapshots.filter(({ rows }) => rows > 0);
+    expect(withRows.length).toBeGreaterThan(3);
+    for (const { dropped } of withRows) expect(dropped).toEqual(['temperature']);
+  });
+
+  test('a drop after rows of an earlier session refuses, and keeps them', async () => {
+    let rejects = false;
+    const run = await setUp((request) => (rejects ? noTemperature(request) : fine(request)));
+    await run.infer('--limit', '2', '--allow-param-drop');
+    rejects = true;
+    const { code, stderr } = await run.infer('--allow-param-drop');
+    expect(code).toBe(78);
+    expect(stderr).toMatch(/rejects temperature, and 2 finished rows were asked with it/);
+    expect(await readRows(run.predictions)).toHaveLength(2);
+    rejects = false;
+    expect((await run.infer()).code).toBe(0);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+});
+
+describe('failures of a row', () => {
+  const overflow = error(
+    400,
+    "This model's maximum context length is 4096 tokens. However, you requested 33768 tokens (1000 in the messages, 32768 in the completion).",
+    { code: 'context_length_exceeded' },
+  );
+
+  test.each<[string, Answer, string, RegExp]>([
+    ['a context overflow', overflow, 'context-overflow', /the context overflows/],
+    ['the content filter', { content: 'par', finishReason: 'content_filter' }, 'refused', /content filter/],
+    [
+      'a refusal',
+      { message: { role: 'assistant', content: null, refusal: 'no' }, stream: false },
+      'refused',
+      /refused/,
+    ],
+  ])('%s is recorded and not tried again', async (_what, answer, failure, reason) => {
+    const run = await setUp([answer], [madeUpRow('mcp', 1)]);
+    expect((await run.infer()).code).toBe(3);
+    expect(run.server.count).toBe(1);
+    const [row] = await readRows(run.predictions);
+    expect(row).toMatchObject({ gen: '', awb: { status: 'failed', class: failure, flags: [] } });
+    expect(row.awb.reason).toMatch(reason);
+  });
+
+  test('--fit-max-tokens asks once more with the budget that is left, and flags the row', async () => {
+    const run = await setUp(
+      (request) => (request.body.max_tokens > 3096 ? overflow : fine(request)),
+      [madeUpRow('mcp', 1)],
+    );
+    expect((await run.infer('--fit-max-tokens')).code).toBe(0);
+    expect(run.server.requests.map(({ body }) => body.max_tokens)).toEqual([32768, 3080]);
+    const [row] = await readRows(run.predictions);
+    expect(row.awb).toMatchObject({ flags: ['fitted-max-tokens'], fitted_max_tokens: 3080 });
+    expect((await run.infer()).code).toBe(78);
+  });
+
+  test.each<[string, Answer, string[], string]>([
+    ['a server that never answers', 'hang', ['--first-token-timeout', '0.1'], '--first-token-timeout'],
+    ['a server of heartbeats', 'heartbeats', ['--first-token-timeout', '0.1'], '--first-token-timeout'],
+    [
+      'a stream that stalls',
+      { deltas: [{ content: 'a' }], ending: 'stall' },
+      ['--gap-timeout', '0.1'],
+      '--gap-timeout',
+    ],
+    [
+      'heartbeats in mid-stream',
+      { deltas: [{ content: 'a' }], ending: 'heartbeats' },
+      ['--gap-timeout', '0.1'],
+      '--gap-timeout',
+    ],
+    ['a call that takes too long', 'hang', ['--no-stream', '--call-timeout', '0.1'], '--call-timeout'],
+  ])('%s runs into a clock that names itself', async (_what, answer, args, clock) => {
+    const run = await setUp([answer], [madeUpRow('mcp', 1)]);
+    expect((await run.infer('--max-attempts', '1', ...args)).code).toBe(3);
+    const [row] = await readRows(run.predictions);
+    expect(row.awb).toMatchObject({ class: 'timeout', reason: expect.stringContaining(clock) });
+  });
+
+  test.each<[string, Answer, string]>([
+    ['a reset', 'reset', 'transient'],
+    ['a 500', error(500, 'oops'), 'transient'],
+    ['nonsense', { status: 200, body: 'hello' }, 'malformed'],
+    ['a stream that is cut off', { deltas: [{ content: 'a' }], ending: 'cut-off' }, 'malformed'],
+  ])('%s on one row alone is tried again under a bound, and the others finish', async (_what, answer, failure) => {
+    const run = await setUp((request) =>
+      JSON.stringify(request.body).includes('step 3 of mcp 1') ? answer : fine(request),
+    );
+    expect((await run.infer('--max-attempts', '2')).code).toBe(3);
+    expect(run.server.count).toBe(7);
+    const rows = await readRows(run.predictions);
+    expect(rows.map(({ awb: { status } }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'failed']);
+    expect(rows[5].awb.class).toBe(failure);
+  });
+
+  test('a failure reads the same in every run', async () => {
+    const files = await Promise.all(
+      [1, 2].map(async () => {
+        const run = await setUp((request) =>
+          error(400, `request id: req-${Math.floor(request.index * 7919 + 10 ** 9)} took 1.${request.index} s`),
+        );
+        await run.infer('--concurrency', '2', '--order', 'random');
+        return readFile(run.predictions, 'utf8');
+      }),
+    );
+    expect(files[0]).toBe(files[1]);
+  });
+
+  test('a storm of 429 loses no row', async () => {
+    const tries = new Map<string, number>();
+    const run = await setUp(
+      (request) => {
+        const row = JSON.stringify(request.body.messages);
+        tries.set(row, (tries.get(row) ?? 0) + 1);
+        const refused = (tries.get(row) as number) < 3;
+        return refused
+          ? { ...(error(429, 'slow down') as object), status: 429, headers: { 'retry-after-ms': '5' } }
+          : fine(request);
+      },
+      madeUpRows('mcp', 12),
+    );
+    // More refusals for each row than it has attempts: those do not count.
+    expect((await run.infer('--max-attempts', '1')).code).toBe(0);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted(madeUpRows('mcp', 12)));
+  });
+});
+
+describe('interrupts', () => {
+  /** Answers the first calls, then never again until told to. */
+  function stalling(after: number) {
+    const state = { stalls: true };
+    const handler: Handler = (request) => (state.stalls && request.index >= after ? 'hang' : fine(request));
+    return { state, handler };
+  }
+
+  test('the first one saves what ends in time, and the same command continues', async () => {
+    const stop = new AbortController();
+    const run = await setUp((request) => {
+      if (request.index === 3) stop.abort('SIGINT');
+      return { ...(fine(request) as object), latencyMs: 50 };
+    });
+    const { code, stdout, stderr } = await awb([...run.args, '--concurrency', '2'], { stop: stop.signal });
+    expect(code).toBe(130);
+    expect(stdout).toContain('interrupted: everything finished is saved; the same command continues');
+    expect(stderr).toContain('interrupt again to end at once');
+    const kept = await readRows(run.predictions);
+    expect(kept).toHaveLength(run.server.count);
+    expect((await run.manifest()).state).toBe('interrupted');
+    expect((await run.infer()).code).toBe(0);
+    expect(run.server.count).toBe(6);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test.each<[NodeJS.Signals, number]>([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('%s to a process whose calls hang ends it within seconds, state saved', async (signal, code) => {
+    const { state, handler } = stalling(4);
+    const run = await setUp(handler);
+    const { child, ended } = start([...run.args, '--concurrency', '1']);
+    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
+    child.kill(signal);
+    expect(await ended).toMatchObject({ code, signal: null, stdout: expect.stringContaining('interrupted:') });
+    expect(await readRows(run.predictions)).toHaveLength(4);
+    state.stalls = false;
+    expect((await run.infer()).code).toBe(0);
+    // The one that was interrupted was asked again, no other.
+    expect(run.server.count).toBe(7);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test('a second one ends at once, and the same command continues', async () => {
+    const { state, handler } = stalling(4);
+    const run = await setUp(handler);
+    const { child, ended } = start([...run.args, '--concurrency', '1']);
+    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
+    child.kill('SIGINT');
+    const again = setInterval(() => child.kill('SIGINT'), 150);
+    const { code, stdout } = await ended;
+    clearInterval(again);
+    // It did not get as far as its summary.
+    expect([code, stdout]).toEqual([130, '']);
+    state.stalls = false;
+    expect((await run.infer()).code).toBe(0);
+    expect(run.server.count).toBe(7);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+});
+
+describe('the run folder', () => {
+  test('is one process’s own: a second one refuses and says who holds it; a killed one holds nothing', async () => {
+    let hangs = true;
+    const run = await setUp((request) => (hangs ? 'hang' : fine(request)));
+    const { child, ended } = start(run.args);
+    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBeGreaterThan(0);
+    const second = await run.infer();
+    expect(second.code).toBe(73);
+    expect(second.stderr).toContain(`process ${child.pid}`);
+    child.kill('SIGKILL');
+    await ended;
+    hangs = false;
+    expect((await run.infer()).code).toBe(0);
+  });
+
+  test('with a torn last line is mended, reported, and its row alone asked again', async () => {
+    const run = await setUp(fine);
+    await run.infer('--limit', '5');
+    const journal = await readFile(run.journal);
+    await truncate(run.journal, journal.length - 20);
+    const { code, stdout, stderr } = await run.infer();
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/repaired .*cut off a torn last line of \d+ bytes/);
+    expect(stdout).toMatch(/note: repaired/);
+    expect(run.server.count).toBe(7);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test('with garbage in its journal passes over it and says so', async () => {
+    const run = await setUp(fine);
+    await run.infer('--limit', '3');
+    await appendFile(run.journal, '\0\0\0\0\nnull\n{"id":"x","row":null,"log":{}}\n');
+    const { code, stderr } = await run.infer();
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/passed over 3 lines that cannot be read/);
+    expect(run.server.count).toBe(6);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test('killed between its last row and the output file is assembled without asking', async () => {
+    const run = await setUp(fine);
+    await run.infer('--limit', '2');
+    const early = await readFile(run.predictions);
+    const manifest = JSON.stringify(await run.manifest());
+    await run.infer();
+    // What such a process leaves: every row in the journal, manifest and output as its session found and began them.
+    const { output: _, ...begun } = { ...JSON.parse(manifest), state: 'running' };
+    await writeFile(join(run.out, 'predictions.manifest.json'), JSON.stringify(begun));
+    await writeFile(run.predictions, early);
+    expect((await run.infer()).code).toBe(0);
+    expect(run.server.count).toBe(6);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  });
+
+  test('while rows are asked, the manifest promises no output file', async () => {
+    const promised: unknown[] = [];
+    let run: Setting | undefined;
+    run = await setUp(async (request) => {
+      promised.push((await (run as Setting).manifest()).output);
+      return fine(request);
+    });
+    await run.infer('--limit', '2');
+    await run.infer();
+    expect(promised).toEqual(Array(6).fill(undefined));
+  });
+
+  test('that cannot be made is said before anything is asked', async () => {
+    const run = await setUp(fine);
+    const file = join(await temporaryFolder(), 'file');
+    await writeFile(file, '');
+    const { code, stderr } = await run.infer('--output-dir', join(file, 'out'));
+    expect([code, run.server.count]).toEqual([73, 0]);
+    expect(stderr).toContain('--output-dir');
+  });
+
+  test.each<[string, string]>([
+    ['of another kind', '{"schema":"other/9"}'],
+    ['that is not JSON', '{"schema":'],
+  ])('with a manifest %s is refused', async (_what, text) => {
+    const run = await setUp(fine);
+    await mkdir(run.out);
+    await writeFile(join(run.out, 'predictions.manifest.json'), text);
+    const { code } = await run.infer();
+    expect([code, run.server.count]).toEqual([65, 0]);
+    expect((await run.infer('--fresh')).code).toBe(0);
+  });
+});
+
+// A file system of its own, small enough to fill; where none can be mounted, the tests below are left out.
+const canMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+
+describe.skipIf(!canMount)('a full disk', () => {
+  const long = (request: SeenRequest): Answer => ({
+    content: `${deterministicAnswer(request.body.messages)}${'.'.repeat(3000)}`,
+  });
+
+  /** Runs the command on a tmpfs of this size, then, with room made, once more; the results and the file at the end. */
+  async function fillThenMakeRoom(run: Setting, kilobytes: number) {
+    const kept = `${run.out}-kept`;
+    const script = `
+      mkdir -p "$OUT" "$KEPT"; mount -t tmpfs -o size=${kilobytes}k tmpfs "$OUT"
+      "$@" 2>"$KEPT/first"; echo $? >"$KEPT/code"; cp "$OUT/predictions.journal.jsonl" "$KEPT/"
+      mount -o remount,size=10m "$OUT"
+      "$@" >"$KEPT/second" 2>&1; echo $? >>"$KEPT/code"; cp "$OUT/predictions.jsonl" "$KEPT/"`;
+    const command = [process.execPath, join(ROOT, 'dist/bin.js'), ...run.args, '--concurrency', '1'];
+    const child = spawn('unshare', ['-rm', 'sh', '-c', script, 'sh', ...command], {
+      env: { PATH: process.env.PATH, OUT: run.out, KEPT: kept },
+      stdio: 'inherit',
+    });
+    await once(child, 'close');
+    const read = (name: string) => readFile(join(kept, name), 'utf8');
+    return {
+      codes: (await read('code')).trim().split('\n').map(Number),
+      stderr: await read('first'),
+      finished: (await readRows(join(kept, 'predictions.journal.jsonl'))).length,
+      predictions: await read('predictions.jsonl'),
+    };
+  }
+
+  test.each([
+    ['in the middle of asking', 100, 20, 29],
+    ['by the output file', 180, 30, 30],
+  ])('%s ends with the remedy; with room made, the same command continues', async (_what, kilobytes, least, most) => {
+    const rows = madeUpRows('mcp', 30);
+    const run = await setUp(long, rows);
+    const { codes, stderr, finished, predictions } = await fillThenMakeRoom(run, kilobytes);
+    expect(codes).toEqual([74, 0]);
+    expect(stderr).toMatch(/the disk is full.*run the same command again/);
+    expect(finished).toBeGreaterThanOrEqual(least);
+    expect(finished).toBeLessThanOrEqual(most);
+    // At most the one call whose reply found no room was made twice.
+    expect(run.server.count).toBe(finished === 30 ? 30 : 31);
+    const whole = await setUp(long, rows);
+    await whole.infer('--quiet');
+    expect(predictions).toBe(await readFile(whole.predictions, 'utf8'));
+  });
+});
+
+describe('the API key', () => {
+  const key = 'sk-proj-"Ab/C+9=secret\\value';
+  const echoes: readonly Answer[] = [
+    { content: `your key is ${key}, in JSON ${JSON.stringify(key)}`, reasoning: `it said Bearer ${key}` },
+    { deltas: [...key].map((letter) => ({ content: letter })) },
+    { content: 'x', model: `model-${key}`, finishReason: key },
+    error(400, `bad key ${key}`),
+    { status: 400, body: `plain ${key} ${encodeURIComponent(key)}`, headers: { 'x-key': encodeURIComponent(key) } },
+    error(500, `oops ${key}`),
+    { status: 200, body: `<html><title>${key}</title></html>` },
+    { deltas: [{ content: 'a' }], ending: { event: { error: { message: `in the stream ${key}`, code: 400 } } } },
+    error(401, `Incorrect API key provided: ${key}`),
+  ];
+
+  test.each(echoes.map((answer, index) => [index, answer] as const))(
+    'stands nowhere, although the server echoes it (way %i)',
+    async (_index, answer) => {
+      const run = await setUp([answer], [madeUpRow('mcp', 1), madeUpRow('mcp', 2)]);
+      const outputs = [];
+      for (const more of [['--verbose'], ['--json'], ['--no-stream']]) {
+        const { stdout, stderr } = await run.infer('--model-api-key', key, '--max-attempts', '1', ...more);
+        outputs.push(stdout, stderr);
+      }
+      expect(run.server.requests[0]?.headers.authorization).toBe(`Bearer ${key}`);
+      const everything = [await everythingIn(run.out), ...outputs].join('\n');
+      for (const form of [key, JSON.stringify(key).slice(1, -1), encodeURIComponent(key), 'secret\\', 'secret%5C']) {
+        expect(everything).not.toContain(form);
+      }
+    },
+  );
+
+  test('in the address stands nowhere either', async () => {
+    const run = await setUp(fine);
+    const url = run.server.url.replace('http://', 'http://user:hidden-password@');
+    const args = ['infer', '--data-dir', run.data, '--model-name', 'wm', '--output-dir', run.out];
+    const { code, stdout, stderr } = await awb([...args, '--model-base-url', `${url}?api-key=hidden-query-key`]);
+    expect(code).toBe(0);
+    expect(run.server.requests[0]?.path).toContain('hidden-query-key');
+    expect([await everythingIn(run.out), stdout, stderr].join('\n')).not.toMatch(/hidden/);
+  });
+});

@@ -1,0 +1,50 @@
+// What tests of judging share: predictions over the recorded rows, replies of a judge, and judged files read back.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DIMENSIONS } from '../../src/types.js';
+import { awb, RECORDED, temporaryFolder } from './cli.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into rows of any shape
+export type Row = Record<string, any>;
+
+/** A judge's reply that rates every dimension alike, or each as given. */
+export function verdict(rating: number | Readonly<Record<string, unknown>>): string {
+  const scores =
+    typeof rating === 'number' ? Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, rating])) : rating;
+  const body = { strengths: ['plausible'], weaknesses: ['too short'], scores };
+  return `Compared.\n<final_evaluation>\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\`\n</final_evaluation>`;
+}
+
+/** A folder with the predictions of a baseline over `limit` recorded rows of each domain. */
+export async function inferred(options: readonly string[] = []): Promise<{ dir: string; predictions: string }> {
+  const dir = await temporaryFolder();
+  const given = options.includes('--baseline') || options.includes('--model-name') ? [] : ['--baseline', 'oracle'];
+  const limit = options.includes('--limit') ? [] : ['--limit', '1'];
+  const run = await awb(['infer', '--data-dir', RECORDED, '--output-dir', dir, ...given, ...limit, ...options]);
+  if (run.code !== 0) throw new Error(run.stderr);
+  return { dir, predictions: join(dir, 'predictions.jsonl') };
+}
+
+export async function rowsOf(path: string): Promise<Row[]> {
+  const text = await readFile(path, 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+export async function writeRows(path: string, rows: readonly Row[]): Promise<void> {
+  await writeFile(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+}
+
+/** Reads rows, changes them and writes them back. */
+export async function changeRows(path: string, change: (row: Row, index: number) => void): Promise<void> {
+  const rows = await rowsOf(path);
+  rows.forEach(change);
+  await writeRows(path, rows);
+}
+
+export async function jsonOf(path: string): Promise<Row> {
+  return JSON.parse(await readFile(path, 'utf8'));
+}
