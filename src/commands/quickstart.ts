@@ -6,7 +6,7 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { BASELINES } from '../infer/baselines.js';
 import { terminal } from '../report/formats.js';
 import { type Column, domainName, type Table } from '../report/table.js';
-import { DOMAINS, type Io } from '../types.js';
+import { DOMAINS, type Io, type TextSink } from '../types.js';
 import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
 const OPTIONS = {
@@ -53,8 +53,14 @@ async function quickstart(
     for (const step of steps) {
       if (!settings.quiet) io.stderr.write(`$ awb ${step.map((word) => shown(word, io)).join(' ')}\n`);
       printed = '';
-      const quiet: Io = { ...io, stdout: { ...sink(io), write: (text) => (printed += text) } };
-      const code = await awb([...step, ...look, ...(settings.quiet ? ['--quiet'] : [])], quiet);
+      const stdout: TextSink = {
+        isTTY: false,
+        columns: io.stdout.columns,
+        write(text) {
+          printed += text;
+        },
+      };
+      const code = await awb([...step, ...look, ...(settings.quiet ? ['--quiet'] : [])], { ...io, stdout });
       if (code !== EXIT.done) return code;
     }
     documents.push([baseline, JSON.parse(printed) as ScoreDocument]);
@@ -72,10 +78,6 @@ async function quickstart(
     );
   }
   return EXIT.done;
-}
-
-function sink(io: Io) {
-  return { isTTY: false, columns: io.stdout.columns };
 }
 
 /** Paths below the current folder, as one would type them. */

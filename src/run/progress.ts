@@ -47,7 +47,7 @@ const LINES_PER_RUN = 20;
  * Shows the progress of a run. On a terminal a block is redrawn in place at most ten times a second; the cursor always rests
  * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
  */
-export function openProgress(stderr: TextSink & { readonly rows?: number }, options: ProgressOptions): Progress {
+export function openProgress(stderr: TextSink, options: ProgressOptions): Progress {
   if (options.quiet) return { settled() {}, notice() {}, watch() {}, finish() {} };
   const { now = () => performance.now(), every = unreferencedInterval } = options;
   const tally = newTally(options, now());
@@ -227,7 +227,7 @@ interface Show {
   finish(): void;
 }
 
-function liveBlock(stderr: TextSink & { readonly rows?: number }, tally: Tally, color: boolean): Show {
+function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Show {
   let drawn: readonly string[] = [];
   let pending = '';
   /** Takes the block away; a terminal made narrower since has broken its lines. */

@@ -5,5 +5,8 @@ import { resolve } from 'node:path';
 
 export default function build(): void {
   const root = resolve(import.meta.dirname, '../..');
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'], { cwd: root, stdio: 'inherit' });
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
 }

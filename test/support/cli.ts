@@ -24,8 +24,20 @@ export async function awb(
   let stdout = '';
   let stderr = '';
   const io: Io = {
-    stdout: { isTTY: false, columns: 80, write: (text) => void (stdout += text) },
-    stderr: { isTTY: false, columns: 80, write: (text) => void (stderr += text) },
+    stdout: {
+      isTTY: false,
+      columns: 80,
+      write(text) {
+        stdout += text;
+      },
+    },
+    stderr: {
+      isTTY: false,
+      columns: 80,
+      write(text) {
+        stderr += text;
+      },
+    },
     env: options.env ?? {},
     cwd: options.cwd ?? ROOT,
     stop: options.stop ?? new AbortController().signal,
