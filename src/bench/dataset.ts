@@ -8,6 +8,9 @@ import { type Line, splitLines } from '../lines.js';
 import type { Domain, Sample } from '../types.js';
 import { decodeLine, readRow } from './sample.js';
 
+const CHUNK_BYTES = 1 << 18;
+const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
+
 /** Where a row lies, and what choosing and ordering need to know of it. */
 export interface RowRef {
   readonly key: string;
@@ -183,9 +186,6 @@ export async function readSpan(handle: FileHandle, offset: number, length: numbe
   const { bytesRead } = await handle.read(bytes, 0, length, offset);
   return bytes.subarray(0, bytesRead);
 }
-
-const CHUNK_BYTES = 1 << 18;
-const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
 
 async function listFiles(dir: string): Promise<string[]> {
   let names: string[];

@@ -126,7 +126,7 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
     settings,
     rows: jobs,
     order: inJudgeOrder(jobs),
-    isStale: (job, summary) => summary.stamp !== stampOf(job),
+    isStale: (job, summary) => summary.stamp !== (isFinal(summary.class) ? job.ref.stamp : stampOf(job)),
     isDone: (_job, summary) => summary.status === 'ok' || isModelCaused(summary.class),
     async settleAlone(job) {
       const failure = withoutPrediction(job.ref);

@@ -163,21 +163,27 @@ export async function runStage<J extends StageJob>(stage: Stage<J>): Promise<Sta
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     try {
-      asked = await askAll(stage, todo, save);
+      await askAll(stage, todo, save, () => asked++);
     } catch (error) {
       stopped = error;
     }
     if (stopped !== undefined) state = 'stopped';
     else if (stage.io.stop.aborted) state = 'interrupted';
   }
-  const counts = countRows(stage);
-  const allDone = counts.absent === 0 && stage.rows.every((job) => isDone(stage, job));
-  if (state === 'complete' && !allDone) state = 'incomplete';
   const endedAt = todo.length > 0 ? new Date().toISOString() : stage.run.stored?.endedAt;
-  let manifest = manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) });
+  let output: Manifest['output'];
   try {
-    const output = await assemble(stage, asked > 0);
-    manifest = { ...manifest, output };
+    output = await assemble(stage, asked > 0);
+  } catch (error) {
+    stopped ??= error;
+    state = 'stopped';
+  }
+  if (state === 'complete' && !isComplete(stage)) state = 'incomplete';
+  const manifest = {
+    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }),
+    ...(output === undefined ? {} : { output }),
+  };
+  try {
     await writeManifest(stage.run.manifestPath, manifest);
   } catch (error) {
     stopped ??= error;
@@ -185,6 +191,11 @@ export async function runStage<J extends StageJob>(stage: Stage<J>): Promise<Sta
   if (stopped !== undefined) throw stopped;
   const seconds = (performance.now() - started) / 1000;
   return { manifest, exitCode: exitCodeOf(stage, state), reasons: reasonsOf(stage), asked, seconds };
+}
+
+/** Whether every chosen row is there and need not be asked again. */
+function isComplete<J extends StageJob>(stage: Stage<J>): boolean {
+  return Object.values(stage.absent).every((count) => count === 0) && stage.rows.every((job) => isDone(stage, job));
 }
 
 function exitCodeOf<J extends StageJob>(stage: Stage<J>, state: Manifest['state']): ExitCode {
@@ -207,7 +218,8 @@ async function askAll<J extends StageJob>(
   stage: Stage<J>,
   todo: readonly J[],
   save: () => Promise<void>,
-): Promise<number> {
+  onSettled: () => void,
+): Promise<void> {
   const { io, run } = stage;
   const progress = startProgress(stage, todo);
   const notice = (text: string) => {
@@ -235,10 +247,9 @@ async function askAll<J extends StageJob>(
     }
     return saving;
   };
-  let settled = 0;
   const record = async (job: J, made: JournalRecord) => {
     await run.journal.append(made);
-    settled++;
+    onSettled();
     const summary = run.journal.entries.get(job.id)?.summary as RowSummary;
     progress.settled(job.domain, {
       status: summary.status,
@@ -271,7 +282,6 @@ async function askAll<J extends StageJob>(
       // Rows that have become stale meanwhile are asked again together with those that the stage wants again.
       pass = todo.filter((job) => again.has(job) || summaryOf(stage, job) === undefined);
     }
-    return settled;
   } finally {
     clearTimeout(drain);
     io.stop.removeEventListener('abort', onStop);
@@ -284,27 +294,21 @@ function failureLine(job: StageJob, { class: failure = 'unknown', reason }: RowS
   return [job.domain, job.id, failure, ...(reason === undefined ? [] : [reason])].join(' ');
 }
 
+/** Settles the rows that need no model; the others are returned in their order. */
 async function settleAlone<J extends StageJob>(
   stage: Stage<J>,
   todo: readonly J[],
   record: (job: J, made: JournalRecord) => Promise<void>,
 ): Promise<J[]> {
   const rest: J[] = [];
-  let waiting: Promise<void>[] = [];
-  for (const job of todo) {
-    if (stage.io.stop.aborted) break;
-    const made = await stage.settleAlone(job);
-    if (made === undefined) {
-      rest.push(job);
-      continue;
-    }
-    waiting.push(record(job, made));
-    if (waiting.length === ALONE_AT_ONCE) {
-      await Promise.all(waiting);
-      waiting = [];
-    }
+  for (let at = 0; at < todo.length && !stage.io.stop.aborted; at += ALONE_AT_ONCE) {
+    const settling = todo.slice(at, at + ALONE_AT_ONCE).map(async (job) => {
+      const made = await stage.settleAlone(job);
+      if (made !== undefined) await record(job, made);
+      return made === undefined ? [job] : [];
+    });
+    rest.push(...(await Promise.all(settling)).flat());
   }
-  await Promise.all(waiting);
   return rest;
 }
 

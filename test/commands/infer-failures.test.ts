@@ -15,7 +15,7 @@ import {
   type SeenRequest,
   startLoopbackServer,
 } from '../support/loopback-server.js';
-import { everythingIn, type MadeUpRow, madeUpRow, madeUpRows, readRows, writeDataset } from '../support/rows.js';
+import { everythingIn, type MadeUpRow, madeUpRow, madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
 const children: CliProcess[] = [];
@@ -225,13 +225,17 @@ describe('an endpoint that stops the run', () => {
   });
 
   test('after some rows keeps those', async () => {
-    let revoked = true;
-    const run = await setUp((request) => (revoked && request.index >= 3 ? error(401, 'key revoked') : fine(request)));
+    let until = 2;
+    const run = await setUp((request) => (request.index >= until ? error(401, 'key revoked') : fine(request)));
+    expect((await run.infer('--concurrency', '1')).code).toBe(77);
+    expect(await readRows(run.predictions)).toHaveLength(2);
+    until = 4;
     expect((await run.infer('--concurrency', '1')).code).toBe(77);
     expect(await readRows(run.predictions)).toHaveLength(3);
-    revoked = false;
+    expect(await run.manifest()).toMatchObject({ state: 'stopped', counts: { ok: 3, notDone: 3 } });
+    until = Number.POSITIVE_INFINITY;
     expect((await run.infer()).code).toBe(0);
-    expect(run.server.count).toBe(7);
+    expect(run.server.count).toBe(8);
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 });
@@ -305,6 +309,22 @@ describe('parameters that a server does not take', () => {
     const withRows = snapshots.filter(({ rows }) => rows > 0);
     expect(withRows.length).toBeGreaterThan(3);
     for (const { dropped } of withRows) expect(dropped).toEqual(['temperature']);
+  });
+
+  test('a second drop has every row of the session asked anew, those finished before it as well', async () => {
+    let answered = 0;
+    const run = await setUp((request) => {
+      if ('temperature' in request.body) return noTemperature(request);
+      if ('top_p' in request.body && answered >= 6) return error(400, 'unknown parameter top_p', { param: 'top_p' });
+      answered++;
+      return fine(request);
+    });
+    const args = ['--allow-param-drop', '--top-p', '0.9', '--concurrency', '4'];
+    expect((await run.infer(...args)).code).toBe(0);
+    expect((await run.manifest()).identity.sampling.dropped).toEqual(['temperature', 'top_p']);
+    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+    const bare = run.server.requests.filter(({ body }) => !('top_p' in body) && !('temperature' in body));
+    expect(new Set(bare.map(({ body }) => JSON.stringify(body.messages))).size).toBe(6);
   });
 
   test('a drop after rows of an earlier session refuses, and keeps them', async () => {
@@ -456,22 +476,22 @@ describe('interrupts', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 
-  test.each<[NodeJS.Signals, number]>([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ])('%s to a process whose calls hang ends it within seconds, state saved', async (signal, code) => {
-    const { state, handler } = stalling(4);
-    const run = await setUp(handler);
-    const { child, ended } = start([...run.args, '--concurrency', '1']);
-    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
-    child.kill(signal);
-    expect(await ended).toMatchObject({ code, signal: null, stdout: expect.stringContaining('interrupted:') });
-    expect(await readRows(run.predictions)).toHaveLength(4);
-    state.stalls = false;
-    expect((await run.infer()).code).toBe(0);
-    // The one that was interrupted was asked again, no other.
-    expect(run.server.count).toBe(7);
-    expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+  test('SIGINT and SIGTERM to processes whose calls hang end them within seconds, state saved', async () => {
+    const endBy = async (signal: NodeJS.Signals, code: number) => {
+      const { state, handler } = stalling(4);
+      const run = await setUp(handler);
+      const { child, ended } = start([...run.args, '--concurrency', '1']);
+      await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
+      child.kill(signal);
+      expect(await ended).toMatchObject({ code, signal: null, stdout: expect.stringContaining('interrupted:') });
+      expect(await readRows(run.predictions)).toHaveLength(4);
+      state.stalls = false;
+      expect((await run.infer()).code).toBe(0);
+      // The one that was interrupted was asked again, no other.
+      expect(run.server.count).toBe(7);
+      expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
+    };
+    await Promise.all([endBy('SIGINT', 130), endBy('SIGTERM', 143)]);
   });
 
   test('a second one ends at once, and the same command continues', async () => {
@@ -583,7 +603,7 @@ describe('the run folder', () => {
 // A file system of its own, small enough to fill; where none can be mounted, the tests below are left out.
 const canMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
-describe.skipIf(!canMount)('a full disk', () => {
+describe('a full disk', () => {
   const long = (request: SeenRequest): Answer => ({
     content: `${deterministicAnswer(request.body.messages)}${'.'.repeat(3000)}`,
   });
@@ -611,7 +631,43 @@ describe.skipIf(!canMount)('a full disk', () => {
     };
   }
 
-  test.each([
+  /** Runs the command where no file may grow beyond 64 blocks (of 512 or 1,024 bytes, as the shell has it). */
+  async function withSmallFiles(args: readonly string[]) {
+    const command = [process.execPath, join(ROOT, 'dist/bin.js'), ...args, '--quiet'];
+    const child = spawn('sh', ['-c', 'ulimit -f 64; exec "$@"', 'sh', ...command], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const [code] = await once(child, 'close');
+    return { code, stderr };
+  }
+
+  test.skipIf(process.platform === 'win32')('or a limit on file sizes leaves what was finished', async () => {
+    const run = await setUp(long, madeUpRows('mcp', 30));
+    const { code, stderr } = await withSmallFiles([...run.args, '--concurrency', '1']);
+    expect(code).toBe(74);
+    expect(stderr).toMatch(/cannot write .*predictions\.journal\.jsonl.*run the same command again/);
+    const kept = (await readRows(run.journal)).length;
+    expect(kept).toBeGreaterThan(5);
+    expect((await run.manifest()).counts).toMatchObject({ ok: kept, notDone: 30 - kept });
+    expect((await run.infer()).code).toBe(0);
+    expect(run.server.count).toBe(31);
+  });
+
+  test.skipIf(process.platform === 'win32')('under a baseline ends in the same way', async () => {
+    const run = await setUp(fine, madeUpRows('mcp', 900));
+    const args = ['infer', '--data-dir', run.data, '--baseline', 'oracle', '--output-dir', run.out];
+    const { code, stderr } = await withSmallFiles(args);
+    expect(code).toBe(74);
+    expect(stderr).toMatch(/^awb: cannot write .*run the same command again\n$/);
+    expect((await awb([...args, '--quiet'])).code).toBe(0);
+    expect(await readRows(run.predictions)).toHaveLength(900);
+  });
+
+  test.skipIf(!canMount).each([
     ['in the middle of asking', 100, 20, 29],
     ['by the output file', 180, 30, 30],
   ])('%s ends with the remedy; with room made, the same command continues', async (_what, kilobytes, least, most) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
-import { madeUpRow, madeUpRows, readRows, writeDataset } from '../support/rows.js';
+import { madeUpRow, madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
 
@@ -26,7 +26,7 @@ interface Setting {
   readonly out: string;
   readonly predictions: string;
   /** Runs `awb infer` on it with these further arguments. */
-  infer(...args: string[]): Promise<CliResult>;
+  infer(...args: (string | Parameters<typeof awb>[1])[]): Promise<CliResult>;
 }
 
 async function setUp(files: Parameters<typeof writeDataset>[1], script?: Handler): Promise<Setting> {
@@ -40,7 +40,11 @@ async function setUp(files: Parameters<typeof writeDataset>[1], script?: Handler
     data,
     out,
     predictions: join(out, 'predictions.jsonl'),
-    infer: (...args) => awb(['infer', ...own, ...args]),
+    infer: (...args) => {
+      const flags = args.filter((arg) => typeof arg === 'string');
+      const options = args.find((arg) => typeof arg === 'object');
+      return awb(['infer', ...own, ...flags], options);
+    },
   };
 }
 
@@ -181,6 +185,13 @@ describe('what reaches the server', () => {
     expect(await seeds()).toEqual(first);
   });
 
+  test('turns of a trajectory are asked one after the other, shortest prefix first', async () => {
+    const run = await setUp({ 'mcp_test.jsonl': [...madeUpRows('mcp', 6)].reverse() });
+    await run.infer('--concurrency', '1');
+    const asked = run.server.requests.map(({ body }) => /step (\d) of mcp (\d)/.exec(body.messages.at(-1).content));
+    expect(asked.map((match) => `${match?.[2]}/${match?.[1]}`)).toEqual(['1/1', '1/2', '1/3', '0/1', '0/2', '0/3']);
+  });
+
   test('--concurrency is kept exactly, per endpoint', async () => {
     const run = await setUp({ 'mcp_test.jsonl': Array.from({ length: 12 }, (_, id) => madeUpRow('mcp', id)) }, () => ({
       content: 'x',
@@ -276,7 +287,7 @@ describe('what is written', () => {
       /^\{"task": "x\/mcp","id":300000000000000123, {2}"prompt":\["p\\u00e9"\], "response":\["r"\], "turn_idx":1, "extra": 1\.10, /,
     );
     expect(written[0]).toContain(`"gen":${gen}`);
-    expect(written[1]).toMatch(/^\{"task":"mcp", "id":"s", .*"current_prompt":null, "gen":/);
+    expect(written[1]).toMatch(/^\{"task":"mcp", ?"id":"s",.*"current_prompt":null, ?"gen":/);
     expect(written[1]).not.toContain('old');
     expect(written[2]).toContain('"id":"\u2028","prompt":["q\u2028"]');
     expect(written).toHaveLength(4);
@@ -613,6 +624,14 @@ describe('what is shown', () => {
     const run = await setUp(MCP, () => ({ status: 400, body: { error: { message: 'bad luck' } } }));
     const { stderr } = await run.infer('--verbose', '--limit', '1');
     expect(stderr).toMatch(/failed: mcp [0-9a-f]{24}#0 fatal the server rejects the request \(HTTP 400: bad luck\)/);
+  });
+
+  test('--fresh is not part of what to repeat', async () => {
+    const stop = AbortSignal.abort('SIGINT');
+    const run = await setUp(MCP);
+    const { code, stdout } = await run.infer('--fresh', { stop });
+    expect([code, run.server.count]).toEqual([130, 0]);
+    expect(stdout).toContain('the same command without --fresh continues');
   });
 
   test("a server's words cannot steer the terminal", async () => {

@@ -435,6 +435,17 @@ describe('a judging repeated', () => {
     expect(server.count).toBe((await rowsOf(folder.predictions)).length);
   });
 
+  it('follows predictions that were made lean since', async () => {
+    const folder = await inferred();
+    const server = await judgeServer();
+    await judge(folder, server);
+    const lean = ['--data-dir', RECORDED, '--output-dir', folder.dir, '--baseline', 'oracle', '--limit', '1', '--lean'];
+    await awb(['infer', ...lean]);
+    expect((await judge(folder, server, ['--data-dir', RECORDED])).code).toBe(0);
+    expect(server.count).toBe(7);
+    for (const row of await judgedIn(folder)) expect(row).not.toHaveProperty('prompt');
+  });
+
   it('after the folder has moved still continues', async () => {
     const folder = await inferred();
     const server = await judgeServer();
@@ -610,7 +621,7 @@ describe('the judge', () => {
     const folder = await inferred();
     const server = await judgeServer(noTemperature);
     const { code, stderr } = await judge(folder, server, ['--concurrency', '1']);
-    console.log('TEMP', code, stderr);
+    expect(code).toBe(2);
     expect(stderr).toContain('--temperature default');
     expect(server.count).toBe(1);
     expect((await judge(folder, server, ['--temperature', 'default'])).code).toBe(0);
@@ -641,7 +652,8 @@ describe('the judge', () => {
       OPENAI_API_KEY: key,
     });
     expect(server.requests.every((request) => request.headers.authorization === `Bearer ${key}`)).toBe(true);
-    console.log('ECHO', code, stderr);
+    expect(code).toBe(3);
+    expect(stderr).toContain('bad request by [redacted]');
     const again = await judge(folder, server, [], { OPENAI_API_KEY: key });
     expect(again.code).toBe(0);
     let text = stdout + stderr + again.stdout + again.stderr;

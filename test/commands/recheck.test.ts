@@ -89,7 +89,7 @@ describe('a recheck', () => {
     expect((await judge()).code).toBe(0);
     expect(server.count).toBe(asked);
     expect(await rowsOf(join(folder.dir, 'judged.jsonl'))).toEqual(before);
-    const outputs = (await readdir(folder.dir)).filter((name) => /^judged[^]*\.jsonl$/.test(name));
+    const outputs = (await readdir(folder.dir)).filter((name) => /^judged.*\.jsonl$/.test(name));
     expect(outputs.filter((name) => !/journal|recheck/.test(name))).toEqual(['judged.jsonl']);
   });
 

@@ -1,0 +1,201 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type Dataset, openDataset } from '../../src/bench/dataset.js';
+import { openPredictions, type PredictionFile, type PredictionRef } from '../../src/bench/predictions.js';
+import { withMembers } from '../../src/bench/row-text.js';
+import { EXIT, type UserError } from '../../src/errors.js';
+import { DOMAINS } from '../../src/types.js';
+import { temporaryFolder } from '../support/cli.js';
+import { rowText, writeText } from '../support/rows.js';
+
+const WHOLE: ReadonlySet<string> = new Set();
+const LEAN: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
+
+/** A dataset of these rows and, as a line of ours, the prediction of each. */
+async function predicted(rows: readonly string[], drop = WHOLE, awb: Readonly<Record<string, unknown>> = {}) {
+  const dir = await temporaryFolder();
+  await writeText(dir, 'data/a_test.jsonl', rows);
+  const data = await openDataset(join(dir, 'data'), DOMAINS);
+  onTestFinished(() => data.close());
+  const lines = data.rows.map((row, index) =>
+    withMembers(rows[index] as string, drop, {
+      gen: `gen ${index}`,
+      awb: { key: row.key, trajectory: row.trajectory, repeat: 0, status: 'ok', flags: [], ...awb },
+    }),
+  );
+  return { dir, data, lines };
+}
+
+async function opened<T>(
+  lines: readonly (string | Uint8Array)[],
+  use: (file: PredictionFile) => Promise<T>,
+  data?: Dataset,
+): Promise<T> {
+  const file = await openPredictions(await writeText(await temporaryFolder(), 'p.jsonl', lines), DOMAINS, data);
+  try {
+    return await use(file);
+  } finally {
+    await file.close();
+  }
+}
+
+const refsOf = (lines: readonly string[], data?: Dataset) => opened(lines, async (file) => file.refs, data);
+
+async function refusal(lines: readonly (string | Uint8Array)[], data?: Dataset): Promise<string> {
+  const error: UserError = await opened(lines, async () => undefined, data).then(
+    () => {
+      throw new Error('it was taken');
+    },
+    (caught) => caught,
+  );
+  expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
+  return error.message;
+}
+
+describe('predictions of ours', () => {
+  test('whole or lean, they have the keys and samples of the data', async () => {
+    const rows = [rowText({ id: 1 }), rowText({ id: '1', turn_idx: 1 }), rowText({ id: 1 })];
+    for (const drop of [WHOLE, LEAN]) {
+      const { data, lines } = await predicted(rows, drop);
+      await opened(
+        [...lines].reverse(),
+        async (file) => {
+          const refs = [...file.refs].reverse();
+          expect(refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
+          for (const [index, row] of data.rows.entries()) {
+            const ref = refs[index] as PredictionRef;
+            expect(ref).toMatchObject({ trajectory: row.trajectory, domain: 'mcp', turnIdx: row.turnIdx, repeat: 0 });
+            const read = await file.read(ref);
+            expect(read).toMatchObject({ text: lines[index], gen: `gen ${index}`, awb: { key: row.key } });
+            expect(read.sample).toEqual(await data.readSample(row));
+          }
+        },
+        drop === LEAN ? data : undefined,
+      );
+    }
+  });
+
+  test('repeats of a row are rows of their own', async () => {
+    const first = await predicted([rowText()]);
+    const second = await predicted([rowText()], WHOLE, { repeat: 1 });
+    const refs = await refsOf([...first.lines, ...second.lines]);
+    expect(refs.map((ref) => ref.repeat)).toEqual([0, 1]);
+    expect(refs[0]?.key).toBe(refs[1]?.key);
+  });
+
+  test('a failed row tells its class and reason', async () => {
+    const { lines } = await predicted([rowText()], WHOLE, { status: 'failed', class: 'timeout', reason: 'too late' });
+    expect((await refsOf(lines))[0]?.failure).toEqual({ class: 'timeout', reason: 'too late' });
+  });
+
+  test('the stamp changes with gen and with the failure, and with nothing else', async () => {
+    const stampOf = async (keys: Readonly<Record<string, unknown>>, awb = {}) => {
+      const { lines } = await predicted([rowText()], WHOLE, awb);
+      return (await refsOf(lines.map((line) => withMembers(line, WHOLE, keys))))[0]?.stamp;
+    };
+    const stamps = [
+      await stampOf({ gen: 'a' }),
+      await stampOf({ gen: 'b' }),
+      await stampOf({ gen: '' }),
+      await stampOf({ gen: '' }, { status: 'failed', class: 'timeout' }),
+      await stampOf({ gen: '' }, { status: 'failed', class: 'refused' }),
+    ];
+    expect(new Set(stamps).size).toBe(stamps.length);
+    expect(await stampOf({ gen: 'a', note: 1 }, { reasoning: 'hm', flags: ['truncated'] })).toBe(stamps[0]);
+  });
+});
+
+describe('predictions of the official script', () => {
+  test('have no object of ours, and get the keys of the data, equal rows included', async () => {
+    const rows = [rowText({ id: 1 }), rowText({ id: 1 }), rowText({ id: 2 })];
+    const { data } = await predicted(rows);
+    await opened(
+      rows.map((row) => withMembers(row, WHOLE, { gen: 'g' })),
+      async (file) => {
+        expect(file.refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
+        expect(await file.read(file.refs[1] as PredictionRef)).toMatchObject({ gen: 'g', awb: {} });
+      },
+    );
+  });
+
+  test('an empty gen is a failure of the model', async () => {
+    const refs = await refsOf([withMembers(rowText(), WHOLE, { gen: '' })]);
+    expect(refs[0]?.failure).toEqual({ class: 'empty', reason: 'the model gave no prediction' });
+  });
+
+  test('an object awb of others is none of ours', async () => {
+    const [ref] = await refsOf([withMembers(rowText(), WHOLE, { gen: 'g', awb: { status: 'failed' } })]);
+    expect(ref).not.toHaveProperty('failure');
+  });
+});
+
+describe('a line that is no prediction is refused with its place', () => {
+  const whole = withMembers(rowText(), WHOLE, { gen: 'g' });
+
+  test.each<[string, string | Uint8Array, string]>([
+    ['a torn line', whole.slice(0, -5), 'not a JSON object'],
+    ['a list', '[]', 'not a JSON object'],
+    ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0x7d]), 'not a JSON object'],
+    ['a row without gen', rowText(), 'it has no "gen"'],
+    ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), 'it has no "gen"'],
+    ['a row of an unknown domain', withMembers(rowText({ task: 'go' }), WHOLE, { gen: 'g' }), 'unknown domain "go"'],
+    ['a row beyond its turns', withMembers(rowText({ turn_idx: 3 }), WHOLE, { gen: 'g' }), '"turn_idx" 3'],
+    ['neither prompt nor awb', '{"task":"mcp","gen":"g"}', 'neither "prompt" nor "awb"'],
+  ])('%s', async (_what, line, reason) => {
+    expect(await refusal([withMembers(rowText({ id: 2 }), WHOLE, { gen: 'g' }), '', line])).toMatch(
+      new RegExp(`p\\.jsonl:3: .*${reason}`),
+    );
+  });
+
+  test('the same row of ours twice', async () => {
+    const { lines } = await predicted([rowText(), rowText({ id: 2 })]);
+    expect(await refusal([...lines, lines[0] as string])).toMatch(/:3: the row of line 1 stands here again/);
+  });
+
+  test('a row that was changed after it was predicted', async () => {
+    const { lines } = await predicted([rowText()]);
+    expect(await refusal(lines.map((line) => line.replace('"second"', '"SECOND"')))).toMatch(/:1: .*changed/);
+  });
+
+  test('a lean row without data, with other data, and with another task', async () => {
+    const { data, lines } = await predicted([rowText()], LEAN);
+    const other = await predicted([rowText({ id: 2 })]);
+    expect(await refusal(lines)).toContain('name the benchmark folder with --data-dir');
+    expect(await refusal(lines, other.data)).toMatch(/no row of --data-dir has its key [0-9a-f]{24};/);
+    expect(
+      await refusal(
+        lines.map((line) => line.replace('"mcp"', '"web"')),
+        data,
+      ),
+    ).toContain('"task" was changed');
+  });
+
+  test('a file without rows', async () => {
+    expect(await refusal(['', ' '])).toContain('holds no rows');
+  });
+
+  test.each([
+    ['a file that is not there', 'gone', 'ENOENT'],
+    ['a folder', 'folder', 'it is a folder'],
+  ])('%s is input that is missing', async (_what, name, message) => {
+    const dir = await temporaryFolder();
+    await mkdir(join(dir, 'folder'));
+    const error = await openPredictions(join(dir, name), DOMAINS, undefined).then(undefined, (caught) => caught);
+    expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining(message) });
+    expect(error.message).toContain('--predictions');
+  });
+});
+
+test.each<[string, (text: string) => string]>([
+  ['another gen of the same length', (text) => text.replace('gen 0', 'GEN 0')],
+  ['another row of the same length', (text) => text.replace('"first"', '"FIRST"')],
+  ['nothing', () => ''],
+])('a file that holds %s by now is not read as what it was', async (_what, change) => {
+  const { dir, lines } = await predicted([rowText()]);
+  const path = await writeText(dir, 'p.jsonl', lines);
+  const file = await openPredictions(path, DOMAINS, undefined);
+  await writeFile(path, change(await readFile(path, 'utf8')));
+  await expect(file.read(file.refs[0] as PredictionRef)).rejects.toMatchObject({ exitCode: EXIT.badData });
+  await file.close();
+});

@@ -1,0 +1,282 @@
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { type Journal, type JournalRecord, openJournal, recordId } from '../../src/run/journal.js';
+import { ROOT, temporaryFolder } from '../support/cli.js';
+
+let dir = '';
+let path = '';
+beforeEach(async () => {
+  dir = await temporaryFolder();
+  path = join(dir, 'journal.jsonl');
+});
+
+const opened: Journal<string>[] = [];
+afterEach(async () => {
+  for (const journal of opened.splice(0)) await journal.close();
+});
+
+/** Opens the journal, each record summed up as its gen. */
+async function reopen(at = path): Promise<Journal<string>> {
+  const journal = await openJournal(at, (record) => (record.row as { gen: string }).gen.toUpperCase());
+  opened.push(journal);
+  return journal;
+}
+
+function record(id: string, gen = `gen of ${id}`): JournalRecord {
+  return { id, row: { gen, awb: { flags: [] } }, log: { attempts: 1 } };
+}
+
+const gensOf = (journal: Journal<string>) =>
+  Object.fromEntries([...journal.entries.keys()].map((id) => [id, journal.read(id).row.gen]));
+
+describe('a journal', () => {
+  test('begins empty and gives back what was appended, in this session and in the next', async () => {
+    const journal = await reopen();
+    expect(journal.entries.size).toBe(0);
+    const odd = record('a#0', 'é😀\u2028\n\u0000"\\');
+    await journal.append(odd);
+    await journal.append(record('b#0'));
+    expect(journal.read('a#0')).toEqual(odd);
+    await journal.close();
+    const next = await reopen();
+    expect(next.read('a#0')).toEqual(odd);
+    expect(next.entries).toEqual(journal.entries);
+    expect(next.entries.get('b#0')?.summary).toBe('GEN OF B#0');
+    expect(next).not.toHaveProperty('repaired');
+  });
+
+  test('a later record of an id replaces an earlier one', async () => {
+    const journal = await reopen();
+    for (const gen of ['first', 'second']) await journal.append(record('a', gen));
+    expect(gensOf(journal)).toEqual({ a: 'second' });
+    await journal.close();
+    expect(gensOf(await reopen())).toEqual({ a: 'second' });
+  });
+
+  test('a thousand records appended at once are each on the disk when their append resolves, in order', async () => {
+    const journal = await reopen();
+    const ids = Array.from({ length: 1000 }, (_, index) => recordId(`key${index}`, 0));
+    await Promise.all(
+      ids.map(async (id) => {
+        await journal.append(record(id, id.repeat(50)));
+        const { offset = -1, length = 0 } = journal.entries.get(id) ?? {};
+        expect(JSON.parse((await readFile(path)).subarray(offset, offset + length).toString()).id).toBe(id);
+      }),
+    );
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(ids);
+    expect(journal.entries.size).toBe(1000);
+  });
+
+  test('appends that follow each other at every odd moment all resolve', async () => {
+    const journal = await reopen();
+    const chain = async (name: string, pause: () => Promise<unknown>) => {
+      for (let index = 0; index < 50; index++) {
+        await journal.append(record(`${name}${index}`));
+        await pause();
+      }
+    };
+    const nextTick = () => new Promise((resolve) => process.nextTick(resolve));
+    await Promise.all([
+      chain('a', async () => undefined),
+      chain('b', nextTick),
+      chain('c', () => new Promise(setImmediate)),
+      chain('d', () => Promise.resolve().then(() => Promise.resolve())),
+    ]);
+    expect(journal.entries.size).toBe(200);
+  });
+
+  test('close waits for what is being appended', async () => {
+    const journal = await reopen();
+    const appended = journal.append(record('a'));
+    await journal.close();
+    await appended;
+    expect(gensOf(await reopen())).toEqual({ a: 'gen of a' });
+  });
+
+  test('a record that nobody wrote is an error', async () => {
+    const journal = await reopen();
+    expect(() => journal.read('a')).toThrow('no journal record for a');
+  });
+});
+
+describe('a torn last line', () => {
+  test('is cut off wherever it was torn, and its row can be written again', async () => {
+    const journal = await reopen();
+    await journal.append(record('whole'));
+    const { size: start } = await stat(path);
+    await journal.append(record('torn', 'é\n'));
+    await journal.close();
+    const bytes = await readFile(path);
+    for (let end = start; end < bytes.length; end++) {
+      await writeFile(path, bytes.subarray(0, end));
+      const repaired = await reopen();
+      expect([...repaired.entries.keys()]).toEqual(['whole']);
+      if (end === start) expect(repaired).not.toHaveProperty('repaired');
+      else expect(repaired.repaired).toMatch(`repaired ${path}: cut off a torn last line of ${end - start} bytes`);
+      expect((await stat(path)).size).toBe(start);
+      await repaired.append(record('torn', 'é\n'));
+      await repaired.close();
+      expect(await readFile(path)).toEqual(bytes);
+    }
+  });
+
+  test.each([
+    ['NUL bytes, as a power cut leaves them', '\0'.repeat(5000)],
+    ['half a record and NUL bytes', '{"id":"b","row":{"ge\0\0\0\0'],
+    ['a record without its line feed', JSON.stringify(record('b'))],
+  ])('of %s', async (_what, tail) => {
+    const journal = await reopen();
+    await journal.append(record('a'));
+    await journal.close();
+    await appendFile(path, tail);
+    const repaired = await reopen();
+    expect(repaired.repaired).toContain('torn last line');
+    await repaired.append(record('c'));
+    await repaired.close();
+    const next = await reopen();
+    expect(gensOf(next)).toEqual({ a: 'gen of a', c: 'gen of c' });
+    expect(next).not.toHaveProperty('repaired');
+  });
+
+  test('of spaces does no harm', async () => {
+    const journal = await reopen();
+    await journal.append(record('a'));
+    await journal.close();
+    await appendFile(path, ' \t\r');
+    const next = await reopen();
+    await next.append(record('b'));
+    await next.close();
+    expect(gensOf(await reopen())).toEqual({ a: 'gen of a', b: 'gen of b' });
+  });
+});
+
+describe('a line in between that is no record', () => {
+  test.each<[string, string | Uint8Array]>([
+    ['NUL bytes', '\0\0\0'],
+    ['a torn record', '{"id":"x","row":{"gen":"y'],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['no id', '{"row":{"gen":"x"},"log":{}}'],
+    ['an id of another type', '{"id":1,"row":{"gen":"x"},"log":{}}'],
+    ['no row', '{"id":"x","log":{}}'],
+    ['a row of null', '{"id":"x","row":null,"log":{}}'],
+    ['a row of other things', '{"id":"x","row":{},"log":{}}'],
+    ['no log', '{"id":"x","row":{"gen":"x"}}'],
+    [
+      'bytes that are no UTF-8',
+      Buffer.concat([Buffer.from('{"id":"x","row":{"gen":"'), Buffer.from([0xff]), Buffer.from('"},"log":{}}')]),
+    ],
+  ])('%s: is passed over and said', async (_what, line) => {
+    const lines = [JSON.stringify(record('a')), line, JSON.stringify(record('b'))];
+    await writeFile(path, Buffer.concat(lines.flatMap((part) => [Buffer.from(part as string), Buffer.from('\n')])));
+    const journal = await reopen();
+    expect(journal.repaired).toBe(`repaired ${path}: passed over 1 line that cannot be read`);
+    expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b' });
+    await journal.append(record('c'));
+    expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
+  });
+});
+
+/** Appends three records at a time until one fails; the ids whose append resolved, and the error. */
+async function fill(journal: Journal<string>): Promise<{ kept: string[]; error: unknown }> {
+  const kept: string[] = [];
+  for (let round = 0; round < 2000; round++) {
+    const ids = ['a', 'b', 'c'].map((name) => `${name}${round}`);
+    const results = await Promise.allSettled(ids.map((id) => journal.append(record(id, 'x'.repeat(400)))));
+    kept.push(...ids.filter((_id, index) => results[index]?.status === 'fulfilled'));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed?.status === 'rejected') return { kept, error: failed.reason };
+  }
+  throw new Error('it never became full');
+}
+
+describe('a disk that is full', () => {
+  const mountable = (() => {
+    try {
+      execFileSync('unshare', ['-m', 'true'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+
+  // Mounting needs root; where it cannot be done, the limit on the file's size below shows the same.
+  test.skipIf(!mountable)('stops the run, loses no finished record, tears none, and can be continued', async () => {
+    const mount = join(dir, 'small');
+    await mkdir(mount);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', mount]);
+    onTestFinished(() => void execFileSync('umount', ['-l', mount]));
+    const at = join(mount, 'journal.jsonl');
+    await writeFile(join(mount, 'ballast'), 'x'.repeat(10_000));
+    const journal = await reopen(at);
+    const { kept, error } = await fill(journal);
+    expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
+    expect((error as Error).message).toMatch(/the disk is full; every row finished before is safe/);
+    expect(kept.length).toBeGreaterThan(10);
+    await expect(journal.append(record('late'))).rejects.toBe(error);
+    await journal.close();
+    await rm(join(mount, 'ballast'));
+    const next = await reopen(at);
+    expect(next).not.toHaveProperty('repaired');
+    expect([...next.entries.keys()]).toEqual(kept);
+    await next.append(record('late'));
+    expect(next.read('late').row.gen).toBe('gen of late');
+    await next.close();
+  });
+
+  test('a limit on the size of files acts in the same way, in the middle of a record', async () => {
+    const program = `
+      const { openJournal } = await import(${JSON.stringify(join(ROOT, 'dist/run/journal.js'))});
+      const journal = await openJournal(process.argv[1], () => 0);
+      const kept = [];
+      for (let index = 0; ; index++) {
+        try {
+          await journal.append({ id: 'r' + index, row: { gen: 'x'.repeat(400) }, log: {} });
+          kept.push('r' + index);
+        } catch ({ name, exitCode, message }) {
+          console.log(JSON.stringify({ kept, name, exitCode, message }));
+          process.exit();
+        }
+      }`;
+    const command = 'ulimit -f 20; exec "$0" --input-type=module -e "$1" "$2"';
+    const output = execFileSync('bash', ['-c', command, process.execPath, program, path], { encoding: 'utf8' });
+    const { kept, ...error } = JSON.parse(output);
+    expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
+    expect(kept.length).toBeGreaterThan(10);
+    const next = await reopen();
+    expect(next).not.toHaveProperty('repaired');
+    expect([...next.entries.keys()]).toEqual(kept);
+  });
+});
+
+describe('a journal that others touch', () => {
+  test.each([
+    ['deleted', () => rm(path)],
+    ['deleted with its folder', () => rm(dir, { recursive: true })],
+    ['emptied', () => truncate(path)],
+    ['cut', () => truncate(path, 20)],
+  ])('%s under the run: the run stops instead of writing where nobody will look', async (_how, touch) => {
+    const journal = await reopen();
+    await journal.append(record('a'));
+    await touch();
+    await expect(journal.append(record('b'))).rejects.toMatchObject({
+      name: 'UserError',
+      exitCode: EXIT.cannotWrite,
+      message: expect.stringContaining('was deleted or cut while the run was writing it'),
+    });
+    expect(journal.entries.has('b')).toBe(false);
+  });
+
+  test.each([
+    ['a folder in its place', () => mkdir(path)],
+    ['a folder that is not there', () => rm(dir, { recursive: true })],
+    ['a file in place of its folder', () => rm(dir, { recursive: true }).then(() => writeFile(dir, ''))],
+  ])('%s: it cannot be opened', async (_what, prepare) => {
+    await prepare();
+    await expect(reopen()).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.cannotCreate });
+  });
+});
