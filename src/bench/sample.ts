@@ -151,5 +151,5 @@ function listed(texts: readonly string[]): string[] {
 function hashOf(texts: readonly string[]): string {
   const hash = createHash('sha256');
   for (const text of texts) hash.update(`${text.length}:`).update(text);
-  return hash.digest('hex').slice(0, 24);
+  return hash.digest().toString('hex', 0, 12);
 }
