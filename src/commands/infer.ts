@@ -98,7 +98,7 @@ export const command = defineCommand({
     },
     { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
     {
-      line: 'awb infer --data-dir data --baseline persistence --output-dir results/persistence',
+      line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
       does: 'no model needed',
     },
   ],

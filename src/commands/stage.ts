@@ -231,9 +231,7 @@ async function askAll<J extends StageJob>(
   const abort = new AbortController();
   let drain: NodeJS.Timeout | undefined;
   const onStop = () => {
-    progress.notice(
-      `stopping: calls in flight get ${DRAIN_MS / 1000} s to end, finished rows are saved; interrupt again to end at once`,
-    );
+    progress.notice(`stopping: ${DRAIN_MS / 1000} s for calls in flight; interrupt again to end at once`);
     drain = setTimeout(() => abort.abort(), DRAIN_MS);
   };
   io.stop.addEventListener('abort', onStop, { once: true });

@@ -42,6 +42,8 @@ export interface Progress {
 const TICK_MS = 100;
 const LINE_EVERY_MS = 30_000;
 const LINES_PER_RUN = 20;
+/** A run of seconds needs no twenty lines. */
+const LINE_AT_MOST_EVERY_MS = 1_000;
 
 /**
  * Shows the progress of a run. On a terminal a block is redrawn in place at most ten times a second; the cursor always rests
@@ -261,7 +263,7 @@ function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Show {
 }
 
 function plainLines(stderr: TextSink, tally: Tally, now: () => number): Show {
-  let shownAt = now();
+  let shownAt = 0;
   let shownStep = -1;
   let shownDone = -1;
   const show = () => {
@@ -276,7 +278,8 @@ function plainLines(stderr: TextSink, tally: Tally, now: () => number): Show {
   return {
     settled() {
       const { done, total } = sums(tally);
-      if (Math.floor((done / Math.max(1, total)) * LINES_PER_RUN) > shownStep) show();
+      const hasMoved = Math.floor((done / Math.max(1, total)) * LINES_PER_RUN) > shownStep;
+      if (hasMoved && now() - shownAt >= LINE_AT_MOST_EVERY_MS) show();
     },
     notice: (text) => stderr.write(`${printable(text, { multiline: true })}\n`),
     tick(at) {

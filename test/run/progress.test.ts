@@ -194,11 +194,25 @@ describe('on a terminal', () => {
 describe('without a terminal', () => {
   test('there is a line every 5 % of the rows', () => {
     const stderr = log();
-    const { progress } = open(stderr);
-    settle(progress, 100);
+    const { progress, pass } = open(stderr);
+    for (let row = 0; row < 100; row++) {
+      pass(250);
+      settle(progress, 1);
+    }
     progress.finish();
     expect(stderr.lines).toHaveLength(21);
     expect(stderr.lines.at(-1)).toMatch(/^infer 100\/100 rows/);
+  });
+
+  test('a run that is over in a moment has a line for its beginning and one for its end', () => {
+    const stderr = log();
+    const { progress } = open(stderr);
+    settle(progress, 100);
+    progress.finish();
+    expect(stderr.lines).toEqual([
+      expect.stringMatching(/^infer 0\/100 rows/),
+      expect.stringMatching(/^infer 100\/100 rows/),
+    ]);
   });
 
   test('there is a line every 30 s while rows are slow', () => {
