@@ -81,11 +81,12 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
   it('gives the scores that follow from the judged rows by hand', async () => {
     const rows = await rowsOf(join(out.dir, 'judged.jsonl'));
     expect(rows).toHaveLength(2 * ROWS);
-    const byKey = new Map<string, { domain: string; totals: number[] }>();
+    type Repeats = { readonly domain: string; readonly totals: number[] };
+    const byKey = new Map<string, Repeats>();
     for (const row of rows) {
-      const { domain, totals } = byKey.get(row.awb.key) ?? { domain: row.task.split('/').at(-1), totals: [] };
-      if (row.failed === 0) totals.push(row.total_score);
-      byKey.set(row.awb.key, { domain, totals });
+      const repeats: Repeats = byKey.get(row.awb.key) ?? { domain: row.task.split('/').at(-1), totals: [] };
+      byKey.set(row.awb.key, repeats);
+      if (row.failed === 0) repeats.totals.push(row.total_score);
     }
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
     const domains = new Map<string, number[]>();

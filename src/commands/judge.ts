@@ -69,11 +69,12 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, pack, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
-  const { name, why } = await chooseFile(dir, identity, {
+  const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
     judge: pack === undefined ? settings.mode : `${settings.judgeModel}-${pack.name}`,
   });
-  const run = await openRun({ kind: 'judge', dir, name, fresh: settings.fresh, identity, summarise });
+  const fresh = settings.fresh || replaces;
+  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, summarise });
   try {
     if (why !== undefined) run.notices.push(why);
     const result = await judgeRows(work, run, jobsOf(work.predictions.refs));

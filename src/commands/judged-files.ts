@@ -19,6 +19,8 @@ export const RECHECK = '.recheck-';
 export interface ChosenFile {
   readonly name: string;
   readonly why?: string;
+  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
+  readonly replaces: boolean;
 }
 
 /**
@@ -32,16 +34,22 @@ export async function chooseFile(
 ): Promise<ChosenFile> {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
-  const same = stored.find(({ name, manifest }) => name === labelled || isSame(identity(manifest), manifest.identity));
-  if (same !== undefined) return { name: same.name };
-  const first = stored.find(({ name }) => name === FIRST);
-  if (first === undefined && !existsSync(join(dir, `${FIRST}.jsonl`))) return { name: FIRST };
-  const name = labelled ?? fileOfLabel(`${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`);
+  const same = stored.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
+  const begun = stored.filter(isBegun);
+  const own = begun.find(({ name }) => name === labelled) ?? same;
+  if (own !== undefined) return { name: own.name, replaces: false };
+  const first = begun.find(({ name }) => name === FIRST);
+  const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
+  const isFirst = first === undefined && !isStray;
+  const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
+  const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
+  const replaces = stored.some((judging) => judging.name === name);
+  if (isFirst) return { name, replaces };
   const holds =
     first === undefined
       ? 'was not written by awb judge'
       : `holds another judging (${differencesOf(first.manifest.identity, identity(first.manifest)).join('; ')})`;
-  return { name, why: `${FIRST}.jsonl ${holds}; it stays as it is, and this judging goes to ${name}.jsonl` };
+  return { name, replaces, why: `${FIRST}.jsonl ${holds}; it stays as it is, and this judging goes to ${name}.jsonl` };
 }
 
 /** All judgings of a folder, by name. @throws UserError (65) where a manifest cannot be read. */
@@ -60,6 +68,11 @@ export async function judgingsIn(dir: string): Promise<StoredJudging[]> {
 export function fileOfLabel(label: string): string {
   const fit = label.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '');
   return `${FIRST}.${fit || 'judging'}`;
+}
+
+/** A killed run's manifest counts what was there before it: only one that was stopped in order is believed. */
+function isBegun({ manifest }: StoredJudging): boolean {
+  return manifest.state !== 'stopped' || manifest.counts.ok > 0;
 }
 
 function isSame(a: Identity, b: Identity): boolean {

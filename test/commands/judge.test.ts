@@ -522,6 +522,27 @@ describe('files', () => {
     expect(stdout).toMatch(/judged\.jsonl holds another judging \(predictions\.file: /);
   });
 
+  it.each([
+    [[], 'judged'],
+    [['--label', 'a'], 'judged.a'],
+  ])(
+    'of a judging that stopped before anything was judged give way to the one with the mistake mended (%s)',
+    async (label, name) => {
+      const folder = await inferred();
+      const server = await judgeServer((request) =>
+        request.body.model === 'mistyped'
+          ? { status: 404, body: { error: { code: 'model_not_found', message: 'no such model' } } }
+          : { content: verdict(4) },
+      );
+      if (label.length > 0) await judge(folder, server);
+      expect((await judge(folder, server, ['--judge-model', 'mistyped', ...label])).code).toBe(69);
+      const { code, stdout } = await judge(folder, server, ['--judge-model', 'judge-b', ...label, '--json']);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout).output).toBe(join(folder.dir, `${name}.jsonl`));
+      expect(await judgedIn(folder, name)).toHaveLength(7);
+    },
+  );
+
   it('of the official script are never written over', async () => {
     const folder = await inferred();
     const official = join(folder.dir, 'judged.jsonl');
