@@ -1,8 +1,9 @@
 // What infer and judge share: a run folder opened or continued, its rows asked, journalled, and assembled into one file.
 
+import { existsSync } from 'node:fs';
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { writeLines } from '../run/files.js';
 import { type Journal, type JournalRecord, openJournal } from '../run/journal.js';
@@ -74,13 +75,18 @@ export async function openRun(options: {
   const manifestPath = join(dir, `${name}.manifest.json`);
   await makeFolder(dir);
   const release = await lockFile(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
+  let close = async () => {};
   try {
     if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
-    const stored = await readManifest(manifestPath);
+    const found = await readManifest(manifestPath);
+    if (found === undefined) await requireNoStray([outputPath, journalPath]);
+    const journal = await openJournal(journalPath, options.summarise);
+    close = () => journal.close();
+    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
+    const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
+    const stored = isBegun ? found : undefined;
     const identity = options.identity(stored);
     if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
-    else await requireNoStray([outputPath, journalPath]);
-    const journal = await openJournal(journalPath, options.summarise);
     return {
       kind,
       outputPath,
@@ -93,11 +99,12 @@ export async function openRun(options: {
       servedModels: new Set(stored?.servedModels ?? []),
       async close() {
         await journal.close();
-        await release();
+        release();
       },
     };
   } catch (error) {
-    await release();
+    await close();
+    release();
     throw error;
   }
 }
@@ -424,12 +431,18 @@ function tokensOf<J extends StageJob>(stage: Stage<J>): Usage {
   return total;
 }
 
+/** Folder by folder, since Node's recursive way never ends where a parent denies its children's existence (/proc). */
 async function makeFolder(dir: string): Promise<void> {
   try {
-    await mkdir(dir, { recursive: true });
+    await mkdir(dir);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(`cannot create the folder ${dir} (${code}); choose another --output-dir`, EXIT.cannotCreate);
+    if (code === 'ENOENT' && !existsSync(dirname(dir))) {
+      await makeFolder(dirname(dir));
+      await makeFolder(dir);
+    } else if (code !== 'EEXIST') {
+      throw new UserError(`cannot create the folder ${dir} (${code}); choose another --output-dir`, EXIT.cannotCreate);
+    }
   }
 }
 

@@ -279,7 +279,8 @@ const INVALID_KEY = /api[ _-]?key (?:not valid|is invalid)|(?:invalid|incorrect)
 function authRefused(situation: Situation): Verdict | undefined {
   const { said, status, hasKey, flagPrefix } = situation;
   if (status !== 401 && status !== 403 && !(status === 400 && INVALID_KEY.test(said.text))) return undefined;
-  const sources = `--${flagPrefix}-api-key or AWB_${flagPrefix.toUpperCase()}_API_KEY`;
+  const others = flagPrefix === 'judge' ? ' or OPENAI_API_KEY' : '';
+  const sources = `--${flagPrefix}-api-key or AWB_${flagPrefix.toUpperCase()}_API_KEY${others}`;
   return {
     failure: { class: 'auth' },
     what: status === 403 ? 'access denied' : hasKey ? 'the API key is refused' : 'an API key is needed',

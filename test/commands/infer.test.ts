@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { madeUpRow, madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
@@ -642,5 +643,43 @@ describe('what is shown', () => {
     const { stdout, stderr } = await run.infer('--verbose');
     expect(`${stdout}${stderr}`).not.toMatch(/[\u001b\u0007\r\u202e]/);
     expect(stdout).toContain('HTTP 400: ab cd');
+  });
+});
+
+describe('a run that holds nothing yet', () => {
+  test('binds nobody: after a model that is not there, the right one is asked without --fresh', async () => {
+    const server = await startLoopbackServer((request) =>
+      request.body.model === 'right'
+        ? { content: 'fine' }
+        : { status: 404, body: { error: { message: 'The model `wrong` does not exist', code: 'model_not_found' } } },
+    );
+    const dir = await temporaryFolder();
+    const asked = (model: string) =>
+      awb(
+        ['infer', '--data-dir', RECORDED, '--output-dir', dir, '--limit', '1', '--quiet'].concat([
+          '--model-base-url',
+          server.url,
+          '--model-name',
+          model,
+        ]),
+      );
+    expect((await asked('wrong')).code).toBe(EXIT.unavailable);
+    expect((await asked('right')).code).toBe(EXIT.done);
+    expect((await asked('wrong')).code).toBe(EXIT.identityDiffers);
+    await server.close();
+  });
+
+  test('is refused where its folder cannot be made', async () => {
+    const { code, stderr } = await awb([
+      'infer',
+      '--data-dir',
+      RECORDED,
+      '--output-dir',
+      '/proc/none/x',
+      '--baseline',
+      'empty',
+    ]);
+    expect(code).toBe(EXIT.cannotCreate);
+    expect(stderr).toContain('choose another --output-dir');
   });
 });

@@ -1,0 +1,96 @@
+// What the README says is what the program does.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { COMMON } from '../src/commands/settings.js';
+import { EXIT } from '../src/errors.js';
+import { awb, ROOT, temporaryFolder } from './support/cli.js';
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+
+/** The texts of the README's fenced blocks in a language. */
+function blocks(language: string): string[] {
+  return [...README.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+    .filter((m) => m[1] === language)
+    .map((m) => m[2] as string);
+}
+
+async function optionNames(): Promise<Set<string>> {
+  const names = new Set([...Object.keys(COMMON), 'help']);
+  for (const name of ['quickstart', 'infer', 'judge', 'score']) {
+    const { command } = (await import(`../src/commands/${name}.ts`)) as { command: { options: object } };
+    for (const option of Object.keys(command.options)) names.add(option);
+  }
+  return names;
+}
+
+describe('the quickstart', () => {
+  let dir: string;
+  let printed: string;
+
+  beforeAll(async () => {
+    dir = await temporaryFolder();
+    const { code, stdout } = await awb(['quickstart', '--quiet', '--no-color'], { cwd: dir });
+    expect(code).toBe(EXIT.done);
+    printed = stdout;
+  });
+
+  test('prints the table that the README shows', () => {
+    const shown = blocks('').find((block) => block.startsWith('World model')) as string;
+    expect(printed).toContain(shown);
+  });
+
+  test("leaves a database on which the README's queries run", () => {
+    const database = new Database(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
+    const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
+    expect(queries).toHaveLength(3);
+    for (const query of queries) expect(() => database.prepare(query).all()).not.toThrow();
+    database.close();
+  });
+});
+
+describe('reference', () => {
+  test('every flag that is named exists', async () => {
+    const known = await optionNames();
+    const named = [...README.matchAll(/(?<![\w-])--([a-z][a-z-]+)/g)].map((match) => match[1] as string);
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('the exit codes are those of the program', () => {
+    const table = README.slice(README.indexOf('## Exit codes'), README.indexOf('## Settings'));
+    const listed = [...table.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap((match) =>
+      (match[1] as string).split(',').map(Number),
+    );
+    const { noGo: _noGo, inconclusive: _inconclusive, ...codes } = EXIT;
+    expect(listed.sort((a, b) => a - b)).toEqual(Object.values(codes).sort((a, b) => a - b));
+  });
+
+  test('the configuration file is accepted, and flags go before it', async () => {
+    const dir = await temporaryFolder();
+    await writeFile(join(dir, 'awb.yaml'), blocks('yaml')[0] as string);
+    const shown = await awb(['infer', '--config', 'awb.yaml', '--model-name', 'mine', '--print-config', '--json'], {
+      cwd: dir,
+    });
+    expect(shown.code).toBe(EXIT.done);
+    expect(shown.stdout).toContain('results/step-100');
+    expect(shown.stdout).toContain('"mine"');
+    expect(shown.stdout).not.toContain('my-world-model');
+  });
+
+  test('the rooms are those of the source', () => {
+    const table = README.slice(README.indexOf('| room | does |'), README.indexOf('The journals are the evidence'));
+    const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
+    const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(listed.sort()).toEqual(rooms.map((room) => room.name).sort());
+  });
+
+  test('every dependency has its reason', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
+    const decisions = README.slice(README.indexOf('## Decisions'));
+    expect(Object.keys(dependencies).filter((name) => !decisions.includes(`**${name}**`))).toEqual([]);
+  });
+});
