@@ -3,10 +3,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMON } from '../src/commands/settings.js';
 import { EXIT } from '../src/errors.js';
+import { openSqlite } from '../src/store/sqlite.js';
 import { awb, ROOT, temporaryFolder } from './support/cli.js';
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -44,7 +44,7 @@ describe('the quickstart', () => {
   });
 
   test("leaves a database on which the README's queries run", () => {
-    const database = new Database(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
+    const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
     expect(queries).toHaveLength(3);
     for (const query of queries) expect(() => database.prepare(query).all()).not.toThrow();

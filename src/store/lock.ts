@@ -1,13 +1,10 @@
 // A lock on a run folder that the operating system holds, so that it dies with its process.
 
-import Database from 'better-sqlite3';
 import { EXIT, UserError } from '../errors.js';
+import { openSqlite, type Sqlite } from './sqlite.js';
 
 /** Gives the lock back. Calling it again does nothing. */
 export type Release = () => void;
-
-/** A handle that nobody refers to would be closed by the garbage collector, and its lock with it. */
-const held = new Set<Database.Database>();
 
 /**
  * Takes the exclusive lock that `path` stands for, at once or not at all. The file is created, stays empty and is left behind;
@@ -17,22 +14,17 @@ const held = new Set<Database.Database>();
  * @throws UserError (73) where it is held, or where no lock can be had at that place.
  */
 export async function lockFile(path: string, busy: string): Promise<Release> {
-  let database: Database.Database | undefined;
+  let database: Sqlite | undefined;
   try {
-    database = new Database(path, { timeout: 0 });
+    database = openSqlite(path, { timeout: 0 });
     // Without it SQLite would put a journal file beside the lock.
-    database.pragma('journal_mode = MEMORY');
+    database.exec('PRAGMA journal_mode = MEMORY');
     database.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     database?.close();
     throw new UserError(reasonOf(error, path, busy), EXIT.cannotCreate);
   }
-  const lock = database;
-  held.add(lock);
-  return () => {
-    held.delete(lock);
-    lock.close();
-  };
+  return database.close;
 }
 
 function reasonOf(error: unknown, path: string, busy: string): string {

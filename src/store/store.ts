@@ -1,9 +1,9 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands here or in migrations.ts.
 
-import Database from 'better-sqlite3';
 import { EXIT, UserError } from '../errors.js';
 import type { CallLog, Estimate, JudgedRow, ScoreCard } from '../types.js';
 import { APPLICATION_ID, MIGRATIONS } from './migrations.js';
+import { openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
 export interface RunRecord {
@@ -63,7 +63,7 @@ export function openStore(path: string, busyMs = 5000): Store {
       throw explain(error, path, busyMs);
     }
   };
-  const database = explained(() => new Database(path, { timeout: busyMs }));
+  const database = explained(() => openSqlite(path, { timeout: busyMs }));
   try {
     explained(() => prepare(database, path));
   } catch (error) {
@@ -76,37 +76,35 @@ export function openStore(path: string, busyMs = 5000): Store {
   };
 }
 
-function prepare(database: Database.Database, path: string): void {
+function prepare(database: Sqlite, path: string): void {
   refuseForeign(database, path);
-  if (database.pragma('journal_mode', { simple: true }) !== 'wal') database.pragma('journal_mode = WAL');
-  database.pragma('foreign_keys = ON');
+  if (database.value('PRAGMA journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL');
+  database.exec('PRAGMA foreign_keys = ON');
   migrate(database, path);
 }
 
 /** Refuses a database of another program, before anything is changed in it. */
-function refuseForeign(database: Database.Database, path: string): void {
-  const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
-  const applicationId = database.pragma('application_id', { simple: true });
+function refuseForeign(database: Sqlite, path: string): void {
+  const tables = database.value('SELECT count(*) FROM sqlite_schema') as number;
+  const applicationId = database.value('PRAGMA application_id');
   if (applicationId !== APPLICATION_ID && (tables > 0 || applicationId !== 0)) {
     throw new UserError(`${path} is a SQLite database of another program; name another file with --db`, EXIT.badData);
   }
 }
 
-function migrate(database: Database.Database, path: string): void {
+function migrate(database: Sqlite, path: string): void {
   for (;;) {
-    const done = database
-      .transaction(() => {
-        // Read inside the transaction: another process may be at the same work.
-        const version = database.pragma('user_version', { simple: true }) as number;
-        if (version > MIGRATIONS.length) throw fromTheFuture(path, version);
-        const next = MIGRATIONS[version];
-        if (next === undefined) return true;
-        database.exec(next);
-        database.pragma(`user_version = ${version + 1}`);
-        database.pragma(`application_id = ${APPLICATION_ID}`);
-        return false;
-      })
-      .immediate();
+    const done = database.immediate(() => {
+      // Read inside the transaction: another process may be at the same work.
+      const version = database.value('PRAGMA user_version') as number;
+      if (version > MIGRATIONS.length) throw fromTheFuture(path, version);
+      const next = MIGRATIONS[version];
+      if (next === undefined) return true;
+      database.exec(next);
+      database.exec(`PRAGMA user_version = ${version + 1}`);
+      database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+      return false;
+    });
     if (done) return;
   }
 }
@@ -120,24 +118,22 @@ function fromTheFuture(path: string, version: number): UserError {
 }
 
 function saveRun(
-  database: Database.Database,
+  database: Sqlite,
   run: RunRecord,
   judgements: readonly StoredJudgement[],
   card: ScoreCard,
 ): { id: number; replaced: boolean } {
-  return database
-    .transaction(() => {
-      const before = database.prepare('SELECT id FROM runs WHERE identity = ?').pluck().get(run.identity);
-      const id = (before as number | undefined) ?? null;
-      if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
-      const values = runValues(run, card);
-      const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
-      const runId = Number(inserted.lastInsertRowid);
-      saveJudgements(database, runId, judgements);
-      saveScores(database, runId, card);
-      return { id: runId, replaced: id !== null };
-    })
-    .immediate();
+  return database.immediate(() => {
+    const before = database.prepare('SELECT id FROM runs WHERE identity = ?').pluck().get(run.identity);
+    const id = (before as number | undefined) ?? null;
+    if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+    const values = runValues(run, card);
+    const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
+    const runId = Number(inserted.lastInsertRowid);
+    saveJudgements(database, runId, judgements);
+    saveScores(database, runId, card);
+    return { id: runId, replaced: id !== null };
+  });
 }
 
 function runValues(run: RunRecord, card: ScoreCard) {
@@ -192,7 +188,7 @@ const JUDGEMENT_COLUMNS = [
   'ms',
 ] as const;
 
-function saveJudgements(database: Database.Database, runId: number, judgements: readonly StoredJudgement[]): void {
+function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
   const judgement = insert(database, 'judgements', JUDGEMENT_COLUMNS);
   const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'name', 'value']);
   for (const stored of judgements) {
@@ -235,7 +231,7 @@ function judgementValues(runId: number, { row, log }: StoredJudgement) {
 
 const ESTIMATE_COLUMNS = ['run_id', 'kind', 'dimension', 'value', 'n', 'clusters', 'se', 'df', 'low', 'high'] as const;
 
-function saveScores(database: Database.Database, runId: number, card: ScoreCard): void {
+function saveScores(database: Sqlite, runId: number, card: ScoreCard): void {
   const counts = insert(database, 'domain_counts', [
     'run_id',
     'domain',
@@ -274,7 +270,7 @@ function* estimateValues(runId: number, kinds: Readonly<Record<string, Readonly<
   }
 }
 
-function insert(database: Database.Database, table: string, columns: readonly string[]): Database.Statement {
+function insert(database: Sqlite, table: string, columns: readonly string[]): ReturnType<Sqlite['prepare']> {
   const names = columns.map((column) => `"${column}"`).join(', ');
   const slots = columns.map((column) => `@${column}`).join(', ');
   return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
@@ -282,14 +278,15 @@ function insert(database: Database.Database, table: string, columns: readonly st
 
 /** What a failure of SQLite means to the user; other errors come back as they are. */
 function explain(error: unknown, path: string, busyMs: number): unknown {
-  const { code, message } = error as { code?: string; message?: string };
+  const { message } = error as { message?: string };
   if (error instanceof TypeError && message?.includes('directory does not exist')) {
     return new UserError(
       `cannot write ${path}: its folder does not exist; create it or name another with --db`,
       EXIT.cannotWrite,
     );
   }
-  if (!(error instanceof Database.SqliteError) || code === undefined) return error;
+  const code = sqliteCode(error);
+  if (code === undefined) return error;
   if (code === 'SQLITE_NOTADB') {
     return new UserError(`${path} is not a SQLite database; name another file with --db`, EXIT.badData);
   }

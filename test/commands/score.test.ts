@@ -3,10 +3,10 @@
 import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ScoreSettings, score } from '../../src/commands/score.js';
 import { EXIT, type ExitCode } from '../../src/errors.js';
+import { openSqlite } from '../../src/store/sqlite.js';
 import { DOMAINS } from '../../src/types.js';
 
 const JUDGED = resolve(import.meta.dirname, '../../fixtures/judged');
@@ -46,7 +46,7 @@ const json = async (settings: Partial<ScoreSettings> = {}, cwd = dir) =>
   JSON.parse((await run({ ...settings, json: true }, cwd)).stdout);
 
 function query(sql: string, db = join(dir, 'awb.sqlite')): unknown[] {
-  const database = new Database(db, { readonly: true });
+  const database = openSqlite(db, { readonly: true });
   try {
     return database.prepare(sql).all();
   } finally {

@@ -5,10 +5,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
+import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore, type RunRecord, type StoredJudgement } from '../../src/store/store.js';
 import type { Estimate, ScoreCard } from '../../src/types.js';
 import { type Compiled, compileStore } from './compiled.js';
@@ -117,7 +117,7 @@ function save(run: RunRecord, judgements: readonly StoredJudgement[] = [rated, f
 }
 
 function query(sql: string): unknown[] {
-  const database = new Database(path, { readonly: true });
+  const database = openSqlite(path, { readonly: true });
   try {
     return database.prepare(sql).all();
   } finally {
@@ -271,8 +271,8 @@ function refusal(action: () => unknown): UserError {
 describe('a file that cannot be used', () => {
   it('from a later version is refused with both versions, and left alone', () => {
     openStore(path).close();
-    const database = new Database(path);
-    database.pragma(`user_version = ${MIGRATIONS.length + 6}`);
+    const database = openSqlite(path);
+    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 6}`);
     database.close();
     const before = readFileSync(path);
     const error = refusal(() => openStore(path));
@@ -283,7 +283,7 @@ describe('a file that cannot be used', () => {
   });
 
   it('of another program is refused, and left alone', () => {
-    const database = new Database(path);
+    const database = openSqlite(path);
     database.exec('CREATE TABLE customers (id)');
     database.close();
     const before = readFileSync(path);
@@ -314,7 +314,7 @@ describe('a file that cannot be used', () => {
 
   it('that another process keeps locked is given up after the time allowed', () => {
     openStore(path).close();
-    const other = new Database(path);
+    const other = openSqlite(path);
     other.exec('BEGIN IMMEDIATE');
     const error = refusal(() => openStore(path, 50));
     other.close();
