@@ -30,6 +30,13 @@ function run(): void {
     env: process.env,
     cwd: process.cwd(),
     stop: stopSignal(),
+    stdinClosed: () =>
+      new Promise((done) => {
+        process.stdin
+          .once('end', () => done(undefined))
+          .once('error', () => done(undefined))
+          .resume();
+      }),
   };
   // A reader that went away (awb score | head) does not stop the work; a disk that is full spoils the result.
   let outputFault: NodeJS.ErrnoException | undefined;

@@ -48,6 +48,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'turn judgements into scores, a table and a SQLite file',
     load: () => import('./commands/score.js'),
   },
+  {
+    name: 'serve',
+    summary: "serve a GGUF model on this machine over OpenAI's wire format",
+    load: () => import('./commands/serve.js'),
+  },
 ];
 
 const DESCRIPTION = 'The evaluation harness for language world models: infer, judge and score AgentWorldBench.';

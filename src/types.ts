@@ -289,4 +289,6 @@ export interface Io {
   readonly cwd: string;
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
+  /** Resolves when standard input has ended; asking for it keeps the process alive until then. */
+  stdinClosed(): Promise<undefined>;
 }

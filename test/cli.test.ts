@@ -51,7 +51,14 @@ async function runMain(
       written[name] += text;
     },
   });
-  const io: Io = { stdout: sink('stdout'), stderr: sink('stderr'), env, cwd: '/', stop: new AbortController().signal };
+  const io: Io = {
+    stdout: sink('stdout'),
+    stderr: sink('stderr'),
+    env,
+    cwd: '/',
+    stop: new AbortController().signal,
+    stdinClosed: () => new Promise<undefined>(() => {}),
+  };
   const table = commands ?? [{ name: 'paint', summary: 'paint rows', load: async () => ({ command }) }];
   const exitCode = await main(argv, io, table);
   return { exitCode, ...written };
@@ -114,7 +121,14 @@ describe("every command's help", () => {
     };
     const sink = { isTTY: false, columns: 80, write };
     const stderr = { isTTY: false, columns: 80, write() {} };
-    const io: Io = { stdout: sink, stderr, env: {}, cwd: '/', stop: new AbortController().signal };
+    const io: Io = {
+      stdout: sink,
+      stderr,
+      env: {},
+      cwd: '/',
+      stop: new AbortController().signal,
+      stdinClosed: () => new Promise<undefined>(() => {}),
+    };
     expect(await main([name, '--help'], io)).toBe(EXIT.done);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(stdout).toMatch(/^Examples:$/m);

@@ -6,10 +6,12 @@ import { openEndpoint } from '../model/endpoint.js';
 import { openBackend } from '../model/schedule.js';
 import type { Identity, Manifest } from '../run/manifest.js';
 import type { Backend, Io, Sampling } from '../types.js';
+import { LOCAL_OPTIONS, startLocal } from './local.js';
 import type { OptionTable, Settings } from './settings.js';
 import type { Run } from './stage.js';
 
 export const ASKING_OPTIONS = {
+  ...LOCAL_OPTIONS,
   'max-tokens': {
     kind: 'integer',
     min: 1,
@@ -131,11 +133,41 @@ export interface Target {
   readonly baseUrls: readonly string[];
   readonly model: string;
   readonly apiKey: string;
+  /** What a run's identity holds of the model: its name, or the file that is served here. */
+  readonly identity: unknown;
+  /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
+  readonly hosts: readonly string[];
+  readonly responseFormat?: unknown;
+  close(): Promise<void>;
 }
 
-/** Hosts and ports of the base URLs, fit for a manifest. */
-export function hostsOf(baseUrls: readonly string[]): string[] {
-  return baseUrls.map((url) => new URL(url).host);
+/** The target that the flags name; under --local the server is started here, and stopped by `close`. */
+export async function openTarget(
+  prefix: Target['prefix'],
+  named: {
+    readonly baseUrls: readonly string[];
+    readonly model: string | undefined;
+    readonly apiKey: string | undefined;
+    readonly local: string | undefined;
+  },
+  settings: AskingSettings,
+  io: Io,
+): Promise<Target> {
+  if (named.local !== undefined) {
+    const server = await startLocal(named.local, io, settings);
+    const { name: model, identity, close } = server;
+    return { prefix, baseUrls: [server.url], model, apiKey: '', identity, hosts: ['local'], close };
+  }
+  const { baseUrls, model = '' } = named;
+  return {
+    prefix,
+    baseUrls,
+    model,
+    apiKey: prefix === 'judge' ? (named.apiKey ?? '') : keyFor(baseUrls, named.apiKey, io),
+    identity: model,
+    hosts: baseUrls.map((url) => new URL(url).host),
+    async close() {},
+  };
 }
 
 /** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */
@@ -164,7 +196,7 @@ export function openInstrument(run: Run, target: Target, settings: AskingSetting
   return {
     open(notice) {
       dialect = openDialect({ allowParamDrop: settings.allowParamDrop, onNotice: notice, initial: { dropped: known } });
-      return openAsking(target, settings, dialect, notice);
+      return openAsking(run, target, settings, dialect, notice);
     },
     starts(id) {
       marks.set(id, sent());
@@ -190,8 +222,9 @@ function droppedTooLate(dropped: readonly string[], finished: number): UserError
   );
 }
 
-/** Opens one endpoint for each base URL, and the backend over them. */
+/** Opens one endpoint for each base URL, and the backend over them; what they say of their models enters the run's manifest. */
 function openAsking(
+  run: Run,
   target: Target,
   settings: AskingSettings,
   dialect: Dialect,
@@ -213,18 +246,28 @@ function openAsking(
       fitMaxTokens: settings.fitMaxTokens,
       dialect,
       secrets: [target.apiKey],
+      ...(target.responseFormat === undefined ? {} : { responseFormat: target.responseFormat }),
     }),
   );
-  return openBackend(endpoints, {
+  const described = Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  const backend = openBackend(endpoints, {
     concurrency: settings.concurrency,
     maxAttempts: settings.maxAttempts,
     retryMs: settings.retryMinutes * 60_000,
     onNotice: notice,
   });
+  return {
+    ask: (jobs, hooks, signals) => backend.ask(jobs, hooks, signals),
+    status: () => backend.status(),
+    async close() {
+      for (const facts of await described) if (facts !== undefined) run.models.set(String(facts.sha256), facts);
+      await backend.close();
+    },
+  };
 }
 
 /** The key for an endpoint of infer: `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
-export function keyFor(baseUrls: readonly string[], given: string | undefined, io: Io): string {
+function keyFor(baseUrls: readonly string[], given: string | undefined, io: Io): string {
   if (given !== undefined) return given;
   const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
   return (atOpenAi ? io.env.OPENAI_API_KEY : undefined) ?? '';

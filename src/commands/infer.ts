@@ -21,7 +21,7 @@ import {
   type PredictionRecord,
   type Usage,
 } from '../types.js';
-import { ASKING_OPTIONS, hostsOf, keyFor, openInstrument, samplingIdentity } from './asking.js';
+import { ASKING_OPTIONS, openInstrument, openTarget, samplingIdentity, type Target } from './asking.js';
 import { defineCommand, httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
 import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
 import { printStageResult } from './summary.js';
@@ -103,7 +103,8 @@ export const command = defineCommand({
     },
   ],
   options: OPTIONS,
-  alsoNeeds: (settings) => (settings.baseline === undefined ? ['model-base-url', 'model-name'] : []),
+  alsoNeeds: (settings) =>
+    settings.baseline === undefined && settings.local === undefined ? ['model-base-url', 'model-name'] : [],
   run: infer,
 });
 
@@ -120,27 +121,38 @@ async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Pro
     requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf(settings));
     const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
-    const run = await openRun({
-      kind: 'infer',
-      dir: resolve(io.cwd, settings.outputDir),
-      name: 'predictions',
-      fresh: settings.fresh,
-      identity: (stored) => identityOf(settings, dataset, prompts, stored),
-      summarise,
-    });
+    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey, local } = settings;
+    const target = await openTarget('model', { baseUrls, model, apiKey, local }, settings, io);
     try {
-      const result = await inferRows({ settings, io, shown, dataset, chosen, prompts, run });
-      printStageResult(io, settings, result, {
-        noun: 'predictions',
-        absent: 'unusable',
-        next: `awb judge --predictions ${join(settings.outputDir, 'predictions.jsonl')} --judge-base-url URL --judge-model NAME --output-dir ${settings.outputDir}${settings.lean ? ` --data-dir ${settings.dataDir}` : ''}`,
-      });
-      return result.exitCode;
+      return await inferChosen({ settings, io, shown, dataset, chosen, prompts, target });
     } finally {
-      await run.close();
+      await target.close();
     }
   } finally {
     await dataset.close();
+  }
+}
+
+async function inferChosen(work: Omit<Inference, 'run'>): Promise<ExitCode> {
+  const { settings, io } = work;
+  const run = await openRun({
+    kind: 'infer',
+    dir: resolve(io.cwd, settings.outputDir),
+    name: 'predictions',
+    fresh: settings.fresh,
+    identity: (stored) => identityOf(work, stored),
+    summarise,
+  });
+  try {
+    const result = await inferRows({ ...work, run });
+    printStageResult(io, settings, result, {
+      noun: 'predictions',
+      absent: 'unusable',
+      next: `awb judge --predictions ${join(settings.outputDir, 'predictions.jsonl')} --judge-base-url URL --judge-model NAME --output-dir ${settings.outputDir}${settings.lean ? ` --data-dir ${settings.dataDir}` : ''}`,
+    });
+    return result.exitCode;
+  } finally {
+    await run.close();
   }
 }
 
@@ -151,18 +163,13 @@ interface Inference {
   readonly dataset: Dataset;
   readonly chosen: readonly RowRef[];
   readonly prompts: WorldModelPrompts | undefined;
+  readonly target: Target;
   readonly run: Run;
 }
 
 async function inferRows(work: Inference): Promise<StageResult> {
-  const { settings, dataset, chosen, prompts, run } = work;
+  const { settings, dataset, chosen, prompts, target, run } = work;
   const jobs = jobsOf(dataset, chosen, settings.repeats, run);
-  const target = {
-    prefix: 'model' as const,
-    baseUrls: settings.modelBaseUrl,
-    model: settings.modelName ?? '',
-    apiKey: keyFor(settings.modelBaseUrl, settings.modelApiKey, work.io),
-  };
   const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
   const instrument = openInstrument(run, target, settings, finishedBefore);
   const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
@@ -206,7 +213,7 @@ async function inferRows(work: Inference): Promise<StageResult> {
       label: settings.label,
       meta: settings.meta,
       settings: work.shown,
-      endpoints: hostsOf(settings.modelBaseUrl),
+      endpoints: target.hosts,
       data: {
         dir: resolve(work.io.cwd, settings.dataDir),
         rows: dataset.rows.length,
@@ -222,8 +229,10 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
 
 function requireOneModel(settings: InferSettings): void {
-  if (settings.baseline !== undefined && (settings.modelBaseUrl.length > 0 || settings.modelName !== undefined)) {
-    throw new UserError('--baseline needs no model: give either it, or --model-base-url with --model-name');
+  const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
+  const given = [settings.baseline !== undefined, settings.local !== undefined, isNamed].filter(Boolean).length;
+  if (given > 1) {
+    throw new UserError('give one world model: --baseline, or --local, or --model-base-url with --model-name');
   }
 }
 
@@ -279,16 +288,12 @@ function shardForm(text: string): string | undefined {
 }
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
-function identityOf(
-  settings: InferSettings,
-  dataset: Dataset,
-  prompts: WorldModelPrompts | undefined,
-  stored: Manifest | undefined,
-): Identity {
+function identityOf(work: Omit<Inference, 'run'>, stored: Manifest | undefined): Identity {
+  const { settings, dataset, prompts, target } = work;
   if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline };
   return {
     data: dataset.fingerprint,
-    model: settings.modelName,
+    model: target.identity,
     protocol: settings.protocol,
     system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
     sampling: samplingIdentity(settings, stored),

@@ -8,6 +8,7 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import type { RubricPack } from '../rubric.js';
 import { type Counts, type Manifest, readManifest } from '../run/manifest.js';
 import { DOMAINS, type Io } from '../types.js';
+import { openTarget, type Target } from './asking.js';
 import { chooseFile } from './judged-files.js';
 import {
   FINAL_FAILURES,
@@ -18,6 +19,7 @@ import {
   judgeIdentity,
   judgeRows,
   summarise,
+  VERDICT_FORMAT,
 } from './judging.js';
 import { recheck } from './recheck.js';
 import { defineCommand, type ShownSettings } from './settings.js';
@@ -39,7 +41,8 @@ export const command = defineCommand({
     { line: 'awb judge --predictions results/predictions.jsonl --mode metrics', does: 'text metrics, no judge needed' },
   ],
   options: JUDGE_OPTIONS,
-  alsoNeeds: (settings) => (settings.mode === 'rubric' ? ['judge-base-url', 'judge-model'] : []),
+  alsoNeeds: (settings) =>
+    settings.mode === 'rubric' && settings.local === undefined ? ['judge-base-url', 'judge-model'] : [],
   run: judge,
 });
 
@@ -56,8 +59,13 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
       if (pack !== undefined) requirePrompts(pack, predictions);
       const inferred = await manifestBeside(path);
       const dir = resolve(io.cwd, settings.outputDir);
-      const work: Judging = { settings, io, shown, predictions, inferred, pack, dir };
-      return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
+      const target = await openJudge(settings, pack, io);
+      try {
+        const work: Judging = { settings, io, shown, predictions, inferred, pack, target, dir };
+        return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
+      } finally {
+        await target.close();
+      }
     } finally {
       await predictions.close();
     }
@@ -66,12 +74,20 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   }
 }
 
+/** A judge served here is held to our verdict's shape; the official rubrics ask for text around it. */
+async function openJudge(settings: JudgeSettings, pack: RubricPack | undefined, io: Io): Promise<Target> {
+  const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
+  const local = pack === undefined ? undefined : settings.local;
+  const target = await openTarget('judge', { baseUrls, model, apiKey, local }, settings, io);
+  return local === undefined || pack?.official ? target : { ...target, responseFormat: VERDICT_FORMAT };
+}
+
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, pack, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
-    judge: pack === undefined ? settings.mode : `${settings.judgeModel}-${pack.name}`,
+    judge: pack === undefined ? settings.mode : `${work.target.model}-${pack.name}`,
   });
   const fresh = settings.fresh || replaces;
   const run = await openRun({ kind: 'judge', dir, name, fresh, identity, summarise });

@@ -24,7 +24,7 @@ import {
   type Usage,
   type Verdict,
 } from '../types.js';
-import { ASKING_OPTIONS, hostsOf, openInstrument, samplingIdentity } from './asking.js';
+import { ASKING_OPTIONS, openInstrument, samplingIdentity, type Target } from './asking.js';
 import { httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
 import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
 
@@ -88,6 +88,29 @@ export const JUDGE_OPTIONS = {
 
 export type JudgeSettings = Settings<typeof JUDGE_OPTIONS>;
 
+/** What a model served here is held to in our own packs' verdicts: the JSON that both readings find. */
+export const VERDICT_FORMAT = {
+  type: 'json_schema',
+  json_schema: {
+    name: 'verdict',
+    schema: {
+      type: 'object',
+      properties: {
+        strengths: { type: 'array', items: { type: 'string', maxLength: 200 }, maxItems: 3 },
+        weaknesses: { type: 'array', items: { type: 'string', maxLength: 200 }, maxItems: 3 },
+        scores: {
+          type: 'object',
+          properties: Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, { enum: [1, 2, 3, 4, 5] }])),
+          required: DIMENSIONS,
+          additionalProperties: false,
+        },
+      },
+      required: ['strengths', 'weaknesses', 'scores'],
+      additionalProperties: false,
+    },
+  },
+} as const;
+
 /** One prediction to be judged. */
 export interface JudgeJob extends StageJob {
   readonly ref: PredictionRef;
@@ -103,18 +126,14 @@ export interface Judging {
   readonly inferred: Manifest | undefined;
   /** Undefined in the modes that ask no judge. */
   readonly pack: RubricPack | undefined;
+  /** Whom to ask; of no use in those modes. */
+  readonly target: Target;
   readonly dir: string;
 }
 
 /** Judges the given predictions in an open run; `jobs` are in output order. */
 export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): Promise<StageResult> {
-  const { settings, predictions, pack } = work;
-  const target = {
-    prefix: 'judge' as const,
-    baseUrls: settings.judgeBaseUrl,
-    model: settings.judgeModel ?? '',
-    apiKey: settings.judgeApiKey ?? '',
-  };
+  const { settings, predictions, pack, target } = work;
   const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
   const instrument = openInstrument(run, target, settings, finishedBefore);
   const tries = new Map<string, Tries>();
@@ -161,7 +180,7 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
       label: work.inferred?.label ?? settings.label,
       meta: work.inferred?.meta ?? {},
       settings: work.shown,
-      endpoints: hostsOf(settings.judgeBaseUrl),
+      endpoints: target.hosts,
       data: { predictions: predictions.path, rows: predictions.refs.length },
       predictions: work.inferred,
     },
@@ -178,7 +197,7 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
   return {
     mode: settings.mode,
     predictions,
-    judge: settings.judgeModel,
+    judge: work.target.identity,
     // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
     ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
     rubrics: { name: pack.name, fingerprint: pack.fingerprint },

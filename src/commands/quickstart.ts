@@ -1,12 +1,15 @@
-// `awb quickstart`: the whole job over recorded rows, with world models that need no model; no key, no network, no GPU.
+// `awb quickstart`: the whole job over recorded rows, with baselines and a tiny random model; no key, no network, no GPU.
 
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { openDataset, type RowRef } from '../bench/dataset.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { BASELINES } from '../infer/baselines.js';
 import { terminal } from '../report/formats.js';
 import { type Column, domainName, type Table } from '../report/table.js';
-import { DOMAINS, type Io, type TextSink } from '../types.js';
+import { hasRuntime } from '../serve/engine.js';
+import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
+import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
 import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
 const OPTIONS = {
@@ -15,18 +18,26 @@ const OPTIONS = {
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const MEASURE = 'chrf';
+const TINY = 'tiny random';
 
 /** What `awb score --json` says of a run, as far as it is shown here. */
 interface ScoreDocument {
   readonly domains: Readonly<
     Record<string, { readonly measures: Readonly<Record<string, { readonly value: number }>> }>
   >;
+  readonly overall: Readonly<Record<string, unknown>>;
   readonly overall_measures: Readonly<Record<string, { readonly value: number }>>;
+}
+
+/** A command line of awb; what `score` prints is kept under a name. */
+interface Step {
+  readonly args: readonly string[];
+  readonly keepAs?: string;
 }
 
 export const command = defineCommand({
   description:
-    'Runs infer, judge and score over the recorded rows that come with the tool, with baselines as world models and text metrics as judge: no key, no network, no GPU.',
+    'Runs infer, judge and score over the recorded rows that come with the tool: baselines measured by text metrics, then a tiny random model that is served here, and judged by itself. No key, no network, no GPU.',
   examples: [{ line: 'awb quickstart', does: 'writes ./quickstart' }],
   options: OPTIONS,
   run: quickstart,
@@ -40,44 +51,104 @@ async function quickstart(
 ): Promise<ExitCode> {
   const dir = settings.outputDir;
   const db = join(dir, 'awb.sqlite');
-  const look = settings.color ? [] : ['--no-color'];
-  const documents: [string, ScoreDocument][] = [];
-  for (const baseline of Object.keys(BASELINES)) {
-    const folder = join(dir, baseline);
-    const steps = [
-      ['infer', '--data-dir', RECORDED, '--baseline', baseline, '--output-dir', folder, '--label', baseline],
-      ['judge', '--predictions', join(folder, 'predictions.jsonl'), '--mode', 'metrics', '--output-dir', folder],
-      ['score', '--predictions', join(folder, 'judged.jsonl'), '--db', db, '--json'],
-    ];
+  const steps = Object.keys(BASELINES).flatMap((baseline) => baselineSteps(baseline, join(dir, baseline), db));
+  if (hasRuntime()) {
+    const model = await keptModel(RANDOM_MODELS.tiny, resolve(io.cwd, dir, 'models'));
+    steps.push(...tinySteps(model, await shortestRows(), join(dir, 'tiny-random'), db));
+  }
+  const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
+  const kept = new Map<string, ScoreDocument>();
+  for (const { args, keepAs } of steps) {
+    if (!settings.quiet) io.stderr.write(`$ awb ${args.map((word) => shown(word, io)).join(' ')}\n`);
     let printed = '';
-    for (const step of steps) {
-      if (!settings.quiet) io.stderr.write(`$ awb ${step.map((word) => shown(word, io)).join(' ')}\n`);
-      printed = '';
-      const stdout: TextSink = {
-        isTTY: false,
-        columns: io.stdout.columns,
-        write(text) {
-          printed += text;
-        },
-      };
-      const code = await awb([...step, ...look, ...(settings.quiet ? ['--quiet'] : [])], { ...io, stdout });
-      if (code !== EXIT.done) return code;
-    }
-    documents.push([baseline, JSON.parse(printed) as ScoreDocument]);
+    const stdout: TextSink = {
+      isTTY: false,
+      columns: io.stdout.columns,
+      write(text) {
+        printed += text;
+      },
+    };
+    const code = await awb([...args, ...flags], { ...io, stdout });
+    if (code !== EXIT.done) return code;
+    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed) as ScoreDocument);
   }
-  if (settings.json) {
-    io.stdout.write(
-      `${JSON.stringify({ schema: 'awb.quickstart/1', db: resolve(io.cwd, db), runs: Object.fromEntries(documents) })}\n`,
-    );
-  } else {
-    const color = settings.color && io.stdout.isTTY;
-    io.stdout.write(`\n${terminal(tableOf(documents), { columns: io.stdout.columns, color })}\n`);
-    io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
-    io.stdout.write(
-      'Next, your own model:\n  awb infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n',
-    );
-  }
+  report(settings, io, db, kept);
   return EXIT.done;
+}
+
+function baselineSteps(baseline: string, folder: string, db: string): Step[] {
+  return [
+    { args: ['infer', '--data-dir', RECORDED, '--baseline', baseline, '--output-dir', folder, '--label', baseline] },
+    {
+      args: ['judge', '--predictions', join(folder, 'predictions.jsonl'), '--mode', 'metrics', '--output-dir', folder],
+    },
+    { args: ['score', '--predictions', join(folder, 'judged.jsonl'), '--db', db, '--json'], keepAs: baseline },
+  ];
+}
+
+/** The model is served for each of the two steps that ask it; it never ends its thinking, so it is asked not to think. */
+function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: string): Step[] {
+  const predictions = ['--predictions', join(folder, 'predictions.jsonl')];
+  const local = ['--local', model, '--seed', '1', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
+  const keys = rows.map((row) => row.key).join(',');
+  const output = ['--output-dir', folder];
+  return [
+    {
+      args: [
+        'infer',
+        '--data-dir',
+        RECORDED,
+        '--ids',
+        keys,
+        ...local,
+        '--max-tokens',
+        '128',
+        ...output,
+        '--label',
+        TINY,
+      ],
+    },
+    { args: ['judge', ...predictions, ...local, '--max-tokens', '2048', ...output] },
+    { args: ['score', '--predictions', join(folder, 'judged.jsonl'), '--db', db, '--json'], keepAs: 'rated' },
+    { args: ['judge', ...predictions, '--mode', 'metrics', '--label', 'metrics', ...output] },
+    { args: ['score', '--predictions', join(folder, 'judged.metrics.jsonl'), '--db', db, '--json'], keepAs: TINY },
+  ];
+}
+
+/** One row of each domain. */
+async function shortestRows(): Promise<RowRef[]> {
+  const dataset = await openDataset(RECORDED, DOMAINS);
+  await dataset.close();
+  return DOMAINS.map((domain) =>
+    dataset.rows
+      .filter((row) => row.domain === domain)
+      .reduce((shortest, row) => (row.length < shortest.length ? row : shortest)),
+  );
+}
+
+function report(
+  settings: Settings<typeof OPTIONS>,
+  io: Io,
+  db: string,
+  kept: ReadonlyMap<string, ScoreDocument>,
+): void {
+  if (settings.json) {
+    const document = { schema: 'awb.quickstart/1', db: resolve(io.cwd, db), runs: Object.fromEntries(kept) };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  const rated = kept.get('rated');
+  io.stdout.write(`\n${terminal(measureTable(kept), look)}\n`);
+  if (rated !== undefined) io.stdout.write(`${terminal(ratingTable(rated), look)}\n`);
+  else
+    io.stdout.write(
+      'Left out: a tiny model served here, since node-llama-cpp is not installed (awb serve says how).\n',
+    );
+  io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
+  io.stdout.write(
+    'Next, your own model:\n  awb infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n',
+  );
 }
 
 /** Paths below the current folder, as one would type them. */
@@ -86,8 +157,12 @@ function shown(word: string, io: Io): string {
   return word.startsWith('/') && !path.startsWith('..') ? path : word;
 }
 
-function tableOf(documents: readonly (readonly [string, ScoreDocument])[]): Table {
-  const number = (heading: string): Column => ({ heading, short: heading, align: 'right' });
+function number(heading: string, short = heading): Column {
+  return { heading, short, align: 'right' };
+}
+
+function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
+  const measured = [...kept].filter(([name]) => name !== 'rated');
   return {
     columns: [
       { heading: 'World model', short: 'Model', align: 'left' },
@@ -95,16 +170,35 @@ function tableOf(documents: readonly (readonly [string, ScoreDocument])[]): Tabl
       number('Mean'),
     ],
     groups: [
-      documents.map(([name, document]) => [
+      measured.map(([name, document]) => [
         name,
         ...DOMAINS.map((domain) => figure(document.domains[domain]?.measures[MEASURE]?.value)),
         figure(document.overall_measures[MEASURE]?.value),
       ]),
     ],
-    footnotes: ['chrF of prediction against ground truth, 0-100, over 63 recorded rows; no LLM judge was asked.'],
+    footnotes: [
+      `chrF of prediction against ground truth, 0-100, over 63 recorded rows${kept.has(TINY) ? `; ${TINY}: over one a domain` : ''}.`,
+    ],
   };
 }
 
-function figure(value: number | undefined): string {
-  return value === undefined ? '-' : value.toFixed(2);
+function ratingTable(rated: ScoreDocument): Table {
+  const columns = [...DIMENSIONS, 'total_score'].map((name) => ({
+    name,
+    heading: `${name[0]?.toUpperCase()}${name.slice(1)}`,
+  }));
+  return {
+    columns: [
+      { heading: 'Judged', short: 'Judged', align: 'left' },
+      ...columns.map(({ heading }) => number(heading.replace('_score', ''))),
+    ],
+    groups: [[[TINY, ...columns.map(({ name }) => figure(rated.overall[name]))]]],
+    footnotes: [
+      'Ratings, 0-100, of a tiny random model by itself: that they are there shows that the path works, no more.',
+    ],
+  };
+}
+
+function figure(value: unknown): string {
+  return typeof value === 'number' ? value.toFixed(2) : '-';
 }

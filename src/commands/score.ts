@@ -153,8 +153,8 @@ function describeRun(
   const baseline = textAt(infer, 'identity', 'baseline');
   const names = {
     kind: textAt(judge, 'identity', 'mode') ?? 'rubric',
-    worldModel: textAt(infer, 'identity', 'model') ?? (baseline && `baseline ${baseline}`),
-    judgeModel: textAt(judge, 'identity', 'judge'),
+    worldModel: modelOf(infer, 'model') ?? (baseline && `baseline ${baseline}`),
+    judgeModel: modelOf(judge, 'judge'),
     rubricPack: textAt(judge, 'identity', 'rubrics', 'name'),
     rubricFingerprint: textAt(judge, 'identity', 'rubrics', 'fingerprint'),
     protocol: textAt(infer, 'identity', 'protocol'),
@@ -173,6 +173,14 @@ function describeRun(
     scoredAt: new Date().toISOString(),
     toolVersion: toolVersion(),
   };
+}
+
+/** The model's name in a manifest's identity; of one that was served here, which is known by its file, the name and the file's hash. */
+function modelOf(manifest: Readonly<Record<string, unknown>>, key: 'model' | 'judge'): string | undefined {
+  const sha256 = textAt(manifest, 'identity', key, 'sha256');
+  if (sha256 === undefined) return textAt(manifest, 'identity', key);
+  const served = Array.isArray(manifest.servedModels) ? manifest.servedModels[0] : undefined;
+  return `${typeof served === 'string' ? served : 'local model'} (sha256 ${sha256.slice(0, 12)})`;
 }
 
 /**

@@ -53,6 +53,8 @@ export interface Run {
   identity: Identity;
   readonly notices: string[];
   readonly servedModels: Set<string>;
+  /** What `awb serve` said of its models, by the file's SHA-256. */
+  readonly models: Map<string, Readonly<Record<string, unknown>>>;
   close(): Promise<void>;
 }
 
@@ -97,6 +99,7 @@ export async function openRun(options: {
       identity,
       notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
       servedModels: new Set(stored?.servedModels ?? []),
+      models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
       async close() {
         await journal.close();
         release();
@@ -373,6 +376,7 @@ function manifestOf<J extends StageJob>(
     settings: stage.manifest.settings,
     endpoints: stage.manifest.endpoints,
     servedModels: [...run.servedModels],
+    ...(run.models.size === 0 ? {} : { models: [...run.models.values()] }),
     data: stage.manifest.data,
     ...(stage.manifest.predictions === undefined ? {} : { predictions: stage.manifest.predictions }),
     chosen: chosenOf(stage),

@@ -35,6 +35,13 @@ export interface EndpointOptions {
   readonly responseFormat?: unknown;
 }
 
+export interface DescribedEndpoint extends Endpoint {
+  /** What `awb serve` says of its model at /models (file, quantisation, cache ...); undefined for any other server. Never throws. */
+  facts(): Promise<Readonly<Record<string, unknown>> | undefined>;
+}
+
+/** The key of a model at /models under which `awb serve` says what scores depend on. */
+const FACTS_KEY = 'agentworldbench';
 /** How long after its end (`finish_reason`) a streamed reply is waited for its token counts. */
 const TAIL_MS = 5_000;
 /** How long an unknown model's failure waits for the list of known ones. */
@@ -64,7 +71,7 @@ interface Wire {
  * Opens an endpoint; nothing is sent before the first call. Throws a UserError (2) for a base URL or key that cannot be used.
  * The calls' failures are those of failures.ts; see there for what stops a run.
  */
-export function openEndpoint(options: EndpointOptions): Endpoint {
+export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   const target = readTarget(options);
   const secrets = secretForms([options.apiKey, ...options.secrets, ...target.secrets]);
   let wire: Promise<Wire> | undefined;
@@ -178,15 +185,24 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
   }
 
   async function listModels(): Promise<string[]> {
+    return (await readModels()).map(({ id }) => tidy(String(id), secrets));
+  }
+
+  async function readModels(): Promise<Body[]> {
     try {
       const { client } = await connect();
       const signal = AbortSignal.timeout(MODELS_MS);
       const response = (await client.get('/models', { signal }).asResponse()) as unknown as WireResponse;
-      const { data } = JSON.parse(await readText(response, MOST_MODELS_TEXT)) as { data: { id: unknown }[] };
-      return data.map(({ id }) => tidy(String(id), secrets));
+      const { data } = JSON.parse(await readText(response, MOST_MODELS_TEXT)) as { data: unknown };
+      return Array.isArray(data) ? data.filter((entry) => typeof entry === 'object' && entry !== null) : [];
     } catch {
       return [];
     }
+  }
+
+  async function facts(): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const own = (await readModels()).find((entry) => typeof entry[FACTS_KEY] === 'object')?.[FACTS_KEY];
+    return own === undefined ? undefined : (JSON.parse(redact(JSON.stringify(own), secrets)) as Body);
   }
 
   /** A reply without anything secret that the server may have echoed. */
@@ -205,6 +221,7 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
 
   return {
     host: target.host,
+    facts,
     async call(request, attemptIndex, abort) {
       try {
         return await call(request, attemptIndex, abort);

@@ -24,6 +24,8 @@ export interface Manifest {
   readonly endpoints: readonly string[];
   /** Models as the servers named them. */
   readonly servedModels: readonly string[];
+  /** What `awb serve` says of the models it served: file, quantisation, llama.cpp release, cache, slots. */
+  readonly models?: readonly Readonly<Record<string, unknown>>[];
   readonly data: Readonly<Record<string, unknown>>;
   /** Under `judge`: the manifest of the predictions, where one lies beside them. */
   readonly predictions?: Manifest | undefined;

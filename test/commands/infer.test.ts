@@ -261,7 +261,7 @@ describe('which rows', () => {
     [['--domains', 'termnal'], /unknown domain "termnal"/],
     [['--ids', 'nobody'], /no chosen row has id or key nobody/],
     [['--shard', '4/3'], /I\/N/],
-    [['--baseline', 'oracle'], /--baseline needs no model/],
+    [['--baseline', 'oracle'], /give one world model/],
   ])('%j is refused as misuse before any request', async (args, message) => {
     const result = await asked(TWO_DOMAINS, ...args);
     expect([result.code, result.count]).toEqual([2, 0]);

@@ -1,11 +1,19 @@
 // awb judge from end to end: predictions and a loopback judge in, judged files out.
 
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { DOMAINS } from '../../src/types.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
-import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
+import {
+  changeRows,
+  fakeCheckout,
+  inferred,
+  jsonOf,
+  type Row,
+  rowsOf,
+  verdict,
+  writeRows,
+} from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
 const servers: LoopbackServer[] = [];
@@ -62,21 +70,6 @@ const OFFICIAL_KEYS = [
 /** What judging has added to a row beside `awb`. */
 function officialPart(row: Row): Row {
   return Object.fromEntries(OFFICIAL_KEYS.filter((key) => key in row).map((key) => [key, row[key]]));
-}
-
-/** A checkout of the official repository in miniature, with texts of its own. */
-async function fakeCheckout(domains: readonly string[] = DOMAINS): Promise<string> {
-  const dir = await temporaryFolder();
-  for (const domain of domains) {
-    await mkdir(join(dir, 'prompts', domain), { recursive: true });
-    await writeFile(join(dir, 'prompts', domain, 'judge_system_prompt.txt'), `Rate ${domain}.\r\nStrictly.\n`);
-  }
-  await mkdir(join(dir, 'eval/lwm_eval_utils'), { recursive: true });
-  const template =
-    '\n{context}\n{world_model_input}\n\nP {predicted_observation}\nT {ground_truth}\nAnswer as {{"scores": 0}}.\n';
-  const source = `import os\n\nJUDGE_USER_PROMPT = """${template}"""\n`;
-  await writeFile(join(dir, 'eval/lwm_eval_utils/task_configs.py'), source);
-  return dir;
 }
 
 describe('predictions', () => {

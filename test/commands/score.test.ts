@@ -36,7 +36,14 @@ async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Ou
     isTTY: false,
     columns: 80,
   });
-  const io = { stdout: sink('stdout'), stderr: sink('stderr'), env: {}, cwd, stop: new AbortController().signal };
+  const io = {
+    stdout: sink('stdout'),
+    stderr: sink('stderr'),
+    env: {},
+    cwd,
+    stop: new AbortController().signal,
+    stdinClosed: () => new Promise<undefined>(() => {}),
+  };
   const defaults = { predictions: 'judged.jsonl', minCoverage: 0.99, json: false, color: true };
   const code = await score({ ...defaults, ...settings }, io);
   return { code, ...text };

@@ -41,6 +41,7 @@ export async function awb(
     env: options.env ?? {},
     cwd: options.cwd ?? ROOT,
     stop: options.stop ?? new AbortController().signal,
+    stdinClosed: () => new Promise(() => {}),
   };
   const code = await main(args, io);
   return { code, stdout, stderr };
@@ -53,8 +54,13 @@ export interface CliProcess {
 }
 
 /** Starts the compiled `awb` (vitest compiles it before the tests). */
-export function startAwb(args: readonly string[], env: Readonly<Record<string, string>> = {}): CliProcess {
+export function startAwb(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd: string = ROOT,
+): CliProcess {
   const child = spawn(process.execPath, [join(ROOT, 'dist/bin.js'), ...args], {
+    cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,8 +1,8 @@
 // What tests of judging share: predictions over the recorded rows, replies of a judge, and judged files read back.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DIMENSIONS } from '../../src/types.js';
+import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { awb, RECORDED, temporaryFolder } from './cli.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into rows of any shape
@@ -47,4 +47,19 @@ export async function changeRows(path: string, change: (row: Row, index: number)
 
 export async function jsonOf(path: string): Promise<Row> {
   return JSON.parse(await readFile(path, 'utf8'));
+}
+
+/** A checkout of the official repository in miniature, with texts of its own. */
+export async function fakeCheckout(domains: readonly string[] = DOMAINS): Promise<string> {
+  const dir = await temporaryFolder();
+  for (const domain of domains) {
+    await mkdir(join(dir, 'prompts', domain), { recursive: true });
+    await writeFile(join(dir, 'prompts', domain, 'judge_system_prompt.txt'), `Rate ${domain}.\r\nStrictly.\n`);
+  }
+  await mkdir(join(dir, 'eval/lwm_eval_utils'), { recursive: true });
+  const template =
+    '\n{context}\n{world_model_input}\n\nP {predicted_observation}\nT {ground_truth}\nAnswer as {{"scores": 0}}.\n';
+  const source = `import os\n\nJUDGE_USER_PROMPT = """${template}"""\n`;
+  await writeFile(join(dir, 'eval/lwm_eval_utils/task_configs.py'), source);
+  return dir;
 }

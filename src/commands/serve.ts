@@ -1,0 +1,243 @@
+// `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
+
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { AGENTWORLD, type DownloadProgress, type ResolvedModel, resolveModel } from '../serve/download.js';
+import { inspectModel, openEngine } from '../serve/engine.js';
+import type { Engine, ModelFacts } from '../serve/engine-contract.js';
+import { type PlanSettings, planMemory, planText, refusalText, shapeOf } from '../serve/plan.js';
+import { type RunningServer, startServer } from '../serve/server.js';
+import type { Io } from '../types.js';
+import { defineCommand, type OptionTable, type Settings } from './settings.js';
+
+const OPTIONS = {
+  model: {
+    kind: 'text',
+    value: 'MODEL',
+    required: true,
+    group: 'Model',
+    help: `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}`,
+  },
+  'model-dir': {
+    kind: 'text',
+    value: 'DIR',
+    group: 'Model',
+    help: 'where downloads are kept (~/.cache/agentworldbench)',
+  },
+  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', group: 'Server', help: 'address to listen on' },
+  port: { kind: 'integer', min: 0, max: 65535, default: 8080, group: 'Server', help: 'port; 0 takes a free one' },
+  'api-key': {
+    kind: 'text',
+    value: 'KEY',
+    secret: true,
+    group: 'Server',
+    help: 'key that clients have to send; needed on any address but loopback',
+  },
+  queue: { kind: 'integer', min: 0, default: 256, group: 'Server', help: 'requests that may wait; more get 429' },
+  'until-stdin-closes': { kind: 'boolean', group: 'Server', help: 'end when standard input closes, with the parent' },
+  parallel: { kind: 'integer', min: 1, max: 256, default: 1, group: 'Hardware', help: 'slots; 1 makes exact reruns' },
+  context: { kind: 'integer', min: 256, group: 'Hardware', help: 'tokens per slot (default: the most that fits)' },
+  gpu: {
+    kind: 'choice',
+    choices: ['auto', 'cuda', 'vulkan', 'metal', 'off'],
+    default: 'auto',
+    group: 'Hardware',
+    help: 'what computes',
+  },
+  'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
+  'kv-cache': {
+    kind: 'choice',
+    choices: ['f16', 'q8_0'],
+    default: 'f16',
+    group: 'Hardware',
+    help: 'type of the cache',
+  },
+  'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
+  threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
+  'batch-size': {
+    kind: 'integer',
+    min: 16,
+    max: 65536,
+    default: 512,
+    group: 'Hardware',
+    help: 'tokens per evaluation',
+  },
+  'checkpoint-memory': {
+    kind: 'integer',
+    min: 0,
+    default: 2048,
+    group: 'Hardware',
+    help: 'MiB of host memory for states to which a next turn can go back',
+  },
+  'thinking-budget': {
+    kind: 'integer',
+    min: 0,
+    group: 'Hardware',
+    help: 'most tokens of thinking (default: no limit)',
+  },
+} as const satisfies OptionTable;
+
+type ServeSettings = Settings<typeof OPTIONS>;
+
+/** Calls under way get this long after the first interrupt. */
+const DRAIN_MS = 60_000;
+const BODY_LIMIT_BYTES = 64 * 2 ** 20;
+const REQUEST_TIMEOUT_MS = 120_000;
+
+export const command = defineCommand({
+  description:
+    "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models and /health.",
+  examples: [
+    {
+      line: `awb serve --model ${AGENTWORLD.name} --parallel 4`,
+      does: 'the reference model; downloads 20 GB at first',
+    },
+    { line: 'awb serve --model my-checkpoint-Q8_0.gguf --port 8081', does: 'a file of your own' },
+    { line: 'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf', does: 'serve, infer and stop in one' },
+  ],
+  options: OPTIONS,
+  run: serve,
+});
+
+/** What is printed once requests are taken: with --json this document, and nothing else. */
+export interface ServeDocument {
+  readonly schema: 'awb.serve/1';
+  /** Base URL for clients, ending in /v1. */
+  readonly url: string;
+  readonly model: ModelFacts;
+}
+
+async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
+  const say = (text: string) => {
+    if (!settings.quiet) io.stderr.write(`${text}\n`);
+  };
+  const model = await findModel(settings, io, say);
+  const plan = await planFor(settings, model, say);
+  const stopped = stopOf(settings, io);
+  const loading = openEngine({
+    modelPath: model.path,
+    name: nameOf(settings.model),
+    gpu: settings.gpu,
+    gpuLayers: plan.gpuLayers,
+    contextSize: plan.contextSize,
+    parallel: plan.slots,
+    kvCache: plan.kvCache,
+    flashAttention: plan.flashAttention,
+    checkpointBytes: plan.checkpointBytes,
+    batchSize: plan.batchSize,
+    ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+  });
+  // Handled below; without this a failure while the port is being opened would end the process.
+  loading.catch(() => undefined);
+  const server = await listen(settings, loading, say);
+  try {
+    const engine = await Promise.race([loading, stopped]);
+    if (engine === undefined) return exitCodeOf(io);
+    announce(settings, io, server, engine.facts);
+    await stopped;
+    if (io.stop.aborted) say('stopping: requests under way may end; interrupt again to end at once');
+    await server.close(io.stop.aborted ? DRAIN_MS : 0);
+    await engine.close();
+    return exitCodeOf(io);
+  } catch (error) {
+    await server.close(0);
+    throw error;
+  }
+}
+
+async function findModel(settings: ServeSettings, io: Io, say: (text: string) => void): Promise<ResolvedModel> {
+  const directory = settings.modelDir ?? join(io.env.HOME ?? homedir(), '.cache', 'agentworldbench');
+  const isLocal = !settings.model.startsWith('hf:') && settings.model !== AGENTWORLD.name;
+  let shownAt = 0;
+  return resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
+    directory: resolve(io.cwd, directory),
+    env: io.env,
+    signal: io.stop,
+    beforeDownload: (model) => say(`downloading ${printable(model.name)}: ${gigabytes(model.bytes)} to ${directory}`),
+    onProgress(progress: DownloadProgress) {
+      if (Date.now() - shownAt < 5_000 && progress.bytes < progress.totalBytes) return;
+      shownAt = Date.now();
+      say(
+        `${progress.step} ${printable(progress.file)}: ${gigabytes(progress.bytes)} of ${gigabytes(progress.totalBytes)}`,
+      );
+    },
+  });
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+/** Says what the model takes and what is free; @throws UserError (69) with the nearest plan where it does not fit. */
+async function planFor(
+  settings: ServeSettings,
+  model: ResolvedModel,
+  say: (text: string) => void,
+): Promise<PlanSettings> {
+  const { metadata, tensors, free } = await inspectModel(model.path, settings.gpu);
+  const shape = shapeOf(metadata, tensors);
+  const plan = planMemory(
+    shape,
+    {
+      contextSize: settings.context ?? 'most',
+      slots: settings.parallel,
+      kvCache: settings.kvCache,
+      gpuLayers: settings.gpuLayers ?? 'most',
+      checkpointBytes: settings.checkpointMemory * 2 ** 20,
+      batchSize: settings.batchSize,
+      flashAttention: settings.flashAttention,
+    },
+    free,
+  );
+  if (plan.status === 'too-large') throw new UserError(refusalText(plan, free), EXIT.unavailable);
+  say(planText(shape, plan.settings, free).trimEnd());
+  return plan.settings;
+}
+
+function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: string) => void): Promise<RunningServer> {
+  return startServer(engine, {
+    host: settings.host,
+    port: settings.port,
+    queueLimit: settings.queue,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
+    ...(settings.thinkingBudget === undefined ? {} : { thinkingBudget: settings.thinkingBudget }),
+    onError: (error) => say(`engine: ${printable(error instanceof Error ? error.message : String(error))}`),
+  });
+}
+
+function announce(settings: ServeSettings, io: Io, server: RunningServer, facts: ModelFacts): void {
+  const document: ServeDocument = { schema: 'awb.serve/1', url: `${server.url}/v1`, model: facts };
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = facts;
+  const hardware = gpuLayers > 0 ? `${gpu}, ${gpuLayers} layers` : `CPU, ${threads} threads`;
+  io.stdout.write(
+    `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`,
+  );
+}
+
+/** Resolves on the first interrupt, and where asked when standard input closes. */
+function stopOf(settings: ServeSettings, io: Io): Promise<undefined> {
+  const interrupted = new Promise<undefined>((done) => {
+    if (io.stop.aborted) done(undefined);
+    io.stop.addEventListener('abort', () => done(undefined), { once: true });
+  });
+  return settings.untilStdinCloses ? Promise.race([interrupted, io.stdinClosed()]) : interrupted;
+}
+
+/** Being stopped is how a server ends well. */
+function exitCodeOf(io: Io): ExitCode {
+  if (!io.stop.aborted) return EXIT.done;
+  return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
+/** `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */
+function nameOf(model: string): string {
+  return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
+}

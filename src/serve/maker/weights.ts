@@ -1,0 +1,257 @@
+// The values of a made model's tensors, as bytes in the file's encodings; the same seed gives the same bytes everywhere.
+
+import { ENCODINGS, type Encoding, type StoredTensor, valueCount } from './gguf.js';
+import type { Vocabulary } from './vocabulary.js';
+
+/** What the weights make the model do. */
+export interface Intent {
+  readonly seed: number;
+  readonly vocabulary: Vocabulary;
+  /** Mean length of a random model's reply in tokens, roughly; Infinity for one that never ends by itself. */
+  readonly replyTokens: number;
+}
+
+/** The first values of the residual stream of a random model are constant, so that the output matrix has a bias by token. */
+const CONSTANT_WIDTH = 32;
+const CONSTANT = 2;
+/** Spread of a random model's logits, and how far below the others a forbidden token lies. */
+const LOGIT_SPREAD = 3;
+const FORBIDDEN = -60;
+/** Mean distance of a random model's quotation marks, so that a string in constrained JSON comes to its end. */
+const QUOTE_TOKENS = 16;
+/** What a scripted model's output matrix multiplies by: margins of a hundred nats hold against any sampling settings. */
+const SCRIPT_GAIN = 4;
+const CHUNK_BYTES = 1_048_576;
+/** Matrices whose output is added to the residual stream. */
+const WRITES_TO_STREAM = /(?:attn_output|ssm_out|ffn_down_exps|ffn_down_shexp)\.weight$/;
+
+/** The bytes of one tensor, in chunks of whole rows of about a mebibyte. */
+export function* tensorChunks(tensor: StoredTensor, intent: Intent): Generator<Uint8Array> {
+  const width = tensor.dims[0] as number;
+  const rows = valueCount(tensor.dims) / width;
+  const { blockValues, blockBytes } = ENCODINGS[tensor.encoding];
+  const rowBytes = (width / blockValues) * blockBytes;
+  const rowsPerChunk = Math.max(1, Math.floor(CHUNK_BYTES / rowBytes));
+  const fill = filler(tensor, intent);
+  for (let first = 0; first < rows; first += rowsPerChunk) {
+    const count = Math.min(rowsPerChunk, rows - first);
+    const chunk = new Uint8Array(count * rowBytes);
+    fill(chunk, first, count);
+    yield chunk;
+  }
+}
+
+/** Writes `count` rows from row `first` on into `chunk`. */
+type Fill = (chunk: Uint8Array, first: number, count: number) => void;
+
+function filler(tensor: StoredTensor, intent: Intent): Fill {
+  const scripted = intent.vocabulary.chain.length > 0;
+  if (/^(?:token_embd|output)\.weight$/.test(tensor.name)) {
+    return scripted ? scriptRows(tensor, intent) : vocabularyRows(tensor, intent);
+  }
+  const random = randomRows(tensor, intent.seed);
+  if (!WRITES_TO_STREAM.test(tensor.name)) return random;
+  // A chunk is zero to begin with, and zero bytes are zeros in every encoding.
+  if (scripted) return () => undefined;
+  const embedding = tensor.dims[1] as number;
+  return (chunk, first, count) => {
+    random(chunk, first, count);
+    const rowBytes = chunk.length / count;
+    for (let row = 0; row < count; row++) {
+      if ((first + row) % embedding < CONSTANT_WIDTH) chunk.fill(0, row * rowBytes, (row + 1) * rowBytes);
+    }
+  };
+}
+
+/**
+ * Nothing but the embedding reaches the output of a scripted model, so it is a table of what follows what: a token's
+ * output row is the embedding of the token before it in the script. All tokens outside of the script share one embedding,
+ * which the script's first token follows; and since the blank line that ends a prompt without thinking is in the script,
+ * such a prompt is followed by the content at once.
+ */
+function scriptRows(tensor: StoredTensor, { seed, vocabulary }: Intent): Fill {
+  const { chain, end } = vocabulary;
+  const outside = -1;
+  const place = new Map(chain.map((token, index) => [token, index]));
+  const width = tensor.dims[0] as number;
+  const vectorOf = (token: number): Float32Array => {
+    const next = generator(`script ${token}`, seed);
+    return Float32Array.from({ length: width }, () => (next() < 0 ? -1 : 1));
+  };
+  const embedding = (token: number): Float32Array => vectorOf(place.has(token) && token !== end ? token : outside);
+  const output = (token: number): Float32Array => {
+    const index = place.get(token);
+    if (index === undefined) return new Float32Array(width);
+    return vectorOf(chain[index - 1] ?? outside).map((value) => value * SCRIPT_GAIN);
+  };
+  const rowOf = tensor.name.startsWith('output') ? output : embedding;
+  return (chunk, first, count) => {
+    const rowBytes = chunk.length / count;
+    for (let row = 0; row < count; row++) chunk.set(encoded(rowOf(first + row), tensor.encoding), row * rowBytes);
+  };
+}
+
+/** Rows of a random model's embedding or output: random but for the values that carry the constant, or the bias of a token. */
+function vocabularyRows(tensor: StoredTensor, intent: Intent): Fill {
+  const random = randomRows(tensor, intent.seed);
+  const leading = (value: number): Uint8Array => encoded(new Float32Array(CONSTANT_WIDTH).fill(value), tensor.encoding);
+  if (tensor.name.startsWith('token_embd')) {
+    const constant = leading(CONSTANT);
+    return (chunk, first, count) => {
+      random(chunk, first, count);
+      for (let row = 0; row < count; row++) chunk.set(constant, row * (chunk.length / count));
+    };
+  }
+  const wanted = rates(intent);
+  const bias = biases(intent, wanted, tensor.dims[0] as number).map(leading);
+  return (chunk, first, count) => {
+    random(chunk, first, count);
+    const rowBytes = chunk.length / count;
+    for (let row = 0; row < count; row++) {
+      if (wanted.has(first + row)) chunk.fill(0, row * rowBytes, (row + 1) * rowBytes);
+      chunk.set(bias[first + row] as Uint8Array, row * rowBytes);
+    }
+  };
+}
+
+/** Tokens that come at a rate of their own, whatever was said before: once in so many tokens. */
+function rates({ vocabulary, replyTokens }: Intent): ReadonlyMap<number, number> {
+  return new Map([
+    [vocabulary.end, replyTokens],
+    [vocabulary.quote, QUOTE_TOKENS],
+  ]);
+}
+
+/** What each token's first output values must be so that only what can be said is said, at the rates wanted. */
+function biases({ vocabulary }: Intent, wanted: ReadonlyMap<number, number>, width: number): number[] {
+  const sayable = vocabulary.sayable.filter(Boolean).length;
+  // Logits of a normal spread: the logarithm of the sum of their exponentials.
+  const total = Math.log(sayable) + LOGIT_SPREAD ** 2 / 2;
+  // The constant after the last norm, were the rest of the stream of variance 2.
+  const rest = width - CONSTANT_WIDTH;
+  const carried = CONSTANT / Math.sqrt((CONSTANT_WIDTH * CONSTANT ** 2 + rest * 2) / width);
+  return vocabulary.sayable.map((can, token) => {
+    const every = wanted.get(token);
+    const logit = every === undefined ? (can ? 0 : FORBIDDEN) : Math.max(FORBIDDEN, total - Math.log(every));
+    return logit / (CONSTANT_WIDTH * carried);
+  });
+}
+
+/** Ranges of values by name, for variance 1 / width where nothing else is said; the decays must be negative. */
+function rangeOf({ name, dims }: StoredTensor): readonly [number, number] {
+  if (name.endsWith('norm.weight')) return [0.9, 1.1];
+  if (name.endsWith('ssm_a')) return [-1.5, -0.05];
+  if (name.endsWith('ssm_dt.bias')) return [-4, -1];
+  const bound = Math.sqrt(3 / (dims[0] as number));
+  if (name === 'token_embd.weight') return [-Math.sqrt(3), Math.sqrt(3)];
+  if (name === 'output.weight') return [-LOGIT_SPREAD * bound, LOGIT_SPREAD * bound];
+  return [-bound, bound];
+}
+
+/** Uniform values in 256 levels, or the quantised encodings' own levels, straight from random bits: a gigabyte in seconds. */
+function randomRows(tensor: StoredTensor, seed: number): Fill {
+  const next = generator(tensor.name, seed);
+  const [low, high] = rangeOf(tensor);
+  const levels = Float32Array.from({ length: 256 }, (_, level) => low + ((high - low) * level) / 255);
+  switch (tensor.encoding) {
+    case 'f32':
+      return (chunk) => spread(new Float32Array(chunk.buffer), levels, next);
+    case 'f16':
+      return (chunk) => spread(new Uint16Array(chunk.buffer), Uint16Array.from(levels, halfFloat), next);
+    case 'q8_0':
+      return (chunk) => randomQ8(new Uint16Array(chunk.buffer), halfFloat(high / 127), next);
+    case 'q4_k':
+      return (chunk) => randomQ4(new Int32Array(chunk.buffer), high, next);
+    default:
+      return tensor.encoding satisfies never;
+  }
+}
+
+function spread(out: Float32Array | Uint16Array, levels: Float32Array | Uint16Array, next: () => number): void {
+  let bits = 0;
+  for (let index = 0; index < out.length; index++) {
+    bits = index % 4 === 0 ? next() : bits >>> 8;
+    out[index] = levels[bits & 255] as number;
+  }
+}
+
+/** A block: the scale, then 32 signed bytes. */
+function randomQ8(out: Uint16Array, scale: number, next: () => number): void {
+  for (let block = 0; block < out.length; block += 17) {
+    out[block] = scale;
+    for (let index = 1; index < 17; index += 2) {
+      const bits = next();
+      out[block + index] = bits & 0xffff;
+      out[block + index + 1] = bits >>> 16;
+    }
+  }
+}
+
+/** A block: scale and least value, eight 6-bit pairs of factors for them (here all 8), 256 times 4 bits. */
+function randomQ4(out: Int32Array, high: number, next: () => number): void {
+  const factor = 8;
+  const scales = halfFloat(high / (7.5 * factor)) | (halfFloat(high / factor) << 16);
+  for (let block = 0; block < out.length; block += 36) {
+    out[block] = scales;
+    out[block + 1] = 0x08080808;
+    out[block + 2] = 0x08080808;
+    out[block + 3] = 0x88888888;
+    for (let index = 4; index < 36; index++) out[block + index] = next();
+  }
+}
+
+/** Given values in an encoding; whole blocks only. Throws RangeError for q4_k, in which nothing given is ever written. */
+function encoded(values: Float32Array, encoding: Encoding): Uint8Array {
+  switch (encoding) {
+    case 'f32':
+      return new Uint8Array(values.slice().buffer);
+    case 'f16':
+      return new Uint8Array(Uint16Array.from(values, halfFloat).buffer);
+    case 'q8_0':
+      return encodedQ8(values);
+    case 'q4_k':
+      throw new RangeError('given values are not written in q4_k');
+    default:
+      return encoding satisfies never;
+  }
+}
+
+function encodedQ8(values: Float32Array): Uint8Array {
+  const out = new Uint8Array((values.length / 32) * 34);
+  const view = new DataView(out.buffer);
+  for (let block = 0; block < values.length / 32; block++) {
+    const part = values.subarray(block * 32, block * 32 + 32);
+    const scale = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
+    view.setUint16(block * 34, halfFloat(scale), true);
+    part.forEach((value, index) => {
+      view.setInt8(block * 34 + 2 + index, scale === 0 ? 0 : Math.round(value / scale));
+    });
+  }
+  return out;
+}
+
+/** IEEE 754 binary16 of a number within its normal range, rounded half up; what is smaller becomes 0. */
+function halfFloat(value: number): number {
+  const bits = new Uint32Array(Float32Array.of(value).buffer)[0] as number;
+  const rounded = ((bits & 0x7fffffff) + 0x1000) >>> 13;
+  const magnitude = rounded - ((127 - 15) << 10);
+  return ((bits >>> 16) & 0x8000) | (magnitude < 0x400 ? 0 : magnitude);
+}
+
+/** Pseudo-random 32-bit integers, a stream of their own for each name (sfc32 by Chris Doty-Humphrey, seeded by FNV-1a). */
+function generator(name: string, seed: number): () => number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 0x01000193);
+  let [a, b, c, counter] = [hash | 0, seed | 0, 0x9e3779b9 | 0, 1];
+  const next = (): number => {
+    const sum = (a + b + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + sum;
+    c |= 0;
+    return sum;
+  };
+  for (let round = 0; round < 16; round++) next();
+  return next;
+}

@@ -1,0 +1,158 @@
+// Which slot takes which prompt, where a prompt's evaluation pauses, and how slots share a batch: bookkeeping without a model.
+
+/**
+ * A prompt and the positions at which its evaluation pauses, ascending, strictly between 0 and its length. Pauses are a function of the
+ * prompt alone: a restored state and one evaluated from the start then went through the same batches, and are equal to the last bit.
+ */
+export interface Prompt {
+  readonly tokens: readonly number[];
+  readonly pauses: readonly number[];
+  /** The pauses after which the state is kept, since a later prompt is likely to leave this one there. */
+  readonly checkpoints: readonly number[];
+}
+
+/** What a free slot's sequence can still give. */
+export interface SlotMemory {
+  readonly slot: number;
+  /** The prompt evaluated last; undefined in a fresh slot. */
+  readonly prompt: Prompt | undefined;
+  /** Positions of that prompt at which the state can be restored, ascending. */
+  readonly restorable: readonly number[];
+  /** Grows with every use; 0 in a fresh slot. */
+  readonly lastUsed: number;
+}
+
+/** Length in tokens of what two sequences have in common at their start. */
+export function commonPrefix(a: readonly number[], b: readonly number[]): number {
+  const shorter = Math.min(a.length, b.length);
+  for (let index = 0; index < shorter; index++) if (a[index] !== b[index]) return index;
+  return shorter;
+}
+
+/**
+ * How many tokens of `prompt` need no evaluation in this slot: the furthest restorable position inside the shared prefix that both
+ * prompts reach over the same pauses. At least the last token is always left, since its evaluation yields the first of the reply.
+ */
+export function reusablePrefix(memory: SlotMemory, prompt: Prompt): number {
+  if (memory.prompt === undefined) return 0;
+  const shared = commonPrefix(memory.prompt.tokens, prompt.tokens);
+  const { pauses } = memory.prompt;
+  const agreed = pauses.slice(0, commonPrefix(pauses, prompt.pauses));
+  return memory.restorable.findLast((at) => at <= shared && at < prompt.tokens.length && agreed.includes(at)) ?? 0;
+}
+
+/**
+ * The free slot that gains most: tokens reused less restorable tokens lost, since what lies behind the reused prefix is overwritten.
+ * Where none gains, the least recently used one (a fresh one first), so that trajectories that are still being asked keep their state.
+ * Equal slots: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.
+ */
+export function chooseSlot(
+  free: readonly SlotMemory[],
+  prompt: Prompt,
+): { readonly slot: number; readonly reuse: number } | undefined {
+  const offers = free.map((memory) => {
+    const reuse = reusablePrefix(memory, prompt);
+    return { slot: memory.slot, reuse, gain: 2 * reuse - (memory.restorable.at(-1) ?? 0), lastUsed: memory.lastUsed };
+  });
+  const [best] = offers.sort(
+    (a, b) => Math.max(b.gain, 0) - Math.max(a.gain, 0) || a.lastUsed - b.lastUsed || a.slot - b.slot,
+  );
+  return best === undefined ? undefined : { slot: best.slot, reuse: best.reuse };
+}
+
+/** The positions left when one is added and only the newest `kept` fit the budget, as the library drops the oldest first. */
+export function addCheckpoint(positions: readonly number[], added: number, kept: number): number[] {
+  const all = [...positions.filter((at) => at < added), added];
+  return all.slice(Math.max(0, all.length - kept));
+}
+
+/** Tokens that a slot could evaluate in the next batch; a reply's are served before prompts. */
+export interface Demand {
+  readonly tokens: number;
+  readonly replying: boolean;
+}
+
+/**
+ * How many tokens each demand gets of a batch: replies all they ask for, prompts an even share of the rest, what one does not need going
+ * to the others. So a long prompt neither stops a reply nor a short prompt behind it.
+ */
+export function shareBatch(demands: readonly Demand[], batchSize: number): number[] {
+  const shares = demands.map(() => 0);
+  let left = batchSize;
+  const give = (index: number, tokens: number): void => {
+    shares[index] = Math.min(tokens, left);
+    left -= shares[index] as number;
+  };
+  for (const [index, demand] of demands.entries()) if (demand.replying) give(index, demand.tokens);
+  const prompts = [...demands.entries()]
+    .filter(([, demand]) => !demand.replying)
+    .sort(([, a], [, b]) => a.tokens - b.tokens);
+  for (const [rank, [index, demand]] of prompts.entries()) {
+    give(index, Math.min(demand.tokens, Math.ceil(left / (prompts.length - rank))));
+  }
+  return shares;
+}
+
+/** How a chat template marks messages: the special tokens that open and close each, as text and as id. */
+export interface MessageMarks {
+  readonly opener: string;
+  readonly openerId: number;
+  readonly closer: string;
+}
+
+/** How the benchmark's request to predict begins; it stands behind the last turn only, and is gone when that turn is history. */
+const REQUEST_TO_PREDICT = '\n\nPlease analyze the input above';
+
+/** Without known marks: a pause every so many tokens. */
+const GRID = 512;
+
+/**
+ * Pauses a prompt where later prompts may leave it: at the start of every user message, and at the end of what stays of it once it is
+ * history (before the request to predict, else its end). Earlier messages pause like the last one, because they were the last one in the
+ * prompt whose state is to be reused. Checkpoints: after the system message, and both pauses of the last user message.
+ *
+ * The end in tokens is where the text with a blank line behind it and the text with the closing mark behind it still agree: a tokeniser
+ * may join a blank line to what precedes it.
+ */
+export function planPrompt(
+  text: string,
+  tokens: readonly number[],
+  marks: MessageMarks | undefined,
+  tokenize: (text: string) => readonly number[],
+): Prompt {
+  const starts = marks === undefined ? [] : tokens.flatMap((token, at) => (token === marks.openerId ? [at] : []));
+  const parts = marks === undefined ? [] : text.split(marks.opener).slice(1);
+  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) return onGrid(tokens);
+  const users = starts.flatMap((start, index) => {
+    const part = parts[index] as string;
+    if (!/^\s*user\b/.test(part)) return [];
+    const kept = marks.opener + keptText(part, marks.closer);
+    const length = commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
+    return [{ start, end: start + length }];
+  });
+  const inside = (at: number | undefined): at is number => at !== undefined && at > 0 && at < tokens.length;
+  const last = users.at(-1);
+  const ascending = (positions: readonly (number | undefined)[]): number[] =>
+    [...new Set(positions.filter(inside))].sort((a, b) => a - b);
+  return {
+    tokens,
+    pauses: ascending(users.flatMap(({ start, end }) => [start, end])),
+    checkpoints: ascending([users[0]?.start, last?.start, last?.end]),
+  };
+}
+
+/** A user message's text without what the next turn's prompt leaves out. */
+function keptText(part: string, closer: string): string {
+  const request = part.lastIndexOf(REQUEST_TO_PREDICT);
+  if (request >= 0) return part.slice(0, request);
+  const close = part.lastIndexOf(closer);
+  return close >= 0 ? part.slice(0, close) : part;
+}
+
+function onGrid(tokens: readonly number[]): Prompt {
+  const pauses = Array.from(
+    { length: Math.max(0, Math.ceil(tokens.length / GRID) - 1) },
+    (_, index) => (index + 1) * GRID,
+  );
+  return { tokens, pauses, checkpoints: pauses.slice(-1) };
+}

@@ -1,0 +1,568 @@
+// The engine with tiny real models on the CPU: one thread, and every claim counted in tokens and batches, never in time.
+
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { EXIT, UserError } from '../../src/errors.js';
+import { type EngineSettings, installationHint, openEngine } from '../../src/serve/engine.js';
+import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
+
+type Batch = readonly { readonly slot: number; readonly tokens: number }[];
+type Answer = { reasoning: string; content: string; end: Extract<GenerateEvent, { type: 'end' }> | undefined };
+
+const SCRIPT = {
+  thinking: 'The file exists.',
+  content: '<predicted_observation>\nok: 3 files\n</predicted_observation>',
+};
+const OPTIONS: GenerateOptions = {
+  maxTokens: 40,
+  temperature: 0,
+  topP: 1,
+  topK: 0,
+  minP: 0,
+  seed: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  repetitionPenalty: 1,
+  stop: [],
+  responseFormat: { type: 'text' },
+  thinkingBudget: Number.POSITIVE_INFINITY,
+  templateArguments: {},
+};
+const NO_THINKING = { templateArguments: { enable_thinking: false } };
+/** Above any greedy or seeded pick of a random model that never ends by itself. */
+const FREE: Partial<GenerateOptions> = { temperature: 1, topK: 20 };
+
+let folder: string;
+let scripted: string;
+let random: string;
+let endless: string;
+const opened: Engine[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'engine-'));
+  scripted = await keptModel(scriptedModel(SCRIPT), folder);
+  random = await keptModel(RANDOM_MODELS.tiny, folder);
+  endless = await keptModel({ ...RANDOM_MODELS.tiny, name: 'endless', replyTokens: Number.POSITIVE_INFINITY }, folder);
+});
+afterEach(async () => {
+  for (const engine of opened.splice(0)) await engine.close();
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** An engine and the batches it evaluates, as they come. */
+async function start(
+  modelPath: string,
+  changed: Partial<EngineSettings> = {},
+): Promise<{ engine: Engine; batches: Batch[] }> {
+  const batches: Batch[] = [];
+  const engine = await openEngine({
+    modelPath,
+    name: 'tiny',
+    gpu: 'off',
+    contextSize: 4096,
+    parallel: 1,
+    kvCache: 'f16',
+    flashAttention: true,
+    threads: 1,
+    checkpointBytes: 64 * 2 ** 20,
+    onBatch: (batch) => batches.push(batch),
+    ...changed,
+  });
+  opened.push(engine);
+  return { engine, batches };
+}
+
+function user(content: string): EngineMessage[] {
+  return [{ role: 'user', content }];
+}
+
+async function ask(
+  engine: Engine,
+  messages: readonly EngineMessage[],
+  changed: Partial<GenerateOptions> = {},
+  signal = new AbortController().signal,
+): Promise<Answer> {
+  const answer: Answer = { reasoning: '', content: '', end: undefined };
+  for await (const event of engine.generate(messages, { ...OPTIONS, ...changed }, signal)) {
+    if (event.type === 'text') answer[event.channel] += event.text;
+    else answer.end = event;
+  }
+  return answer;
+}
+
+function usageOf(end: Answer['end']): NonNullable<Answer['end']>['usage'] {
+  if (end === undefined) throw new Error('the reply did not end');
+  return end.usage;
+}
+
+function evaluated(batches: readonly Batch[]): number {
+  return batches.flat().reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+describe('a scripted model', () => {
+  test('answers thinking and content apart, and the usage adds up', async () => {
+    const { engine, batches } = await start(scripted);
+    const { reasoning, content, end } = await ask(engine, user('What now?'), { maxTokens: undefined, ...FREE });
+    expect({ thinking: reasoning, content }).toEqual(SCRIPT);
+    expect(end?.finishReason).toBe('stop');
+    const { promptTokens, completionTokens, reasoningTokens, cachedTokens } = usageOf(end);
+    expect(cachedTokens).toBe(0);
+    expect(reasoningTokens).toBeLessThan(completionTokens);
+    // Every token but the last, which ends the reply, was evaluated once.
+    expect(evaluated(batches)).toBe(promptTokens + completionTokens - 1);
+  });
+
+  test('with thinking off gives content alone', async () => {
+    const { engine } = await start(scripted);
+    expect(await ask(engine, user('What now?'), { maxTokens: undefined, ...NO_THINKING })).toMatchObject({
+      reasoning: '',
+      content: SCRIPT.content,
+      end: { usage: { reasoningTokens: 0 } },
+    });
+  });
+
+  test('stops before a stop string of its content, not of its thinking', async () => {
+    const { engine } = await start(scripted);
+    const stopped = await ask(engine, user('What now?'), { maxTokens: undefined, stop: ['exists', ': 3'] });
+    expect(stopped).toMatchObject({
+      reasoning: SCRIPT.thinking,
+      content: '<predicted_observation>\nok',
+      end: { finishReason: 'stop' },
+    });
+  });
+
+  test.each([1, 2, 4])('serves twelve requests over %d slots, each whole, and then none is busy', async (parallel) => {
+    const { engine } = await start(scripted, { parallel });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        ask(engine, user(`Question ${index} ${'and '.repeat(index * 9)}`), { maxTokens: undefined }),
+      ),
+    );
+    expect(new Set(answers.map(({ reasoning, content }) => JSON.stringify({ thinking: reasoning, content })))).toEqual(
+      new Set([JSON.stringify(SCRIPT)]),
+    );
+    expect(engine.busy).toBe(0);
+  });
+
+  test('reports what scores depend on', async () => {
+    const { engine } = await start(scripted, { parallel: 2, kvCache: 'q8_0' });
+    const bytes = await readFile(scripted);
+    expect(engine.facts).toMatchObject({
+      name: 'tiny',
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      bytes: bytes.length,
+      architecture: 'qwen35moe',
+      quantization: 'Q8_0',
+      kvCache: 'q8_0',
+      contextSize: 4096,
+      slots: 2,
+      gpu: 'off',
+      gpuLayers: 0,
+      threads: 1,
+    });
+    expect(engine.facts.llamaCpp).toMatch(/^v\d/);
+    expect((await ask(engine, user('What now?'), { maxTokens: undefined })).content).toBe(SCRIPT.content);
+  });
+});
+
+describe('batches', () => {
+  test.each([1, 2, 4, 8])('%d replies cost as many evaluations as one, in ascending slot order', async (parallel) => {
+    const { engine, batches } = await start(endless, { parallel, contextSize: 1024 });
+    const answers = await Promise.all(
+      Array.from({ length: parallel }, (_, seed) => ask(engine, user('Go on.'), { ...FREE, seed })),
+    );
+    expect(answers.map(({ end }) => end?.usage.completionTokens)).toEqual(Array.from({ length: parallel }, () => 40));
+    const slots = batches.map((batch) => batch.map(({ slot }) => slot));
+    expect(slots).toEqual(slots.map((batch) => [...batch].sort((a, b) => a - b)));
+    // 39 steps behind the prompts, which take a few of their own.
+    expect(batches.length).toBeLessThan(39 + 6);
+    expect(batches.filter((batch) => batch.length === parallel).length).toBeGreaterThan(36);
+  });
+
+  test('a long prompt stops neither a reply nor a short prompt behind it', async () => {
+    const { engine, batches } = await start(endless, { parallel: 3, batchSize: 64 });
+    const reply = ask(engine, user('Go on.'), { ...FREE, maxTokens: 400 });
+    while (batches.length < 5) await new Promise(setImmediate);
+    const long = ask(engine, user('many words '.repeat(400)), { ...FREE, maxTokens: 1 });
+    const short = ask(engine, user('Go on.'), { ...FREE, maxTokens: 1 });
+    const order: string[] = [];
+    await Promise.all([
+      long.then(() => order.push('long')),
+      short.then(() => order.push('short')),
+      reply.then(() => order.push('reply')),
+    ]);
+    expect(order.indexOf('short')).toBeLessThan(order.indexOf('long'));
+    const whileLong = batches.filter((batch) => batch.some(({ slot, tokens }) => slot === 1 && tokens > 1));
+    expect(whileLong.length).toBeGreaterThan(10);
+    expect(whileLong.every((batch) => batch.some(({ slot, tokens }) => slot === 0 && tokens === 1))).toBe(true);
+    for (const batch of batches) expect(evaluated([batch])).toBeLessThanOrEqual(64);
+  });
+
+  test('the same requests in the same order give the same replies with one slot', async () => {
+    const runs = [];
+    for (const _ of [1, 2]) {
+      const { engine } = await start(random);
+      const replies = [];
+      for (const seed of [3, 4, 5]) replies.push(await ask(engine, user('Say something.'), { ...FREE, seed }));
+      runs.push(replies);
+    }
+    expect(runs[0]).toEqual(runs[1]);
+    expect(new Set(runs[0]?.map(({ reasoning }) => reasoning)).size).toBe(3);
+  });
+});
+
+describe('leaving', () => {
+  test('an aborted reply frees its slot for the next request', async () => {
+    const { engine, batches } = await start(endless);
+    const leaving = new AbortController();
+    const events: GenerateEvent[] = [];
+    for await (const event of engine.generate(
+      user('Go on.'),
+      { ...OPTIONS, ...FREE, maxTokens: undefined },
+      leaving.signal,
+    )) {
+      events.push(event);
+      if (events.length === 3) leaving.abort();
+    }
+    const atAbort = batches.length;
+    expect(events.every(({ type }) => type === 'text')).toBe(true);
+    expect((await ask(engine, user('Another?'), { ...FREE, maxTokens: 2 })).end?.finishReason).toBe('length');
+    expect(engine.busy).toBe(0);
+    // At most the batch under way, then the next request's prompt and its second token.
+    expect(batches.length - atAbort).toBeLessThanOrEqual(4);
+  });
+
+  test('a long prompt is left within a batch', async () => {
+    const { engine, batches } = await start(random, { batchSize: 64 });
+    const leaving = new AbortController();
+    const reply = ask(engine, user('many words '.repeat(600)), {}, leaving.signal);
+    while (batches.length < 3) await new Promise(setImmediate);
+    leaving.abort();
+    expect((await reply).end).toBeUndefined();
+    await ask(engine, user('Go on.'), { maxTokens: 1 });
+    expect(batches.length).toBeLessThan(8);
+  });
+
+  test('a reader that stops reading, a request that waits, and one aborted before it starts leave no trace', async () => {
+    const { engine } = await start(endless);
+    const leaving = new AbortController();
+    const waiting = ask(engine, user('Go on.'), FREE, leaving.signal);
+    for await (const _ of engine.generate(
+      user('Go on.'),
+      { ...OPTIONS, ...FREE, maxTokens: undefined },
+      new AbortController().signal,
+    )) {
+      leaving.abort();
+      break;
+    }
+    await waiting;
+    expect((await ask(engine, user('Go on.'), FREE, AbortSignal.abort())).end).toBeUndefined();
+    expect((await ask(engine, user('Go on.'), { ...FREE, maxTokens: 3 })).end?.usage.completionTokens).toBe(3);
+    expect(engine.busy).toBe(0);
+  });
+
+  test('closing ends what is under way', async () => {
+    const { engine, batches } = await start(endless, { parallel: 2 });
+    const replies = Array.from({ length: 3 }, () => ask(engine, user('Go on.'), { ...FREE, maxTokens: undefined }));
+    while (batches.length < 3) await new Promise(setImmediate);
+    await engine.close();
+    expect((await Promise.all(replies)).map(({ end }) => end)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('limits', () => {
+  test('a prompt longer than the context is refused with both numbers, and the next one is served', async () => {
+    const { engine, batches } = await start(random, { contextSize: 256 });
+    await expect(ask(engine, user('many words '.repeat(300)))).rejects.toMatchObject({
+      refusal: { reason: 'context-overflow', promptTokens: expect.any(Number), contextSize: 256 },
+    });
+    expect(batches).toEqual([]);
+    expect((await ask(engine, user('Go on.'))).end).toBeDefined();
+  });
+
+  test('a reply ends with the context, and nothing is shifted out', async () => {
+    const { engine, batches } = await start(endless, { contextSize: 256 });
+    const { end } = await ask(engine, user('Go on.'), { ...FREE, maxTokens: undefined });
+    expect(end?.finishReason).toBe('length');
+    expect((end?.usage.promptTokens ?? 0) + (end?.usage.completionTokens ?? 0)).toBe(256);
+    expect(evaluated(batches)).toBe(255);
+  });
+
+  test('thinking ends at its budget and the answer follows', async () => {
+    const { engine } = await start(endless);
+    const { reasoning, content, end } = await ask(engine, user('Go on.'), { ...FREE, thinkingBudget: 10 });
+    expect(end?.usage).toMatchObject({ reasoningTokens: 11, completionTokens: 40 });
+    expect(reasoning).not.toBe('');
+    expect(content).not.toBe('');
+  });
+
+  test.each([
+    ['presence', { presencePenalty: 2 }],
+    ['frequency', { frequencyPenalty: 2 }],
+    ['repetition', { repetitionPenalty: 1.5 }],
+  ])('a %s penalty makes replies less repetitive', async (_, penalty) => {
+    const { engine } = await start(endless);
+    const distinct = async (changed: Partial<GenerateOptions>): Promise<number> => {
+      const { reasoning } = await ask(engine, user('Go on.'), { maxTokens: 60, ...changed });
+      return new Set(reasoning.match(/\w+|\W/g)).size;
+    };
+    expect(await distinct(penalty)).toBeGreaterThan(await distinct({}));
+  });
+
+  test('penalties that cannot be combined are refused by name', async () => {
+    const { engine } = await start(random);
+    await expect(ask(engine, user('Go on.'), { repetitionPenalty: 1.1, presencePenalty: 1 })).rejects.toMatchObject({
+      refusal: { reason: 'invalid-request', param: 'repetition_penalty' },
+    });
+  });
+});
+
+describe('constrained replies of a random model', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      rating: { type: 'integer', minimum: 1, maximum: 5 },
+      strengths: { type: 'array', items: { type: 'string', maxLength: 12 }, maxItems: 2 },
+      done: { type: 'boolean' },
+    },
+    required: ['rating', 'strengths', 'done'],
+    additionalProperties: false,
+  };
+
+  test.each([
+    ['thinking', { thinkingBudget: 5 }],
+    ['no thinking', NO_THINKING],
+  ])('are JSON of the schema with %s', async (_, changed) => {
+    const { engine } = await start(endless, { parallel: 2 });
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((seed) =>
+        ask(engine, user('Judge.'), {
+          temperature: 1,
+          maxTokens: 600,
+          seed,
+          responseFormat: { type: 'json_schema', schema },
+          ...changed,
+        }),
+      ),
+    );
+    for (const { content, end } of answers) {
+      expect(end?.finishReason).toBe('stop');
+      const verdict = JSON.parse(content);
+      expect(Object.keys(verdict)).toEqual(['rating', 'strengths', 'done']);
+      expect([1, 2, 3, 4, 5]).toContain(verdict.rating);
+      expect(verdict.strengths.length).toBeLessThanOrEqual(2);
+      expect(content).toBe(content.trim());
+    }
+  });
+
+  test('are JSON objects without a schema', async () => {
+    const { engine } = await start(random);
+    const { content, end } = await ask(engine, user('Judge.'), {
+      temperature: 1,
+      maxTokens: 2000,
+      responseFormat: { type: 'json_object' },
+      ...NO_THINKING,
+    });
+    expect(end?.finishReason).toBe('stop');
+    expect(typeof JSON.parse(content)).toBe('object');
+  });
+
+  test('a schema that cannot be kept is refused by name', async () => {
+    const { engine } = await start(random);
+    const responseFormat = { type: 'json_schema', schema: { type: 'string', pattern: '^a' } } as const;
+    await expect(ask(engine, user('Judge.'), { responseFormat })).rejects.toMatchObject({
+      refusal: { reason: 'invalid-request', param: 'response_format', message: expect.stringContaining('"pattern"') },
+    });
+  });
+});
+
+describe('along a recorded trajectory', () => {
+  /** The prompts of its turns as infer sends them: only the last message holds the request to predict. */
+  async function turns(withRequest: boolean): Promise<EngineMessage[][]> {
+    const lines = (await readFile('fixtures/recorded/terminal_test.jsonl', 'utf8')).trim().split('\n');
+    const row = lines.map((line) => JSON.parse(line)).find(({ turn_idx }) => turn_idx >= 5);
+    const last: string = row.prompt.at(-1);
+    const request = last.lastIndexOf('\n\nPlease analyze the input above');
+    expect(request).toBeGreaterThan(0);
+    const bare: string[] = [...row.prompt.slice(0, -1), last.slice(0, request)];
+    return bare.map((prompt, turn) => [
+      { role: 'system', content: row.system_str },
+      ...bare.slice(0, turn).flatMap((earlier, index): EngineMessage[] => [
+        { role: 'user', content: earlier },
+        { role: 'assistant', content: row.response[index] },
+      ]),
+      { role: 'user', content: prompt + (withRequest ? last.slice(request) : '') },
+    ]);
+  }
+
+  test.each([
+    ['with the request to predict', true, 0],
+    ['with the request to predict, sampled', true, 1],
+    ['without it', false, 0],
+    ['without it, sampled', false, 1],
+  ])('replies are the same with and without reuse, %s', async (_, withRequest, temperature) => {
+    const reusing = await start(random);
+    const fresh = await start(random, { noReuse: true });
+    const replies = new Set<string>();
+    for (const [turn, messages] of (await turns(withRequest)).entries()) {
+      reusing.batches.length = 0;
+      fresh.batches.length = 0;
+      const options = { temperature, seed: 7 + turn };
+      const reused = await ask(reusing.engine, messages, options);
+      const whole = await ask(fresh.engine, messages, options);
+      expect(reused.end?.usage.cachedTokens).toBeGreaterThan(turn === 0 ? -1 : 0);
+      expect(whole.end?.usage.cachedTokens).toBe(0);
+      expect({ ...reused, end: undefined }).toEqual({ ...whole, end: undefined });
+      // Not luck: what both evaluate, they evaluate in the same batches, on which floating-point sums depend.
+      expect(reusing.batches).toEqual(fresh.batches.slice(-reusing.batches.length));
+      expect(evaluated(fresh.batches) - evaluated(reusing.batches)).toBe(usageOf(reused.end).cachedTokens);
+      replies.add(reused.reasoning);
+    }
+    expect(replies.size).toBeGreaterThan(3);
+  });
+
+  test.each([1, 3])('a turn costs at most 1.1 times its own new tokens with %d slots', async (parallel) => {
+    const { engine, batches } = await start(random, { parallel });
+    const other = await start(random);
+    const bare = await turns(false);
+    let before = 0;
+    for (const [turn, messages] of (await turns(true)).entries()) {
+      batches.length = 0;
+      const { promptTokens, cachedTokens } = usageOf((await ask(engine, messages, { maxTokens: 1 })).end);
+      expect(evaluated(batches)).toBe(promptTokens - cachedTokens);
+      if (turn > 0) expect(evaluated(batches)).toBeLessThanOrEqual(1.1 * (promptTokens - before));
+      // What the next turn's prompt shares with this one, and a few tokens behind it.
+      before = usageOf((await ask(other.engine, bare[turn] as EngineMessage[], { maxTokens: 1 })).end).promptTokens;
+    }
+  });
+
+  test('trajectories that take turns keep their slots', async () => {
+    const { engine } = await start(random, { parallel: 2 });
+    const one = await turns(true);
+    const other = one.map((messages) =>
+      messages.map(({ role, content }) => ({ role, content: role === 'system' ? `Other. ${content}` : content })),
+    );
+    for (const [turn, messages] of one.entries()) {
+      for (const prompt of [messages, other[turn] as EngineMessage[]]) {
+        const { end } = await ask(engine, prompt, { maxTokens: 1 });
+        expect(end?.usage.cachedTokens).toBeGreaterThan(turn === 0 ? -1 : (end?.usage.promptTokens ?? 0) / 3);
+      }
+    }
+  });
+
+  test('a repeated request evaluates its end alone', async () => {
+    const { engine } = await start(random);
+    const messages = (await turns(true))[3] as EngineMessage[];
+    const first = await ask(engine, messages, { maxTokens: 4 });
+    const again = await ask(engine, messages, { maxTokens: 4 });
+    expect(again.reasoning).toBe(first.reasoning);
+    const { promptTokens, cachedTokens } = usageOf(again.end);
+    expect(promptTokens - cachedTokens).toBeLessThan(300);
+  });
+
+  test.each([
+    ['no memory for checkpoints', 0, 0],
+    ['memory for few', 400_000, 1],
+  ])('with %s replies are the same', async (_, checkpointBytes, least) => {
+    const tight = await start(random, { checkpointBytes });
+    const ample = await start(random);
+    let reused = 0;
+    for (const messages of await turns(true)) {
+      const [some, all] = [await ask(tight.engine, messages), await ask(ample.engine, messages)];
+      expect(some.reasoning).toBe(all.reasoning);
+      reused += some.end?.usage.cachedTokens ?? 0;
+    }
+    expect(Math.sign(reused)).toBe(least);
+  });
+});
+
+describe('files that cannot be served', () => {
+  const failure = async (path: string, changed: Partial<EngineSettings> = {}): Promise<UserError> => {
+    const error = await start(path, changed).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(UserError);
+    expect((error as UserError).message).not.toContain('\n');
+    return error as UserError;
+  };
+
+  test('a missing file', async () => {
+    expect(await failure(join(folder, 'none.gguf'))).toMatchObject({
+      exitCode: EXIT.inputMissing,
+      message: expect.stringContaining('no such file'),
+    });
+  });
+
+  test.each([
+    ['text', 'not a model at all'],
+    ['nothing', ''],
+  ])('a file of %s', async (_, text) => {
+    const path = join(folder, 'text.gguf');
+    await writeFile(path, text);
+    expect(await failure(path)).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('is not a GGUF file'),
+    });
+  });
+
+  test.each([0.001, 0.02, 0.5, 0.99])('a file cut off after %d of its length', async (share) => {
+    const bytes = await readFile(scripted);
+    const path = join(folder, 'cut.gguf');
+    await writeFile(path, bytes.subarray(0, Math.ceil(bytes.length * share)));
+    const { message, exitCode } = await failure(path);
+    expect(exitCode).toBe(EXIT.badData);
+    expect(message).toMatch(/cut off or damaged .*download it again/);
+  });
+
+  test('an unknown architecture', async () => {
+    const path = join(folder, 'unknown.gguf');
+    const bytes = await readFile(scripted);
+    await writeFile(path, Buffer.from(bytes.toString('latin1').replaceAll('qwen35moe', 'qwen99moe'), 'latin1'));
+    expect(await failure(path)).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('"qwen99moe"'),
+    });
+  });
+
+  test('too little memory', async () => {
+    const wide = { ...RANDOM_MODELS.tiny.shape, heads: 8, keyValueHeads: 8, headWidth: 256 };
+    const path = await keptModel({ ...RANDOM_MODELS.tiny, name: 'wide', shape: wide }, folder);
+    expect(await failure(path, { contextSize: 262_144, parallel: 200 })).toMatchObject({
+      exitCode: EXIT.unavailable,
+      message: expect.stringMatching(/too little memory.*--context/),
+    });
+  });
+
+  test('a context longer than the model knows', async () => {
+    expect(await failure(scripted, { contextSize: 2 ** 30 })).toMatchObject({
+      exitCode: EXIT.usage,
+      message: expect.stringContaining('262144'),
+    });
+  });
+
+  test('a GPU whose binary is not there', async () => {
+    const other = process.platform === 'darwin' ? 'cuda' : 'metal';
+    expect(await failure(scripted, { gpu: other })).toMatchObject({
+      exitCode: EXIT.unavailable,
+      message: expect.stringMatching(new RegExp(`${other}.*npm i`)),
+    });
+  });
+});
+
+test.each([
+  ['linux', 'x64', ['linux-x64@', 'linux-x64-cuda@', 'linux-x64-vulkan@']],
+  ['linux', 'arm64', ['linux-arm64@']],
+  ['darwin', 'arm64', ['mac-arm64-metal@']],
+  ['darwin', 'x64', ['mac-x64@']],
+  ['win32', 'x64', ['win-x64@', 'win-x64-cuda@', 'win-x64-vulkan@']],
+])('on %s %s the way to add the runtime names one binary package for each kind', (platform, arch, packages) => {
+  const hint = installationHint(platform, arch);
+  expect(hint.match(/(?<=@node-llama-cpp\/)[\w-]+@/g)).toEqual(packages);
+});

@@ -1,0 +1,299 @@
+// The memory plan, with the numbers of the published model.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FULL_SIZE, tensorsOf } from '../../src/serve/maker/shape.js';
+import {
+  cacheBytesPerToken,
+  checkpointSize,
+  costsOf,
+  type FreeMemory,
+  type GgufTensor,
+  type MemoryPlan,
+  type PlanSettings,
+  type PlanWishes,
+  planMemory,
+  planText,
+  refusalText,
+  shapeOf,
+} from '../../src/serve/plan.js';
+
+const GIB = 2 ** 30;
+const MIB = 2 ** 20;
+
+/** As the published file states them. */
+const METADATA = {
+  general: { architecture: 'qwen35moe', file_type: 15 },
+  qwen35moe: {
+    block_count: 40,
+    context_length: 262_144,
+    embedding_length: 2_048,
+    attention: { head_count: 16, head_count_kv: 2, key_length: 256, value_length: 256 },
+    ssm: { conv_kernel: 4, state_size: 128, group_count: 16, time_step_rank: 32, inner_size: 4_096 },
+    full_attention_interval: 4,
+  },
+};
+
+/** A mix of Q4_K, Q5_K and Q6_K like that of the published Q4_K_M files. */
+function encodingOf(name: string, quantizable: boolean): number {
+  if (!quantizable) return 0;
+  if (/ffn_down_exps/.test(name)) return 13;
+  return /token_embd|^output|attn|ssm|shexp/.test(name) ? 14 : 12;
+}
+
+const TENSORS: readonly GgufTensor[] = tensorsOf(FULL_SIZE).map(({ name, dims, quantizable }) => ({
+  name,
+  dimensions: dims,
+  ggmlType: encodingOf(name, quantizable),
+}));
+const MODEL = shapeOf(METADATA, TENSORS);
+
+const WISHES: PlanWishes = {
+  contextSize: 'most',
+  slots: 1,
+  kvCache: 'f16',
+  gpuLayers: 'most',
+  checkpointBytes: GIB,
+  batchSize: 512,
+  flashAttention: true,
+};
+const HOST = 64 * GIB;
+const gpu = (gib: number, hostBytes = HOST): FreeMemory => ({ gpuBytes: gib * GIB, hostBytes });
+
+function fitting(plan: MemoryPlan): PlanSettings {
+  if (plan.status !== 'fits') throw new Error(`does not fit: ${JSON.stringify(plan)}`);
+  return plan.settings;
+}
+
+function nearestOf(plan: MemoryPlan): PlanSettings | undefined {
+  if (plan.status === 'fits') throw new Error(`fits: ${JSON.stringify(plan.settings)}`);
+  return plan.nearest;
+}
+
+describe('the published model', () => {
+  test('has 40 layers, 10 of them with a cache of 20 KiB a token, 30 with a state of 62.8 MiB', () => {
+    expect(MODEL.layers).toHaveLength(40);
+    expect(
+      MODEL.layers.map(({ cachedValues }, layer) => (cachedValues > 0 ? layer : -1)).filter((layer) => layer >= 0),
+    ).toEqual([3, 7, 11, 15, 19, 23, 27, 31, 35, 39]);
+    expect(cacheBytesPerToken(MODEL, 'f16')).toBe(20 * 1_024);
+    expect(cacheBytesPerToken(MODEL, 'q8_0')).toBe(20 * 1_024 * (34 / 64));
+    expect(checkpointSize(MODEL)).toBe(30 * (2 * MIB + 96 * 1_024));
+    expect(MODEL).toMatchObject({ trainedContext: 262_144, vocabulary: 248_320, embedding: 2_048, heads: 16 });
+  });
+
+  test('weighs what its tensors weigh, in whichever memory they lie', () => {
+    const all = costsOf(MODEL, { ...WISHES, contextSize: 8_192, gpuLayers: 41 });
+    expect(all.gpu.weights + all.host.weights).toBeGreaterThan(20.5e9);
+    expect(all.gpu.weights + all.host.weights).toBeLessThan(22.5e9);
+    // Of the weights only the embeddings stay behind: 2048 x 248320 in Q6_K.
+    expect(all.host.weights).toBe((2_048 * 248_320 * 210) / 256);
+    for (const gpuLayers of [0, 1, 20, 40]) {
+      const some = costsOf(MODEL, { ...WISHES, contextSize: 8_192, gpuLayers });
+      for (const kind of ['weights', 'cache', 'state', 'checkpoints'] as const) {
+        expect(some.gpu[kind] + some.host[kind]).toBeCloseTo(all.gpu[kind] + all.host[kind]);
+      }
+    }
+  });
+
+  test.each([
+    [8_192, 1, 0.74],
+    [32_768, 1, 1.21],
+    [131_072, 1, 3.08],
+    [262_144, 1, 5.58],
+    [32_768, 8, 6.0],
+    [131_072, 8, 21.0],
+  ])(
+    "a context of %i in %i slots costs what node-llama-cpp's own estimate says, and the attention mask",
+    (contextSize, slots, gib) => {
+      const settings = { ...WISHES, contextSize, slots, gpuLayers: 41 };
+      const { gpu: use } = costsOf(MODEL, settings);
+      const mask = 6 * 512 * contextSize;
+      expect((use.total - use.weights - mask) / GIB).toBeCloseTo(gib, 1);
+    },
+  );
+});
+
+describe('the context that is chosen', () => {
+  test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
+    ['80 GB: all there is', {}, gpu(79), { contextSize: 262_144, gpuLayers: 41 }],
+    ['80 GB, 8 slots: the most in every slot, all layers on the GPU', { slots: 8 }, gpu(79), { gpuLayers: 41 }],
+    ['no GPU: in host memory', {}, gpu(0, 40 * GIB), { contextSize: 262_144, gpuLayers: 0 }],
+    ['16 GB: layers stay on the host for a context of 131,072', {}, gpu(15.5), { contextSize: 131_072 }],
+    ['12 GB, layers fixed: less context', { gpuLayers: 10 }, gpu(7.2), { gpuLayers: 10 }],
+    ['a fixed context is kept', { contextSize: 40_000 }, gpu(24), { contextSize: 40_000, gpuLayers: 41 }],
+  ])('%s', (_, wishes, free, expected) => {
+    const settings = fitting(planMemory(MODEL, { ...WISHES, ...wishes }, free));
+    expect(settings).toMatchObject(expected);
+    expect(settings.contextSize).toBeGreaterThanOrEqual(wishes.contextSize === undefined ? 4_096 : 40_000);
+  });
+
+  test('between 131,072 and the trained one it is the largest that leaves all layers on the GPU', () => {
+    const free = gpu(25);
+    const settings = fitting(planMemory(MODEL, WISHES, free));
+    expect(settings.gpuLayers).toBe(41);
+    expect(settings.contextSize).toBeGreaterThan(131_072);
+    expect(settings.contextSize).toBeLessThan(262_144);
+    const more = planMemory(MODEL, { ...WISHES, contextSize: settings.contextSize + 256, gpuLayers: 41 }, free);
+    expect(more.status).toBe('too-large');
+  });
+
+  test('with 16 GB the GPU holds as many layers as fit', () => {
+    const free = gpu(15.5);
+    const settings = fitting(planMemory(MODEL, WISHES, free));
+    expect(settings.gpuLayers).toBeGreaterThan(10);
+    expect(planMemory(MODEL, { ...settings, gpuLayers: settings.gpuLayers + 1 }, free).status).toBe('too-large');
+  });
+});
+
+describe('what does not fit', () => {
+  test('is too large, with the nearest plan that fits', () => {
+    const free = gpu(30, 32 * GIB);
+    // 262,144 tokens in two slots on the GPU are 10 GiB of cache beside 20 GiB of weights.
+    const wishes: PlanWishes = { ...WISHES, contextSize: 262_144, slots: 2, gpuLayers: 41 };
+    const nearest = nearestOf(planMemory(MODEL, wishes, free)) as PlanSettings;
+    expect(nearest).toMatchObject({ slots: 2, kvCache: 'f16', gpuLayers: 41 });
+    expect(nearest.contextSize).toBeGreaterThanOrEqual(131_072);
+    expect(nearest.contextSize).toBeLessThan(262_144);
+  });
+
+  test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
+    [
+      'slots go before the context falls below 131,072',
+      { contextSize: 131_072, slots: 4 },
+      gpu(29),
+      { contextSize: 131_072, slots: 3 },
+    ],
+    [
+      'a shorter context goes before a coarser cache',
+      { contextSize: 131_072 },
+      gpu(22.5),
+      { slots: 1, kvCache: 'f16' },
+    ],
+    ['layers go to the host last', { contextSize: 131_072 }, gpu(12), { contextSize: 131_072 }],
+  ])('%s', (_, wishes, free, expected) => {
+    const nearest = nearestOf(planMemory(MODEL, { ...WISHES, gpuLayers: 41, ...wishes }, free));
+    expect(nearest).toMatchObject(expected);
+  });
+
+  test('anywhere has no nearest plan, and says that the model is too large', () => {
+    const free = gpu(8, 8 * GIB);
+    const plan = planMemory(MODEL, WISHES, free);
+    expect(nearestOf(plan)).toBeUndefined();
+    if (plan.status === 'too-large') expect(refusalText(plan, free)).toMatch(/take a smaller quantisation/);
+  });
+
+  test('for its checkpoints alone is told to go without', () => {
+    const free = gpu(0, 26 * GIB);
+    const plan = planMemory(MODEL, { ...WISHES, contextSize: 8_192, checkpointBytes: 8 * GIB }, free);
+    expect(nearestOf(plan)).toMatchObject({ contextSize: 8_192, checkpointBytes: 0 });
+  });
+
+  test('is refused in one sentence with the flags that change', () => {
+    const free = gpu(29);
+    const plan = planMemory(MODEL, { ...WISHES, contextSize: 131_072, slots: 4, gpuLayers: 41 }, free);
+    if (plan.status === 'fits') throw new Error('fits');
+    expect(refusalText(plan, free)).toMatch(
+      /^this needs [\d.]+ GiB of GPU memory \(29\.0 GiB free\) and [\d.]+ GiB of host memory \(64\.0 GiB free\); the nearest that fits: --parallel 3$/,
+    );
+  });
+
+  test('the nearest plan always fits when it is asked for', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          contextSize: fc.oneof(fc.constant('most' as const), fc.integer({ min: 1_024, max: 262_144 })),
+          slots: fc.integer({ min: 1, max: 16 }),
+          kvCache: fc.constantFrom('f16' as const, 'q8_0' as const),
+          gpuLayers: fc.oneof(fc.constant('most' as const), fc.integer({ min: 0, max: 41 })),
+          checkpointBytes: fc.integer({ min: 0, max: 8 * GIB }),
+          flashAttention: fc.boolean(),
+        }),
+        fc.integer({ min: 0, max: 48 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.boolean(),
+        (wishes, gpuGib, hostGib, shared) => {
+          const free = { gpuBytes: gpuGib * GIB, hostBytes: hostGib * GIB, shared };
+          const plan = planMemory(MODEL, { ...WISHES, ...wishes }, free);
+          const settings = plan.status === 'fits' ? plan.settings : plan.nearest;
+          if (settings === undefined) return;
+          const { gpu: onGpu, host } = costsOf(MODEL, settings);
+          expect(onGpu.total).toBeLessThanOrEqual(free.gpuBytes);
+          expect(host.total + (shared ? onGpu.total : 0)).toBeLessThanOrEqual(free.hostBytes);
+          expect(planMemory(MODEL, settings, free).status).toBe('fits');
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('other models', () => {
+  test('a dense transformer caches in every layer, and holds tied embeddings twice', () => {
+    const tensors: GgufTensor[] = [
+      { name: 'token_embd.weight', dimensions: [64, 100n], ggmlType: 1 },
+      { name: 'blk.0.attn_q.weight', dimensions: [64, 64], ggmlType: 8 },
+      { name: 'blk.1.attn_q.weight', dimensions: [64, 64], ggmlType: 0 },
+      { name: 'output_norm.weight', dimensions: [64], ggmlType: 0 },
+    ];
+    const metadata = {
+      'general.architecture': 'llama',
+      'llama.block_count': 2,
+      'llama.embedding_length': 64,
+      'llama.attention.head_count': 4,
+      'llama.context_length': 512,
+    };
+    const shape = shapeOf(metadata, tensors);
+    expect(shape.layers).toEqual([
+      { weightBytes: (64 * 64 * 34) / 32, cachedValues: 128, stateBytes: 0 },
+      { weightBytes: 64 * 64 * 4, cachedValues: 128, stateBytes: 0 },
+    ]);
+    expect(shape.inputBytes).toBe(64 * 100 * 2);
+    expect(shape.outputBytes).toBe(64 * 100 * 2 + 64 * 4);
+    expect(fitting(planMemory(shape, { ...WISHES, checkpointBytes: 0 }, gpu(0, GIB))).contextSize).toBe(512);
+  });
+
+  test('blocks that predict further tokens are not counted, and layers may be listed one by one', () => {
+    const shape = shapeOf(
+      {
+        general: { architecture: 'x' },
+        x: {
+          block_count: 4,
+          nextn_predict_layers: 1,
+          embedding_length: 8,
+          attention: { head_count: 2, head_count_kv: [0, 2, 0], key_length: 4, value_length: 4 },
+          ssm: { state_size: 2, inner_size: 4, group_count: 1, conv_kernel: 4 },
+        },
+      },
+      [],
+    );
+    expect(shape.layers.map(({ cachedValues }) => cachedValues)).toEqual([0, 16, 0]);
+    expect(shape.layers.map(({ stateBytes }) => stateBytes)).toEqual([128, 0, 128]);
+  });
+
+  test('on shared memory GPU and host come out of one purse', () => {
+    const free = { gpuBytes: 22 * GIB, hostBytes: 24 * GIB };
+    const wishes = { ...WISHES, checkpointBytes: 4 * GIB, contextSize: 8_192, gpuLayers: 41 };
+    expect(planMemory(MODEL, wishes, free).status).toBe('fits');
+    expect(planMemory(MODEL, wishes, { ...free, shared: true }).status).toBe('too-large');
+  });
+});
+
+test('the plan names every part, what is free, and a context beyond the trained one', () => {
+  const settings = { ...WISHES, contextSize: 131_072, slots: 2, gpuLayers: 41 };
+  const text = planText(MODEL, settings, gpu(40));
+  expect(text.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
+    expect.stringMatching(/^weights GPU [\d.]+ GiB host [\d.]+ MiB 41 of 41 layers on the GPU$/),
+    'cache GPU 5.0 GiB host - 2 slots of 131,072 tokens, f16, 20.0 KiB a token',
+    'recurrent state GPU 125.6 MiB host - 62.8 MiB a slot',
+    expect.stringMatching(/^compute GPU [\d.]+ MiB host - batches of 512, estimated$/),
+    'checkpoints GPU - host 1.0 GiB of the recurrent state, at most',
+    expect.stringMatching(/^total GPU [\d.]+ GiB host [\d.]+ GiB$/),
+    'free GPU 40.0 GiB host 64.0 GiB',
+    '',
+  ]);
+  expect(planText(MODEL, { ...settings, contextSize: 300_000, gpuLayers: 0 }, gpu(0))).toMatch(
+    /trained on 262,144 tokens\n$/,
+  );
+  expect(planText(MODEL, { ...settings, gpuLayers: 0 }, gpu(0))).not.toContain('GPU');
+});

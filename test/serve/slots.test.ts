@@ -1,0 +1,180 @@
+// Slot choice, pauses and batch shares, without a model.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  addCheckpoint,
+  chooseSlot,
+  type MessageMarks,
+  type Prompt,
+  planPrompt,
+  reusablePrefix,
+  type SlotMemory,
+  shareBatch,
+} from '../../src/serve/slots.js';
+
+function prompt(tokens: readonly number[], pauses: readonly number[] = []): Prompt {
+  return { tokens, pauses, checkpoints: pauses };
+}
+
+function memory(slot: number, given: Prompt | undefined, restorable: readonly number[], lastUsed = 1): SlotMemory {
+  return { slot, prompt: given, restorable, lastUsed: given === undefined ? 0 : lastUsed };
+}
+
+const upTo = (length: number): number[] => Array.from({ length }, (_, index) => index);
+
+describe('what can be reused', () => {
+  test.each([
+    ['nothing of a fresh slot', memory(0, undefined, []), prompt(upTo(9), [4]), 0],
+    ['nothing without a checkpoint', memory(0, prompt(upTo(9), [4]), []), prompt(upTo(12), [4, 9]), 0],
+    ['the furthest checkpoint', memory(0, prompt(upTo(9), [4, 7]), [4, 7]), prompt(upTo(12), [4, 7, 9]), 7],
+    ['only what is shared', memory(0, prompt(upTo(9), [4, 7]), [4, 7]), prompt([...upTo(6), 99, 99], [4]), 4],
+    ['never the last token', memory(0, prompt(upTo(9), [4, 8]), [4, 8]), prompt(upTo(8), [4]), 4],
+    [
+      'not a place this prompt would not pause at',
+      memory(0, prompt(upTo(9), [4, 7]), [4, 7]),
+      prompt(upTo(12), [4, 9]),
+      4,
+    ],
+    ['not what was reached over other pauses', memory(0, prompt(upTo(9), [3, 7]), [7]), prompt(upTo(12), [4, 7]), 0],
+  ])('%s', (_, slot, next, reuse) => {
+    expect(reusablePrefix(slot, next)).toBe(reuse);
+  });
+});
+
+describe('which slot', () => {
+  const trajectory = prompt(upTo(100), [10, 90]);
+  const nextTurn = prompt(upTo(200), [10, 90, 190]);
+  const otherTrajectory = prompt([...upTo(10), ...upTo(90).map((token) => token + 500)], [10, 80]);
+
+  test.each([
+    ['none when none is free', [], nextTurn, undefined],
+    ['the lowest fresh one', [memory(1, undefined, []), memory(0, undefined, [])], nextTurn, { slot: 0, reuse: 0 }],
+    [
+      'the one that holds the last turn, though others are fresh',
+      [memory(0, undefined, []), memory(3, trajectory, [10, 90])],
+      nextTurn,
+      { slot: 3, reuse: 90 },
+    ],
+    [
+      'a fresh one rather than overwriting a trajectory for a short shared start',
+      [memory(0, trajectory, [10, 90]), memory(1, undefined, [])],
+      otherTrajectory,
+      { slot: 1, reuse: 0 },
+    ],
+    [
+      'the least recently used one where each would lose more than it gains',
+      [memory(0, trajectory, [10, 90], 7), memory(1, trajectory, [10, 90], 5)],
+      otherTrajectory,
+      { slot: 1, reuse: 10 },
+    ],
+    [
+      'the one that shares most',
+      [memory(0, prompt(upTo(100), [10]), [10]), memory(1, trajectory, [10, 90])],
+      nextTurn,
+      { slot: 1, reuse: 90 },
+    ],
+  ])('%s', (_, free, next, choice) => {
+    expect(chooseSlot(free, next)).toEqual(choice);
+  });
+});
+
+test.each([
+  [[], 5, 3, [5]],
+  [[1, 2, 3], 5, 3, [2, 3, 5]],
+  [[1, 5, 9], 5, 4, [1, 5]],
+  [[1, 2], 5, 0, []],
+])('checkpoints %j with %d added and room for %d are %j', (positions, added, kept, left) => {
+  expect(addCheckpoint(positions, added, kept)).toEqual(left);
+});
+
+describe('shares of a batch', () => {
+  const demand = fc.record({ tokens: fc.integer({ min: 1, max: 5000 }), replying: fc.boolean() });
+  const demands = fc
+    .array(demand, { minLength: 1, maxLength: 16 })
+    .map((all) => all.map(({ tokens, replying }) => ({ tokens: replying ? 1 + (tokens % 3) : tokens, replying })));
+
+  test('never exceed the batch or the demand, leave no room while something is wanted, and starve nobody', () => {
+    fc.assert(
+      fc.property(demands, fc.integer({ min: 64, max: 600 }), (all, batchSize) => {
+        const shares = shareBatch(all, batchSize);
+        const given = shares.reduce((sum, share) => sum + share, 0);
+        const wanted = all.reduce((sum, { tokens }) => sum + tokens, 0);
+        expect(given).toBe(Math.min(wanted, batchSize));
+        for (const [index, share] of shares.entries()) {
+          expect(share).toBeGreaterThan(0);
+          expect(share).toBeLessThanOrEqual(all[index]?.tokens as number);
+          if (all[index]?.replying) expect(share).toBe(all[index]?.tokens);
+        }
+      }),
+    );
+  });
+
+  test('a short prompt is evaluated whole beside a long one', () => {
+    const long = { tokens: 60_000, replying: false };
+    expect(shareBatch([long, { tokens: 40, replying: false }, { tokens: 1, replying: true }], 512)).toEqual([
+      471, 40, 1,
+    ]);
+  });
+});
+
+describe('where a prompt pauses', () => {
+  // One token per character but the marks, and a newline joined to the character before it, as byte-pair tokenisers may.
+  const marks: MessageMarks = { opener: '<s>', openerId: 1, closer: '<e>' };
+  const tokenize = (text: string): number[] =>
+    (text.match(/<s>|<e>|[^\n]\n+|[\s\S]/g) ?? []).map((piece) =>
+      piece === '<s>' ? 1 : piece === '<e>' ? 2 : [...piece].reduce((id, char) => id * 7 + char.charCodeAt(0), 3),
+    );
+  const render = (...messages: readonly (readonly [string, string])[]): string =>
+    `${messages.map(([role, content]) => `<s>${role}\n${content}<e>\n`).join('')}<s>assistant\n`;
+  const plan = (text: string): Prompt => planPrompt(text, tokenize(text), marks, tokenize);
+  const tail = '\n\nPlease analyze the input above and predict.\n\nNotes:\n- one\n\nThink.';
+
+  test('the next turn, without the request to predict, pauses wherever this one kept its state', () => {
+    const first = plan(render(['system', 'S'], ['user', `ab${tail}`]));
+    const second = plan(render(['system', 'S'], ['user', 'ab'], ['assistant', 'x'], ['user', `cd${tail}`]));
+    const third = plan(
+      render(
+        ['system', 'S'],
+        ['user', 'ab'],
+        ['assistant', 'x'],
+        ['user', 'cd'],
+        ['assistant', 'y'],
+        ['user', `ef${tail}`],
+      ),
+    );
+    expect(second.pauses.slice(0, first.pauses.length)).toEqual(first.pauses);
+    expect(third.pauses.slice(0, second.pauses.length)).toEqual(second.pauses);
+    for (const [before, after] of [
+      [first, second],
+      [second, third],
+    ] as const) {
+      expect(reusablePrefix(memory(0, before, before.checkpoints), after)).toBe(before.checkpoints.at(-1));
+      // Less than two tokens before the two prompts part.
+      const shared = after.tokens.findIndex((token, index) => token !== before.tokens[index]);
+      expect(shared - (before.checkpoints.at(-1) as number)).toBeLessThan(2);
+    }
+  });
+
+  test('the state is kept after the system message and at both ends of the last user message', () => {
+    const { tokens, checkpoints, pauses } = plan(
+      render(['system', 'S'], ['user', 'ab'], ['assistant', 'x'], ['user', `cd${tail}`]),
+    );
+    expect(checkpoints.map((at) => tokens[at])).toEqual([1, 1, tokenize('d\n\n')[0]]);
+    expect(pauses).toHaveLength(4);
+  });
+
+  test('without marks it pauses every 512 tokens, and keeps the last', () => {
+    expect(planPrompt('', upTo(1024), undefined, tokenize)).toEqual(prompt(upTo(1024), [512]));
+    expect(planPrompt('', upTo(1025), undefined, tokenize)).toEqual({
+      tokens: upTo(1025),
+      pauses: [512, 1024],
+      checkpoints: [1024],
+    });
+  });
+
+  test('a mark inside a message does not undo the rest', () => {
+    const { pauses } = plan(render(['user', 'a<s>b'], ['assistant', 'x'], ['user', 'c']));
+    expect(pauses.length).toBeGreaterThan(1);
+  });
+});
