@@ -141,10 +141,7 @@ function report(
   const rated = kept.get('rated');
   io.stdout.write(`\n${terminal(measureTable(kept), look)}\n`);
   if (rated !== undefined) io.stdout.write(`${terminal(ratingTable(rated), look)}\n`);
-  else
-    io.stdout.write(
-      'Left out: a tiny model served here, since node-llama-cpp is not installed (awb serve says how).\n',
-    );
+  else io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
   io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
   io.stdout.write(
     'Next, your own model:\n  awb infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n',
