@@ -2,12 +2,22 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { randomFrom, randomOf } from '../../src/score/random.js';
 import {
+  bootstrapInterval,
+  chanceBelow,
   clusteredEstimate,
+  holm,
+  intervalAt,
   mean,
   meanOfEstimates,
+  meanOfSplits,
   type Observation,
   pairedShift,
+  rowValue,
+  signFlipP,
+  smallestEffect,
+  splitVariance,
   studentTQuantile,
 } from '../../src/score/statistics.js';
 
@@ -23,9 +33,32 @@ interface Reference {
     readonly high: number;
   }[];
 }
-const reference = JSON.parse(
-  readFileSync(new URL('../../fixtures/statistics.json', import.meta.url), 'utf8'),
-) as Reference;
+interface Clustered {
+  readonly values: number[];
+  readonly clusters: string[];
+}
+interface ComparisonReference {
+  readonly tails: [number, number, number][];
+  readonly detectable: [number, number][];
+  readonly holm: { readonly p: number[]; readonly adjusted: number[] }[];
+  readonly flips: (Clustered & { readonly p: number })[];
+  readonly overall: Record<'x' | 'y', number[]> & Record<'mean' | 'se' | 'df' | 'low' | 'high' | 'p', number>;
+  readonly split: {
+    readonly rows: number[][][];
+    readonly generationMeanSquare: number;
+    readonly judgementMeanSquare: number;
+  };
+  readonly bootstrap: Clustered & { readonly low: number; readonly high: number };
+}
+
+function read(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../fixtures/${name}`, import.meta.url), 'utf8'));
+}
+const reference = read('statistics.json') as Reference;
+const compared = read('comparison.json') as ComparisonReference;
+
+const observed = ({ values, clusters }: Clustered): Observation[] =>
+  values.map((value, index) => ({ value, cluster: clusters[index] ?? '' }));
 
 /** Figures whose sums must be rounded, without the very smallest numbers of floating point. */
 const figures = (minLength: number) =>
@@ -35,17 +68,6 @@ const figures = (minLength: number) =>
   );
 
 const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
-
-/** Reproducible uniform numbers for simulations (the mixing step of MurmurHash3 over a counter). */
-function uniform(seed: number): () => number {
-  let counter = seed;
-  return () => {
-    counter = (counter + 0x9e3779b9) | 0;
-    let mixed = Math.imul(counter ^ (counter >>> 16), 0x85ebca6b);
-    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe('mean', () => {
   test.each(reference.means)('is Python’s to the last digit, where plain summing is not: $mean', (known) => {
@@ -128,7 +150,7 @@ describe('clustered estimate', () => {
   });
 
   test('holds the truth in its interval about 95 times in 100, though the turns of a trajectory agree', () => {
-    const random = uniform(1);
+    const random = randomOf(1).uniform;
     const turns = (cluster: string, shared: number) =>
       Array.from({ length: 4 }, () => ({ value: 50 + shared + 10 * (random() - 0.5), cluster }));
     let held = 0;
@@ -253,5 +275,226 @@ describe('Student t quantile', () => {
     [0.9, Number.POSITIVE_INFINITY],
   ])('p %d with %d degrees of freedom is refused', (p, df) => {
     expect(() => studentTQuantile(p, df)).toThrow(RangeError);
+  });
+});
+
+describe('seeded chance', () => {
+  test('is xoshiro128**, by the published vector of the state 1, 2, 3, 4', () => {
+    const { bits } = randomFrom([1, 2, 3, 4]);
+    expect(Array.from({ length: 6 }, bits)).toEqual([11520, 0, 5927040, 70819200, 2031721883, 1637235492]);
+  });
+
+  test('repeats itself for a seed, and not for its neighbour', () => {
+    const some = (seed: number) => Array.from({ length: 8 }, randomOf(seed).bits);
+    expect(some(7)).toEqual(some(7));
+    expect(some(7).filter((word) => some(8).includes(word))).toEqual([]);
+  });
+
+  test('falls evenly into ten parts', () => {
+    const { uniform } = randomOf(3);
+    const parts = Array.from({ length: 10 }, () => 0);
+    for (let draw = 0; draw < 20_000; draw++) {
+      const part = Math.floor(uniform() * 10);
+      parts[part] = (parts[part] ?? 0) + 1;
+    }
+    // Chi square with 9 degrees of freedom: 27.9 is exceeded once in a thousand seeds.
+    expect(parts.reduce((sum, count) => sum + (count - 2000) ** 2 / 2000, 0)).toBeLessThan(27.9);
+  });
+});
+
+describe('chance of an estimate below its bound', () => {
+  test.each(compared.tails)('t %d with %d degrees of freedom has the tail of SciPy: %d', (t, df, tail) => {
+    const estimate = { value: 10 - 2 * t, rows: 9, clusters: 3, se: 2, df, low: 0, high: 0 };
+    expect(Math.abs((chanceBelow(estimate, 10) ?? 0) / tail - 1)).toBeLessThan(1e-9);
+  });
+
+  test('is below alpha / 2 exactly where the interval ends below the bound', () => {
+    const inputs = fc.tuple(
+      figures(3),
+      fc.double({ min: -20, max: 120, noNaN: true }),
+      fc.constantFrom(0.01, 0.05, 0.2),
+    );
+    fc.assert(
+      fc.property(inputs, ([some, bound, alpha]) => {
+        const estimate = clusteredEstimate(each(...some));
+        const high = intervalAt(estimate, alpha)?.high ?? Number.NaN;
+        fc.pre(Math.abs(high - bound) > 1e-6);
+        expect((chanceBelow(estimate, bound) ?? Number.NaN) < alpha / 2).toBe(high < bound);
+      }),
+    );
+  });
+
+  test.each([
+    ['below', 7, 7.5, 0],
+    ['at', 7, 7, 1],
+    ['above', 7, 6, 1],
+  ])('is certain where rows never differ: %s the bound', (_, value, bound, chance) => {
+    expect(chanceBelow(clusteredEstimate(each(value, value)), bound)).toBe(chance);
+  });
+
+  test('is unknown without an interval', () => {
+    const alone = clusteredEstimate(each(4));
+    expect([chanceBelow(alone, 3), intervalAt(alone, 0.05), smallestEffect(alone)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('interval at a level', () => {
+  test('at 0.05 is the estimate’s own, and is wider at 0.01', () => {
+    const estimate = clusteredEstimate(each(10, 40, 35, 90));
+    const wide = intervalAt(estimate, 0.01);
+    expect(intervalAt(estimate, 0.05)).toEqual({ low: estimate.low, high: estimate.high });
+    expect(wide?.low).toBeCloseTo(estimate.value - 5.840909 * (estimate.se ?? 0), 4);
+  });
+});
+
+describe('smallest effect', () => {
+  test.each(compared.detectable)('with %d degrees of freedom comes near the exact one of %d', (df, exact) => {
+    const effect = smallestEffect({ value: 0, rows: 9, clusters: 9, se: 1, df, low: 0, high: 0 }) ?? 0;
+    const error = effect / exact - 1;
+    expect(Math.abs(error)).toBeLessThan(df >= 5 ? 0.01 : df === 2 ? 0.055 : 0.14);
+  });
+});
+
+describe('Holm', () => {
+  test.each(compared.holm)('adjusts $p as statsmodels', ({ p, adjusted }) => {
+    for (const [index, value] of holm(p).entries()) {
+      expect(value).toBeCloseTo(adjusted[index] ?? Number.NaN, 12);
+    }
+  });
+
+  test('of no values is no values', () => {
+    expect(holm([])).toEqual([]);
+  });
+});
+
+describe('sign flips', () => {
+  test.each(compared.flips)('give the exact p of SciPy: $p', (known) => {
+    expect(signFlipP([observed(known)], { draws: 1, seed: 1 })).toBeCloseTo(known.p, 12);
+  });
+
+  test('flip whole trajectories, not rows', () => {
+    const rows = Array.from({ length: 12 }, (_, index) => ({ value: 5, cluster: `t${index % 2}` }));
+    // Of four patterns of two trajectories two are as far from 0 as the observed one.
+    expect(signFlipP([rows], { draws: 1, seed: 1 })).toBe(0.5);
+  });
+
+  test('sampled come near the exact p, and never to 0', () => {
+    const many = each(...Array.from({ length: 17 }, (_, index) => (index % 4) * 10 - 8));
+    const exact = signFlipP([many.slice(0, 16)], { draws: 1, seed: 1 });
+    // A seventeenth so small that it decides nothing makes the same test a sampled one.
+    const sampled = signFlipP([[...many.slice(0, 16), { value: 1e-7, cluster: 'more' }]], { draws: 20_000, seed: 5 });
+    expect(Math.abs(sampled - exact)).toBeLessThan(0.015);
+    expect(signFlipP([each(...Array.from({ length: 40 }, () => 3))], { draws: 99, seed: 5 })).toBe(0.01);
+  });
+
+  test('weigh domains alike, however many rows they have', () => {
+    const small = each(-30, -30, -30, -30, -30);
+    const large = Array.from({ length: 500 }, (_, index) => ({ value: 10, cluster: `l${index % 5}` }));
+    // Of Overall a trajectory of the small domain moves -30 / 5 / 2 points, one of the large domain 1000 / 500 / 2.
+    const parts = [...Array.from({ length: 5 }, () => -3), ...Array.from({ length: 5 }, () => 1)];
+    let found = 0;
+    for (let pattern = 0; pattern < 1024; pattern++) {
+      const sum = parts.reduce((total, part, index) => total + ((pattern >> index) & 1 ? -part : part), 0);
+      found += Math.abs(sum) >= 10 ? 1 : 0;
+    }
+    expect(signFlipP([small, large], { draws: 1, seed: 1 })).toBeCloseTo(found / 1024, 12);
+  });
+
+  test('of runs that never differ is 1', () => {
+    expect(signFlipP([each(0, 0, 0)], { draws: 10, seed: 1 })).toBe(1);
+  });
+});
+
+describe('cluster bootstrap', () => {
+  test('gives the percentile interval of SciPy, within the error of drawing', () => {
+    const { low = 0, high = 0 } = bootstrapInterval([observed(compared.bootstrap)], { draws: 10_000, seed: 1 }) ?? {};
+    const width = compared.bootstrap.high - compared.bootstrap.low;
+    expect(Math.abs(low - compared.bootstrap.low)).toBeLessThan(0.025 * width);
+    expect(Math.abs(high - compared.bootstrap.high)).toBeLessThan(0.025 * width);
+  });
+
+  test('agrees with the t interval of Overall within a twentieth, and repeats itself', () => {
+    const { uniform } = randomOf(11);
+    const domain = (name: string, centre: number) =>
+      Array.from({ length: 400 }, (_, index) => ({ value: centre + 50 * uniform(), cluster: `${name}${index % 80}` }));
+    const strata = [domain('a', 10), domain('b', 30), domain('c', 0)];
+    const exact = meanOfEstimates(strata.map(clusteredEstimate));
+    const drawn = bootstrapInterval(strata, { draws: 10_000, seed: 2 });
+    const width = (exact.high ?? 0) - (exact.low ?? 0);
+    expect(Math.abs((drawn?.low ?? 0) - (exact.low ?? 0))).toBeLessThan(width / 20);
+    expect(Math.abs((drawn?.high ?? 0) - (exact.high ?? 0))).toBeLessThan(width / 20);
+    expect(bootstrapInterval(strata, { draws: 10_000, seed: 2 })).toEqual(drawn);
+  });
+
+  test('of one trajectory is none', () => {
+    const alone = [
+      { value: 3, cluster: 'one' },
+      { value: 4, cluster: 'one' },
+    ];
+    expect(bootstrapInterval([each(1, 2), alone], { draws: 100, seed: 1 })).toBeUndefined();
+  });
+});
+
+describe('Overall of domains', () => {
+  test('has the Satterthwaite degrees of freedom and interval of Welch in SciPy', () => {
+    const { x, y, ...known } = compared.overall;
+    const overall = meanOfEstimates([clusteredEstimate(each(...x)), clusteredEstimate(each(...y))]);
+    expect(overall.value).toBeCloseTo(known.mean, 10);
+    expect(overall.se).toBeCloseTo(known.se, 10);
+    expect(overall.df).toBeCloseTo(known.df, 9);
+    expect(overall.low).toBeCloseTo(known.low, 9);
+    expect(overall.high).toBeCloseTo(known.high, 9);
+  });
+});
+
+describe('variance split', () => {
+  const { rows, generationMeanSquare, judgementMeanSquare } = compared.split;
+
+  test('has the mean squares of the analysis of variance in statsmodels', () => {
+    const se = clusteredEstimate(each(...rows.map(rowValue))).se ?? 0;
+    const split = splitVariance(se, [rows]);
+    // 12 rows of 3 generations of 2 judgements each.
+    expect(split.judge).toBeCloseTo(judgementMeanSquare / (12 * 3 * 2), 9);
+    expect((split.judge ?? 0) + (split.generation ?? 0)).toBeCloseTo(generationMeanSquare / (12 * 3), 9);
+    expect(split.perRepeat).toBeCloseTo(generationMeanSquare / 12, 9);
+    expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
+  });
+
+  test('says nothing of generation where a run has no repeats, nor of the judge where one judged once', () => {
+    const once = rows.map((row) => row.slice(0, 1));
+    const judgedOnce = rows.map((row) => row.map((judgements) => judgements.slice(0, 1)));
+    const half = splitVariance(9, [rows, once]);
+    expect(Object.keys(half).sort()).toEqual(['judge', 'row']);
+    expect(half.row + (half.judge ?? 0)).toBeCloseTo(81, 9);
+    expect(Object.keys(splitVariance(9, [rows, judgedOnce])).sort()).toEqual(['generation', 'perRepeat', 'row']);
+    expect(splitVariance(3, [judgedOnce.map((row) => row.slice(0, 1))])).toEqual({ row: 9 });
+  });
+
+  test('of Overall adds up to its variance, and gives back to the rows what not every domain knows', () => {
+    const known = { row: 4, generation: 2, judge: 1, perRepeat: 9 };
+    expect(meanOfSplits([known, known])).toEqual({ row: 2, generation: 1, judge: 0.5, perRepeat: 4.5 });
+    expect(meanOfSplits([known, { row: 5, generation: 2, perRepeat: 6 }])).toEqual({
+      row: (4 + 1 + 5) / 4,
+      generation: 1,
+      perRepeat: 15 / 4,
+    });
+  });
+
+  test('finds the parts that a simulation put in', () => {
+    const { uniform } = randomOf(21);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const run = (truth: number[]) => truth.map((row) => [0, 1, 2, 3].map(() => [row + noise(8)]));
+    const truth = Array.from({ length: 1000 }, () => noise(20));
+    const [base, candidate] = [run(truth), run(truth.map((row) => row + noise(5)))];
+    const shift = base.map((row, index) => rowValue(candidate[index] ?? []) - rowValue(row));
+    const split = splitVariance(clusteredEstimate(each(...shift)).se ?? 0, [base, candidate]);
+    // Sampling: 64 / 4 of each run; the rows' own: 25 of the candidate.
+    expect(Math.abs((split.generation ?? 0) * 1000 - 32)).toBeLessThan(2);
+    expect(Math.abs(split.row * 1000 - 25)).toBeLessThan(5);
+    expect(Math.abs((split.perRepeat ?? 0) * 1000 - 128)).toBeLessThan(8);
   });
 });

@@ -1,0 +1,382 @@
+// Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
+import {
+  DIMENSIONS,
+  type Dimension,
+  DOMAINS,
+  type Domain,
+  type Estimate,
+  type JudgedRow,
+  MODEL_CAUSED_FAILURES,
+} from '../types.js';
+import {
+  bootstrapInterval,
+  clusteredEstimate,
+  type Generations,
+  holm,
+  type Interval,
+  mean,
+  meanOfEstimates,
+  meanOfSplits,
+  type Observation,
+  type Resampling,
+  rowValue,
+  type Strata,
+  signFlipP,
+  smallestEffect,
+  splitVariance,
+  type VarianceSplit,
+} from './statistics.js';
+
+/** A run as a comparison takes it. */
+export interface RunRows {
+  /** Rows of one key and different `repeat` are its repeats; rows of one key and one `repeat`, judgements of one prediction. */
+  readonly rows: readonly JudgedRow[];
+  /** Rows (times repeats) that the run chose, by domain; what the file holds counts where this is absent. */
+  readonly chosen?: ReadonlyMap<Domain, number>;
+}
+
+export interface CompareOptions {
+  /** Samples of the permutation test and the bootstrap, 10,000 where absent; 0 leaves both out. */
+  readonly draws?: number;
+  /** Seed of both; 1 where absent. */
+  readonly seed?: number;
+  /** How many of the rows that moved most are listed; 20 where absent. */
+  readonly moved?: number;
+}
+
+/** How the candidate differs from the base in one figure, in points of 0-100 and on the compared rows. */
+export interface Difference {
+  /** Candidate minus base, with standard error and 95 % interval clustered by trajectory. */
+  readonly difference: Estimate;
+  /** What the two runs score on the compared rows, failures that the model caused at rating 1. */
+  readonly base: number;
+  readonly candidate: number;
+  /** Rows that the candidate does better, equally well (to rounding) and worse. */
+  readonly wins: number;
+  readonly ties: number;
+  readonly losses: number;
+  /** Two-sided permutation p, signs flipped by trajectory; absent without resampling. */
+  readonly p?: number;
+  /** Of a domain: `p` adjusted over the domains by Holm's method, for each figure on its own. */
+  readonly adjustedP?: number;
+  /** The smallest true difference that these rows would have shown with 80 % power at a two-sided 0.05. */
+  readonly smallestEffect?: number;
+  /** What the variance of the difference is made of; absent where there is no standard error. */
+  readonly split?: VarianceSplit;
+  /** Of the total: the 95 % interval of a cluster bootstrap, as a cross-check of that of `difference`. */
+  readonly bootstrap?: Interval;
+}
+
+/** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */
+export type DifferenceSet = Readonly<Partial<Record<Figure, Difference>>>;
+export type Figure = Dimension | 'total';
+
+export interface DomainComparison {
+  readonly domain: Domain;
+  /** Rows that either run chose, repeats not counted. */
+  readonly rows: number;
+  /** Rows with a total in both runs. */
+  readonly compared: number;
+  /** `compared` of `rows`, 0 to 1. */
+  readonly coverage: number;
+  /** Rows without a total in each run: not chosen, not judged, or failed in transport or at the judge. */
+  readonly missing: { readonly base: number; readonly candidate: number };
+  readonly figures: DifferenceSet;
+}
+
+/** A row and how far it moved, in points of 0-100 of its total; repeats are averaged. */
+export interface MovedRow {
+  readonly key: string;
+  readonly domain: Domain;
+  readonly turnIdx: number;
+  readonly base: number;
+  readonly candidate: number;
+  readonly difference: number;
+}
+
+export interface Comparison {
+  readonly status: 'ok';
+  /** In the published order, others after them by name; also those in which nothing could be compared. */
+  readonly domains: readonly DomainComparison[];
+  /** Unweighted mean of the domains that have the figure. */
+  readonly overall: DifferenceSet;
+  /** How many domains have a total. */
+  readonly macroOf: number;
+  readonly rows: number;
+  readonly compared: number;
+  readonly coverage: number;
+  /** The rows whose total moved furthest, whichever way, furthest first. */
+  readonly moved: readonly MovedRow[];
+}
+
+/** Two runs that no row can be compared of, and why. */
+export interface NothingInCommon {
+  readonly status: 'nothing-in-common';
+  /** One sentence. */
+  readonly reason: string;
+}
+
+const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
+
+/** A row in both runs: what was judged of it in each; empty where a run lacks it. */
+interface Pair {
+  readonly key: string;
+  readonly turnIdx: number;
+  readonly trajectory: string;
+  readonly base: readonly JudgedRow[];
+  readonly candidate: readonly JudgedRow[];
+}
+
+/** A row whose figure both runs have, in points. */
+interface Compared {
+  readonly pair: Pair;
+  readonly base: Generations;
+  readonly candidate: Generations;
+  readonly difference: number;
+}
+
+interface Part {
+  readonly domain: Domain;
+  readonly pairs: readonly Pair[];
+  readonly compared: ReadonlyMap<Figure, readonly Compared[]>;
+}
+
+/**
+ * Compares two runs on the rows that either chose. Repeats of a row are averaged first, then each row's base is taken from its
+ * candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
+ * choose, is missing and lowers the coverage. As in the scores, a rating of 0 leaves its own figure only.
+ *
+ * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains'. Both follow
+ * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in
+ * statistics.ts. The same rows and seed give the same numbers, in whatever order the rows come.
+ */
+export function compareRuns(
+  base: RunRows,
+  candidate: RunRows,
+  options: CompareOptions = {},
+): Comparison | NothingInCommon {
+  const parts = partsOf(base, candidate);
+  const totals = parts.flatMap(({ domain, compared }) =>
+    (compared.get('total') ?? []).map((row) => ({ domain, ...row })),
+  );
+  if (totals.length === 0) {
+    return nothingInCommon(parts);
+  }
+  const resampling = { draws: options.draws ?? 10_000, seed: options.seed ?? 1 };
+  const figures = differencesOf(parts, resampling);
+  const domains = parts.map((part, index) => describe(part, base, candidate, figures.domains[index] ?? {}));
+  const rows = domains.reduce((sum, domain) => sum + domain.rows, 0);
+  return {
+    status: 'ok',
+    domains,
+    overall: figures.overall,
+    macroOf: domains.filter((domain) => domain.compared > 0).length,
+    rows,
+    compared: totals.length,
+    coverage: totals.length / rows,
+    moved: furthest(totals).slice(0, options.moved ?? 20),
+  };
+}
+
+function nothingInCommon(parts: readonly Part[]): NothingInCommon {
+  const pairs = parts.flatMap((part) => part.pairs);
+  const shared = pairs.filter((pair) => pair.base.length > 0 && pair.candidate.length > 0).length;
+  const reason =
+    shared === 0
+      ? 'the two runs have no row in common'
+      : `the two runs have ${shared} ${shared === 1 ? 'row' : 'rows'} in common, but none that is rated in both`;
+  return { status: 'nothing-in-common', reason };
+}
+
+function partsOf(base: RunRows, candidate: RunRows): Part[] {
+  const pairs = new Map<Domain, Map<string, Pair & { base: JudgedRow[]; candidate: JudgedRow[] }>>();
+  for (const [side, run] of [['base', base] as const, ['candidate', candidate] as const]) {
+    for (const [domain, chosen] of run.chosen ?? []) {
+      if (chosen > 0) entryOf(pairs, domain, () => new Map());
+    }
+    for (const row of run.rows) {
+      const { key, turnIdx, trajectory } = row;
+      const domain = entryOf(pairs, row.domain, () => new Map());
+      entryOf(domain, key, () => ({ key, turnIdx, trajectory, base: [], candidate: [] }))[side].push(row);
+    }
+  }
+  return [...pairs]
+    .sort(([a], [b]) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1))
+    .map(([domain, byKey]) =>
+      partOf(
+        domain,
+        [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
+      ),
+    );
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}
+
+function placeOf(domain: Domain): number {
+  const published: readonly Domain[] = DOMAINS;
+  const place = published.indexOf(domain);
+  return place === -1 ? published.length : place;
+}
+
+function partOf(domain: Domain, pairs: readonly Pair[]): Part {
+  const compared = FIGURES.map((figure) => [figure, pairs.flatMap((pair) => comparedIn(pair, figure))] as const);
+  return { domain, pairs, compared: new Map(compared) };
+}
+
+function comparedIn(pair: Pair, figure: Figure): Compared[] {
+  const base = generationsOf(pair.base, figure);
+  const candidate = generationsOf(pair.candidate, figure);
+  if (base.length === 0 || candidate.length === 0) {
+    return [];
+  }
+  const difference = rowValue(candidate) - rowValue(base);
+  // Equal ratings in another order may differ in the last bit.
+  return [{ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
+}
+
+function generationsOf(rows: readonly JudgedRow[], figure: Figure): number[][] {
+  const generations = new Map<number, number[]>();
+  for (const row of rows) {
+    const points = pointsOf(row, figure);
+    if (points !== undefined) {
+      entryOf(generations, row.repeat, () => []).push(points);
+    }
+  }
+  return [...generations.values()];
+}
+
+/** The official counting, with failures that the model caused at rating 1; points of 0-100. */
+function pointsOf(row: JudgedRow, figure: Figure): number | undefined {
+  if (row.failed === undefined) {
+    return undefined;
+  }
+  if (row.failed !== 0) {
+    const causes: readonly string[] = MODEL_CAUSED_FAILURES;
+    return row.failure !== undefined && causes.includes(row.failure.class) ? 0 : undefined;
+  }
+  const rating = figure === 'total' ? row.total : row.ratings[figure];
+  return rating === undefined || rating === 0 ? undefined : ((rating - 1) / 4) * 100;
+}
+
+function differencesOf(parts: readonly Part[], resampling: Resampling) {
+  const domains: Partial<Record<Figure, Difference>>[] = parts.map(() => ({}));
+  const overall: Partial<Record<Figure, Difference>> = {};
+  for (const figure of FIGURES) {
+    const having = parts.flatMap((part, index) => {
+      const rows = part.compared.get(figure) ?? [];
+      return rows.length === 0 ? [] : [{ index, rows }];
+    });
+    const found = having.map(({ rows }) => differenceOf(rows, figure, resampling));
+    const adjusted = holm(found.flatMap((difference) => difference.p ?? []));
+    for (const [place, { index }] of having.entries()) {
+      const difference = found[place] as Difference;
+      const adjustedP = adjusted[place];
+      (domains[index] as Partial<Record<Figure, Difference>>)[figure] =
+        adjustedP === undefined ? difference : { ...difference, adjustedP };
+    }
+    if (found.length > 0) {
+      const strata = having.map(({ rows }) => observationsOf(rows));
+      overall[figure] = meanOfDifferences(found, strata, figure, resampling);
+    }
+  }
+  return { domains, overall };
+}
+
+function differenceOf(rows: readonly Compared[], figure: Figure, resampling: Resampling): Difference {
+  const observations = observationsOf(rows);
+  const difference = clusteredEstimate(observations);
+  const split =
+    difference.se === undefined
+      ? undefined
+      : splitVariance(difference.se, [rows.map((row) => row.base), rows.map((row) => row.candidate)]);
+  return {
+    difference,
+    base: mean(rows.map((row) => rowValue(row.base))),
+    candidate: mean(rows.map((row) => rowValue(row.candidate))),
+    wins: rows.filter((row) => row.difference > 0).length,
+    ties: rows.filter((row) => row.difference === 0).length,
+    losses: rows.filter((row) => row.difference < 0).length,
+    ...sureness(difference, [observations], figure, resampling),
+    ...(split === undefined ? {} : { split }),
+  };
+}
+
+function observationsOf(rows: readonly Compared[]): Observation[] {
+  return rows.map((row) => ({ value: row.difference, cluster: row.pair.trajectory }));
+}
+
+function meanOfDifferences(
+  found: readonly Difference[],
+  strata: Strata,
+  figure: Figure,
+  resampling: Resampling,
+): Difference {
+  const sum = (count: (difference: Difference) => number) => found.reduce((total, one) => total + count(one), 0);
+  const difference = meanOfEstimates(found.map((one) => one.difference));
+  const splits = found.flatMap((one) => one.split ?? []);
+  return {
+    difference,
+    base: mean(found.map((one) => one.base)),
+    candidate: mean(found.map((one) => one.candidate)),
+    wins: sum((one) => one.wins),
+    ties: sum((one) => one.ties),
+    losses: sum((one) => one.losses),
+    ...sureness(difference, strata, figure, resampling),
+    ...(splits.length < found.length ? {} : { split: meanOfSplits(splits) }),
+  };
+}
+
+function sureness(
+  difference: Estimate,
+  strata: Strata,
+  figure: Figure,
+  resampling: Resampling,
+): Pick<Difference, 'p' | 'smallestEffect' | 'bootstrap'> {
+  const least = smallestEffect(difference);
+  const bootstrap = figure === 'total' ? bootstrapInterval(strata, resampling) : undefined;
+  return {
+    ...(resampling.draws === 0 ? {} : { p: signFlipP(strata, resampling) }),
+    ...(least === undefined ? {} : { smallestEffect: least }),
+    ...(bootstrap === undefined ? {} : { bootstrap }),
+  };
+}
+
+function describe(part: Part, base: RunRows, candidate: RunRows, figures: DifferenceSet): DomainComparison {
+  const { domain, pairs } = part;
+  const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
+  const compared = part.compared.get('total')?.length ?? 0;
+  const having = (side: 'base' | 'candidate') =>
+    pairs.filter((pair) => generationsOf(pair[side], 'total').length > 0).length;
+  return {
+    domain,
+    rows,
+    compared,
+    coverage: compared / rows,
+    missing: { base: rows - having('base'), candidate: rows - having('candidate') },
+    figures,
+  };
+}
+
+/** Manifests count each repeat of a row. */
+function chosenRows({ rows, chosen }: RunRows, domain: Domain): number {
+  const repeats = new Set(rows.filter((row) => row.domain === domain).map((row) => row.repeat)).size;
+  return Math.ceil((chosen?.get(domain) ?? 0) / Math.max(1, repeats));
+}
+
+function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): MovedRow[] {
+  return totals
+    .filter((row) => row.difference !== 0)
+    .map(({ pair, domain, base, candidate, difference }) => ({
+      key: pair.key,
+      domain,
+      turnIdx: pair.turnIdx,
+      base: rowValue(base),
+      candidate: rowValue(candidate),
+      difference,
+    }))
+    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+}

@@ -1,0 +1,562 @@
+// A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule.
+import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
+import { DIMENSIONS } from '../types.js';
+import type { Comparison, Figure } from './compare.js';
+import {
+  type Bound,
+  type Bounds,
+  EACH_DOMAIN,
+  type Identity,
+  LIMITS,
+  type Limit,
+  OVERALL,
+  type Policy,
+  type Tier,
+} from './policy.js';
+import {
+  chanceBelow,
+  holm,
+  type Interval,
+  intervalAt,
+  mean,
+  meanOfEstimates,
+  studentTQuantile,
+  type VarianceSplit,
+} from './statistics.js';
+
+/** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
+export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
+
+/** All that a gate may look at. What is absent fails only the critical rules that need it. */
+export interface Evidence {
+  /** Against the base; without it `max_drop` has nothing to hold. */
+  readonly comparison?: Comparison;
+  /** The candidate's own scores, for `min_score`, for the truncated share and for a published base. */
+  readonly candidate?: ScoreCard;
+  /** Completion tokens a row, reasoning included, and the cost of the candidate's run. */
+  readonly usage?: { readonly tokensPerRow?: number; readonly cost?: number };
+  /** What the two runs share; one that is absent is unknown. */
+  readonly identity?: Readonly<Partial<Record<Identity, 'equal' | 'different'>>>;
+  /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
+  readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
+}
+
+/** How many repeats of every row, in both runs, would decide a rule if its figure stays as it is. */
+export type RepeatAdvice =
+  /** `at-least`: without repeats nobody knows how much of the spread they would take away, so this many is a lower bound. */
+  { readonly kind: 'enough' | 'at-least'; readonly repeats: number } | { readonly kind: 'none' };
+
+export interface RuleResult {
+  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'limit';
+  /** Absent where the rule is on Overall or on the whole run. */
+  readonly domain?: Domain;
+  /** Absent where the rule is on the total, or on no score. */
+  readonly dimension?: Dimension;
+  readonly identity?: Identity;
+  readonly limit?: Limit;
+  readonly tier: Tier;
+  /** Of the rule taken alone. */
+  readonly verdict: GateVerdict;
+  /** Whether the gate's verdict heeds it: always of a critical rule, of a supporting one only its NO-GO, never of an advisory one. */
+  readonly counts: boolean;
+  /** The figure: points of a difference or a score, or a share, tokens, cost. */
+  readonly value?: number;
+  /** Its interval at the policy's level. */
+  readonly low?: number;
+  readonly high?: number;
+  /** What the figure is held against, in its unit: the least (of drops a negative number), or the limit. */
+  readonly bound?: number;
+  /** One-sided p of a breach, adjusted over the rules that can each bring a NO-GO; a breach is shown below `alpha / 2`. */
+  readonly adjustedP?: number;
+  readonly repeats?: RepeatAdvice;
+  /** How far the figure lies beyond its bound (negative: within), in points; of shares and limits in percent. */
+  readonly impact: number;
+  /** What, figure, interval, bound, and what follows. */
+  readonly sentence: string;
+}
+
+export interface GateReport {
+  readonly verdict: GateVerdict;
+  /** One sentence: the verdict and the rule that weighs most. */
+  readonly summary: string;
+  /** Those that brought the verdict first, then by impact. */
+  readonly rules: readonly RuleResult[];
+  /** Where the verdict is INCONCLUSIVE over drops: how many repeats would decide all of them. */
+  readonly repeats?: RepeatAdvice;
+  /** No rule can count: the verdict is advice. */
+  readonly advisoryOnly: boolean;
+  readonly policy: Policy;
+}
+
+/** More repeats than anyone runs. */
+const MOST_REPEATS = 100;
+
+/**
+ * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
+ * J. Gen. Intern. Med. 26(2), 2011): an interval wholly on the right side of the bound is GO, wholly beyond it NO-GO, and
+ * astride INCONCLUSIVE.
+ *
+ * **Errors.** GO needs every critical rule to hold, so its chance where one of them is truly broken is at most `alpha / 2`
+ * without a correction. NO-GO needs one rule to break, so breaches are corrected: Overall's drop is held at `alpha / 2`, all
+ * other rules that count together at `alpha / 2` by Holm's method. The chance of a NO-GO where every bound truly holds is
+ * thus at most `alpha`.
+ *
+ * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, a figure that a critical rule needs), since what
+ * the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors hold scores with
+ * failures that the model caused at rating 1. Pure: the same evidence gives the same report.
+ */
+export function decide(evidence: Evidence, policy: Policy): GateReport {
+  const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
+  const rules = [
+    ...identityRules(evidence, policy),
+    ...coverageRules(evidence, policy),
+    ...judgeTests(tests, policy),
+    ...limitRules(evidence, policy),
+  ].sort(byWeight);
+  const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
+  const repeats = verdict === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
+  const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || isCondition(rule));
+  // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
+  const first = (verdict === 'GO' ? rules.find((rule) => !isCondition(rule)) : undefined) ?? rules[0];
+  return {
+    verdict,
+    summary: `${verdict}${advisoryOnly ? ' (advice only)' : ''}: ${first?.sentence ?? 'there was nothing to test.'}`,
+    rules,
+    ...(repeats === undefined ? {} : { repeats }),
+    advisoryOnly,
+    policy,
+  };
+}
+
+/** What has to be so before anything can be tested. */
+function isCondition({ kind }: RuleResult): boolean {
+  return kind === 'identity' || kind === 'coverage';
+}
+
+const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
+
+function byWeight(a: RuleResult, b: RuleResult): number {
+  const weight = (rule: RuleResult) => PRECEDENCE.indexOf(rule.verdict) + (rule.counts ? 0 : PRECEDENCE.length);
+  // What passed, or does not count, stands behind; of that, what is nearest to its bound comes first.
+  return weight(a) - weight(b) || b.impact - a.impact;
+}
+
+function adviceForAll(rules: readonly RuleResult[]): RepeatAdvice | undefined {
+  const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
+  const advice = open.map((rule) => rule.repeats);
+  if (advice.some((one) => one === undefined)) {
+    return undefined;
+  }
+  const known = advice.flatMap((one) => (one === undefined || one.kind === 'none' ? [] : one));
+  if (known.length < advice.length) {
+    return { kind: 'none' };
+  }
+  const kind = known.every((one) => one.kind === 'enough') ? 'enough' : 'at-least';
+  return { kind, repeats: Math.max(...known.map((one) => one.repeats)) };
+}
+
+/** A figure that has to be at least its bound. */
+interface Test {
+  readonly kind: 'drop' | 'floor' | 'published';
+  readonly target: Target;
+  readonly tier: Tier;
+  readonly bound: number;
+  /** What the policy says: points that may be lost, or the least score. */
+  readonly allowed: number;
+  /** Absent where there is nothing to test. */
+  readonly estimate?: Estimate | undefined;
+  readonly split?: VarianceSplit | undefined;
+  /** What to call the target in a sentence. */
+  readonly name: string;
+  /** Of a published base: whose, and what it scored. */
+  readonly against?: string;
+}
+
+interface Target {
+  readonly domain?: Domain;
+  readonly dimension?: Dimension;
+}
+
+function dropTests(evidence: Evidence, policy: Policy): Test[] {
+  const { comparison, published } = evidence;
+  if (comparison === undefined && published !== undefined) {
+    return publishedTests(evidence, policy, published);
+  }
+  const domains = comparison?.domains.map(({ domain }) => domain) ?? [];
+  return targetsOf(policy.maxDrop, domains).map(({ target, bound }) => {
+    const figure: Figure = target.dimension ?? 'total';
+    const set =
+      target.domain === undefined
+        ? comparison?.overall
+        : comparison?.domains.find(({ domain }) => domain === target.domain)?.figures;
+    return {
+      kind: 'drop',
+      target,
+      tier: bound.tier,
+      bound: -bound.value,
+      allowed: bound.value,
+      estimate: set?.[figure]?.difference,
+      split: set?.[figure]?.split,
+      name: nameOf(target, comparison?.macroOf),
+    };
+  });
+}
+
+/** Published rows have totals alone. Overall is compared over the domains that both have, so a run of some can be too. */
+function publishedTests(
+  { candidate }: Evidence,
+  policy: Policy,
+  { name, scores }: NonNullable<Evidence['published']>,
+): Test[] {
+  const both = (candidate?.domains ?? []).flatMap(({ domain, scores: { total } }) => {
+    const score = ownOf(scores, domain);
+    return score === undefined || total === undefined ? [] : [{ domain, score, total }];
+  });
+  const targets = targetsOf(
+    policy.maxDrop,
+    both.map(({ domain }) => domain),
+  ).filter(({ target }) => target.dimension === undefined);
+  return targets.map(({ target, bound }) => {
+    const parts = both.filter(({ domain }) => target.domain === undefined || domain === target.domain);
+    const score = parts.length === 0 ? Number.NaN : mean(parts.map((part) => part.score));
+    return {
+      kind: 'published',
+      target,
+      tier: 'advisory',
+      bound: score - bound.value,
+      allowed: bound.value,
+      estimate: parts.length === 0 ? undefined : meanOfEstimates(parts.map((part) => part.total)),
+      name: nameOf(target, both.length),
+      against: `the published ${points(score)} of ${name}`,
+    };
+  });
+}
+
+function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
+  const domains = candidate?.domains.map(({ domain }) => domain) ?? [];
+  return targetsOf(policy.minScore, domains).map(({ target, bound }) => {
+    const set =
+      target.domain === undefined
+        ? candidate?.overallWithFailures
+        : candidate?.domains.find(({ domain }) => domain === target.domain)?.withFailures;
+    return {
+      kind: 'floor',
+      target,
+      tier: bound.tier,
+      bound: bound.value,
+      allowed: bound.value,
+      estimate: set?.[target.dimension ?? 'total'],
+      name: nameOf(target, candidate?.macroOf),
+    };
+  });
+}
+
+/** The rules that bounds state: for Overall, for each domain at hand, and for domains that are named though not at hand. */
+function targetsOf(bounds: Bounds, domains: readonly Domain[]): { target: Target; bound: Bound }[] {
+  return [undefined, ...DIMENSIONS].flatMap((dimension) => {
+    const suffix = dimension === undefined ? '' : `.${dimension}`;
+    const named = Object.keys(bounds).flatMap((key) => domainIn(key, dimension) ?? []);
+    const all = [undefined, ...new Set([...domains, ...named])];
+    return all.flatMap((domain) => {
+      const own = ownOf(bounds, `${domain ?? OVERALL}${suffix}`);
+      const bound = own ?? (domain === undefined ? undefined : ownOf(bounds, `${EACH_DOMAIN}${suffix}`));
+      const target = { ...(domain === undefined ? {} : { domain }), ...(dimension === undefined ? {} : { dimension }) };
+      return bound === undefined ? [] : [{ target, bound }];
+    });
+  });
+}
+
+/** The domain of a key such as `terminal` or `terminal.format`, where it is one and is about this dimension. */
+function domainIn(key: string, dimension: Dimension | undefined): Domain | undefined {
+  const found = DIMENSIONS.find((one) => key.endsWith(`.${one}`));
+  const name = found === undefined ? key : key.slice(0, -found.length - 1);
+  return found === dimension && name !== OVERALL && name !== EACH_DOMAIN ? name : undefined;
+}
+
+function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+function nameOf({ domain, dimension }: Target, macroOf: number | undefined): string {
+  const whole = macroOf === undefined || macroOf === 7 ? 'Overall' : `Overall (macro of ${macroOf})`;
+  return [domain ?? whole, ...(dimension === undefined ? [] : [dimension])].join(' ');
+}
+
+/** Tests that count, other than Overall's drop, share one level for their breaches. */
+function judgeTests(tests: readonly Test[], policy: Policy): RuleResult[] {
+  const family = tests.filter(isInFamily);
+  const chances = family.map(chanceOf);
+  const tested = family.filter((_, index) => chances[index] !== undefined);
+  const adjusted = holm(chances.filter((chance) => chance !== undefined));
+  return tests.map((test) => {
+    const place = tested.indexOf(test);
+    const adjustedP = place === -1 ? chanceOf(test) : adjusted[place];
+    return judgeTest(test, policy, adjustedP, place === -1 ? 1 : tested.length);
+  });
+}
+
+function isInFamily({ kind, tier, target }: Test): boolean {
+  const isOverallDrop = kind === 'drop' && target.domain === undefined && target.dimension === undefined;
+  return tier !== 'advisory' && !isOverallDrop;
+}
+
+function chanceOf({ estimate, bound }: Test): number | undefined {
+  return estimate === undefined ? undefined : chanceBelow(estimate, bound);
+}
+
+function judgeTest(test: Test, { alpha }: Policy, adjustedP: number | undefined, family: number): RuleResult {
+  const { kind, target, tier, bound, estimate } = test;
+  const around = estimate === undefined ? undefined : intervalAt(estimate, alpha);
+  const interval = kind === 'drop' ? around : clipped(around);
+  const verdict = verdictOf(estimate, interval, bound, adjustedP, alpha);
+  const advice =
+    kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE'
+      ? repeatsFor(test, alpha, alpha / family)
+      : undefined;
+  const what = sentenceOf(test, verdict, interval, { alpha, adjustedP, family });
+  return {
+    kind,
+    ...target,
+    tier,
+    verdict,
+    counts: doesCount(tier, verdict),
+    ...(estimate === undefined ? {} : { value: estimate.value }),
+    ...(interval === undefined ? {} : interval),
+    ...(Number.isNaN(bound) ? {} : { bound }),
+    ...(adjustedP === undefined ? {} : { adjustedP }),
+    ...(advice === undefined ? {} : { repeats: advice }),
+    impact: estimate === undefined ? 0 : bound - estimate.value,
+    sentence: advice === undefined ? what : `${what} ${adviceSentence(advice)}`,
+  };
+}
+
+function clipped(interval: Interval | undefined): Interval | undefined {
+  return interval && { low: Math.max(0, interval.low), high: Math.min(100, interval.high) };
+}
+
+function verdictOf(
+  estimate: Estimate | undefined,
+  interval: Interval | undefined,
+  bound: number,
+  adjustedP: number | undefined,
+  alpha: number,
+): GateVerdict {
+  if (estimate === undefined) {
+    return 'INCOMPLETE';
+  }
+  if (interval === undefined || adjustedP === undefined) {
+    return 'INCONCLUSIVE';
+  }
+  if (adjustedP < alpha / 2) {
+    return 'NO-GO';
+  }
+  return interval.low >= bound ? 'GO' : 'INCONCLUSIVE';
+}
+
+function doesCount(tier: Tier, verdict: GateVerdict): boolean {
+  return tier === 'critical' || (tier === 'supporting' && verdict === 'NO-GO');
+}
+
+/** Repeats shrink the sampling part of the variance alone, and the figure has to stay where it is. */
+function repeatsFor(test: Test, alpha: number, breachAlpha: number): RepeatAdvice | undefined {
+  const { estimate, split, bound } = test;
+  if (estimate?.se === undefined || estimate.df === undefined) {
+    return undefined;
+  }
+  const distance = estimate.value - bound;
+  const quantile = studentTQuantile(1 - (distance >= 0 ? alpha : breachAlpha) / 2, estimate.df);
+  const variance = (distance / quantile) ** 2;
+  const known = split?.perRepeat;
+  const row = known === undefined ? 0 : (split?.row ?? 0);
+  const repeats = Math.max(2, Math.ceil((known ?? estimate.se ** 2) / (variance - row)));
+  if (variance <= row || repeats > MOST_REPEATS) {
+    return { kind: 'none' };
+  }
+  return { kind: known === undefined ? 'at-least' : 'enough', repeats };
+}
+
+function adviceSentence(advice: RepeatAdvice): string {
+  switch (advice.kind) {
+    case 'enough':
+      return `If it stays there, ${advice.repeats} repeats of every row in both runs would decide it.`;
+    case 'at-least':
+      return `At least ${advice.repeats} repeats of every row in both runs would be needed; how many is known once both runs have 2.`;
+    case 'none':
+      return `If it stays there, no number of repeats (of up to ${MOST_REPEATS}) would decide it.`;
+    default:
+      return advice satisfies never;
+  }
+}
+
+interface Level {
+  readonly alpha: number;
+  readonly adjustedP: number | undefined;
+  readonly family: number;
+}
+
+function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undefined, level: Level): string {
+  const { kind, name, estimate, allowed, against } = test;
+  if (estimate === undefined) {
+    const lacking = { drop: 'no row that both runs rated', floor: 'no score', published: 'no score on both sides' };
+    return `${name}: there is ${lacking[kind]}, so the rule cannot be tested.`;
+  }
+  const show = kind === 'drop' ? signed : points;
+  const around =
+    interval === undefined
+      ? 'no interval, since there are too few trajectories'
+      : `${Number((100 * (1 - level.alpha)).toFixed(3))} % interval ${show(interval.low)} to ${show(interval.high)}`;
+  const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
+  const demand = {
+    drop: `it may lose ${points(allowed)}`,
+    floor: `it has to reach ${points(allowed)}`,
+    published: `against ${against ?? ''}, of which ${points(allowed)} may be lost`,
+  }[kind];
+  return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.${kind === 'published' ? ADVICE_ONLY : ''}`;
+}
+
+const ADVICE_ONLY =
+  ' Advice only: nothing can be paired, the published figure has an error of its own, and judge and rubric pack must be the official ones.';
+
+function conclusion(
+  { bound }: Test,
+  verdict: GateVerdict,
+  interval: Interval | undefined,
+  { alpha, adjustedP, family }: Level,
+): string {
+  if (verdict === 'GO') {
+    return 'the rule holds';
+  }
+  if (verdict === 'NO-GO') {
+    return 'the rule is broken';
+  }
+  if (interval === undefined) {
+    return 'that is not enough evidence';
+  }
+  return interval.high < bound && adjustedP !== undefined
+    ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${alpha / 2} is needed)`
+    : 'the interval lies on both sides of that';
+}
+
+function points(value: number): string {
+  return value.toFixed(2).replace(/^-(0\.00)$/, '$1');
+}
+
+function signed(value: number): string {
+  const text = points(value);
+  return value > 0 && text !== '0.00' ? `+${text}` : text;
+}
+
+function coverageRules({ comparison, candidate }: Evidence, policy: Policy): RuleResult[] {
+  const domains =
+    comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
+      domain,
+      coverage,
+      figure: `${compared} of ${rows} rows have a rating in both runs`,
+      lack: `${missing.base} are missing in the base and ${missing.candidate} in the candidate`,
+    })) ??
+    candidate?.domains.map(({ domain, coverage, chosen }) => ({
+      domain,
+      coverage,
+      figure: `${Math.round(coverage * chosen)} of ${chosen} rows have a rating`,
+      lack: 'the others failed at the judge or in transport, or were not judged',
+    })) ??
+    [];
+  const known = new Set(domains.map(({ domain }) => domain));
+  const absent = Object.keys(policy.minCoverage)
+    .filter((domain) => domain !== EACH_DOMAIN && !known.has(domain))
+    .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
+  return [...domains, ...absent].map(({ domain, coverage, figure, lack }) => {
+    const least = ownOf(policy.minCoverage, domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
+    const isEnough = coverage >= least;
+    return {
+      kind: 'coverage',
+      domain,
+      tier: 'critical',
+      verdict: isEnough ? 'GO' : 'INCOMPLETE',
+      counts: true,
+      value: coverage,
+      bound: least,
+      impact: (least - coverage) * 100,
+      sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
+    };
+  });
+}
+
+function percent(share: number): string {
+  // Rounded down, so that what falls short of 99 % never reads as 99 %.
+  return `${Number((Math.floor(share * 1000 + 1e-9) / 10).toFixed(1))} %`;
+}
+
+/** Only two runs can be required to share anything; what nobody recorded is said and let pass. */
+function identityRules({ comparison, identity }: Evidence, policy: Policy): RuleResult[] {
+  return comparison === undefined
+    ? []
+    : policy.requireEqual.map((name) => {
+        const state = identity?.[name];
+        const sentence = {
+          equal: `The runs have the same ${name}.`,
+          different: `The runs differ in their ${name}, so their scores cannot be compared.`,
+          unknown: `Whether the runs have the same ${name} is not recorded.`,
+        }[state ?? 'unknown'];
+        const isDifferent = state === 'different';
+        return {
+          kind: 'identity',
+          identity: name,
+          tier: 'critical',
+          verdict: isDifferent ? 'INCOMPLETE' : 'GO',
+          counts: true,
+          // Nothing else that is missing weighs as much.
+          impact: isDifferent ? 100 : -100,
+          sentence,
+        };
+      });
+}
+
+const LIMIT_NAMES: Readonly<Record<Limit, { readonly what: string; show(value: number): string }>> = {
+  truncated_share: { what: 'truncated predictions', show: (value) => percent(value) },
+  tokens_per_row: { what: 'completion tokens a row', show: (value) => value.toFixed(0) },
+  cost: { what: 'cost', show: (value) => value.toFixed(2) },
+};
+
+function limitRules(evidence: Evidence, policy: Policy): RuleResult[] {
+  return LIMITS.flatMap((limit) => {
+    const bound = policy.limits[limit];
+    return bound === undefined ? [] : [limitRule(limit, bound, usedOf(evidence, limit))];
+  });
+}
+
+function limitRule(limit: Limit, { value: most, tier }: Bound, used: number | undefined): RuleResult {
+  const { what, show } = LIMIT_NAMES[limit];
+  const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
+  const relation = verdict === 'NO-GO' ? 'more than' : 'within';
+  return {
+    kind: 'limit',
+    limit,
+    tier,
+    verdict,
+    counts: doesCount(tier, verdict),
+    ...(used === undefined ? {} : { value: used }),
+    bound: most,
+    impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
+    sentence:
+      used === undefined
+        ? `The candidate's ${what}: not recorded, so the limit of ${show(most)} cannot be tested.`
+        : `The candidate's ${what}: ${show(used)}, ${relation} the limit of ${show(most)}.`,
+  };
+}
+
+function usedOf({ candidate, usage }: Evidence, limit: Limit): number | undefined {
+  switch (limit) {
+    case 'tokens_per_row':
+      return usage?.tokensPerRow;
+    case 'cost':
+      return usage?.cost;
+    case 'truncated_share': {
+      const rows = (candidate?.domains ?? []).reduce((sum, { valid, failed }) => sum + valid + failed, 0);
+      const truncated = (candidate?.domains ?? []).reduce((sum, { flags }) => sum + (flags.truncated ?? 0), 0);
+      return rows === 0 ? undefined : truncated / rows;
+    }
+    default:
+      return limit satisfies never;
+  }
+}

@@ -1,0 +1,203 @@
+// What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
+import { EXIT, nearest, UserError } from '../errors.js';
+import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
+
+/**
+ * How much a rule counts. A `critical` rule has to be shown to hold: without enough evidence there is no GO. A `supporting`
+ * rule only counts where it is shown to be broken. An `advisory` rule is reported and never counts.
+ */
+export const TIERS = ['critical', 'supporting', 'advisory'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** What two runs can be required to share. */
+export const IDENTITIES = ['judge', 'rubric', 'protocol', 'data'] as const;
+export type Identity = (typeof IDENTITIES)[number];
+
+/** What a candidate may use: truncated predictions of all (0 to 1), completion tokens a row, money for the run. */
+export const LIMITS = ['truncated_share', 'tokens_per_row', 'cost'] as const;
+export type Limit = (typeof LIMITS)[number];
+
+export interface Bound {
+  readonly value: number;
+  readonly tier: Tier;
+}
+
+/**
+ * Bounds by what they hold for: `overall`, a domain, or `each_domain` for those without a bound of their own; with a dimension
+ * behind a dot (`terminal.format`) for that dimension instead of the total.
+ */
+export type Bounds = Readonly<Record<string, Bound>>;
+
+export interface Policy {
+  /** Two-sided level of the intervals. */
+  readonly alpha: number;
+  /** Points of 0-100 that the candidate may lose against the base. */
+  readonly maxDrop: Bounds;
+  /** The least score of the candidate itself, 0-100. */
+  readonly minScore: Bounds;
+  /** Least share of rows, 0 to 1, by domain, or `each_domain`. */
+  readonly minCoverage: Readonly<Record<string, number>>;
+  readonly requireEqual: readonly Identity[];
+  readonly limits: Readonly<Partial<Record<Limit, Bound>>>;
+}
+
+export const OVERALL = 'overall';
+export const EACH_DOMAIN = 'each_domain';
+
+const DEFAULTS = { alpha: 0.05, minCoverage: 0.99, requireEqual: ['judge', 'rubric'] } as const;
+const KEYS = ['alpha', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
+
+/**
+ * The policy without a file: Overall decides, and a domain can only bring a NO-GO.
+ * @param maxDrop points that Overall may lose. @param maxDomainDrop points that a domain may lose.
+ */
+export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha = DEFAULTS.alpha as number } = {}): Policy {
+  return parsePolicy({
+    alpha,
+    max_drop: { [OVERALL]: maxDrop, [EACH_DOMAIN]: { points: maxDomainDrop, tier: 'supporting' } },
+  });
+}
+
+/**
+ * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it
+ * names is tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
+ * @param domains names of domains beside the published seven.
+ * @throws UserError 65 on an unknown key, with the nearest known one, and on a value out of range; it names the key's path.
+ */
+export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Policy {
+  const policy = objectAt(value, 'the policy');
+  refuseUnknown(policy, KEYS, 'the policy');
+  const targets = [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
+  const parsed: Policy = {
+    alpha: policy.alpha === undefined ? DEFAULTS.alpha : numberAt(policy.alpha, 'alpha', 1e-6, 0.5),
+    maxDrop: boundsAt(policy.max_drop, 'max_drop', targets),
+    minScore: boundsAt(policy.min_score, 'min_score', targets),
+    minCoverage: coverageAt(policy.min_coverage, targets),
+    requireEqual: identitiesAt(policy.require_equal),
+    limits: limitsAt(policy.limits),
+  };
+  if ([parsed.maxDrop, parsed.minScore, parsed.limits].every((rules) => Object.keys(rules).length === 0)) {
+    throw bad('the policy demands nothing; give it max_drop, min_score or limits');
+  }
+  return parsed;
+}
+
+/** One text for one policy, whatever the order of its keys: what a fingerprint is taken of. */
+export function canonicalPolicy(policy: Policy): string {
+  return JSON.stringify(sorted(policy));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(sorted);
+  }
+  return value === null || typeof value !== 'object'
+    ? value
+    : Object.fromEntries(
+        Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([key, inner]) => [key, sorted(inner)]),
+      );
+}
+
+function bad(message: string): UserError {
+  return new UserError(message, EXIT.badData);
+}
+
+function objectAt(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    throw bad(`${where} has to be a list of keys and values; it is ${shown(value)}`);
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value);
+}
+
+function refuseUnknown(object: Readonly<Record<string, unknown>>, known: readonly string[], where: string): void {
+  for (const key of Object.keys(object)) {
+    if (!known.includes(key)) {
+      const near = nearest(key, known);
+      const hint = near === undefined ? `it knows ${known.join(', ')}` : `did you mean "${near}"?`;
+      throw bad(`${where} has an unknown key "${key}"; ${hint}`);
+    }
+  }
+}
+
+function numberAt(value: unknown, where: string, least: number, most: number): number {
+  if (typeof value !== 'number' || !(value >= least && value <= most)) {
+    const range = most === Number.POSITIVE_INFINITY ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw bad(`${where} has to be a number ${range}; it is ${shown(value)}`);
+  }
+  return value;
+}
+
+function boundsAt(value: unknown, where: string, domains: readonly string[]): Bounds {
+  const bounds = value === undefined ? {} : objectAt(value, where);
+  const targets = [OVERALL, ...domains];
+  refuseUnknown(
+    bounds,
+    [...targets, ...targets.flatMap((target) => DIMENSIONS.map((dimension) => `${target}.${dimension}`))],
+    where,
+  );
+  return Object.fromEntries(
+    Object.entries(bounds).map(([target, bound]) => [target, boundAt(bound, `${where}.${target}`, 'points', 100)]),
+  );
+}
+
+function boundAt(value: unknown, where: string, key: 'points' | 'max', most: number): Bound {
+  if (typeof value === 'number') {
+    return { value: numberAt(value, where, 0, most), tier: 'critical' };
+  }
+  const bound = objectAt(value, where);
+  refuseUnknown(bound, [key, 'tier'], where);
+  return { value: numberAt(bound[key], `${where}.${key}`, 0, most), tier: tierAt(bound.tier, `${where}.tier`) };
+}
+
+function tierAt(value: unknown, where: string): Tier {
+  return value === undefined ? 'critical' : oneOf(TIERS, value, where);
+}
+
+function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
+  const found = known.find((name) => name === value);
+  if (found === undefined) {
+    const near = typeof value === 'string' ? nearest(value, known) : undefined;
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    throw bad(`${where} has to be one of ${known.join(', ')}; it is ${shown(value)}${hint}`);
+  }
+  return found;
+}
+
+function coverageAt(value: unknown, domains: readonly string[]): Readonly<Record<string, number>> {
+  if (value === undefined || typeof value === 'number') {
+    return { [EACH_DOMAIN]: value === undefined ? DEFAULTS.minCoverage : numberAt(value, 'min_coverage', 0, 1) };
+  }
+  const shares = objectAt(value, 'min_coverage');
+  refuseUnknown(shares, domains, 'min_coverage');
+  const parsed = Object.entries(shares).map(
+    ([domain, share]) => [domain, numberAt(share, `min_coverage.${domain}`, 0, 1)] as const,
+  );
+  return { [EACH_DOMAIN]: DEFAULTS.minCoverage, ...Object.fromEntries(parsed) };
+}
+
+function identitiesAt(value: unknown): readonly Identity[] {
+  if (value === undefined) {
+    return DEFAULTS.requireEqual;
+  }
+  if (!Array.isArray(value)) {
+    throw bad(`require_equal has to be a list of ${IDENTITIES.join(', ')}; it is ${shown(value)}`);
+  }
+  return value.map((name, index) => oneOf(IDENTITIES, name, `require_equal[${index}]`));
+}
+
+function limitsAt(value: unknown): Policy['limits'] {
+  const limits = value === undefined ? {} : objectAt(value, 'limits');
+  refuseUnknown(limits, LIMITS, 'limits');
+  return Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => [
+      name,
+      boundAt(limit, `limits.${name}`, 'max', name === 'truncated_share' ? 1 : Number.POSITIVE_INFINITY),
+    ]),
+  );
+}

@@ -1,0 +1,441 @@
+// The gate: which verdict follows from which evidence, and what it says of it.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { aggregate } from '../../src/score/aggregate.js';
+import type { Comparison, Difference, DomainComparison } from '../../src/score/compare.js';
+import { decide, type Evidence, type GateReport } from '../../src/score/gate.js';
+import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
+import { studentTQuantile, type VarianceSplit } from '../../src/score/statistics.js';
+import type { Dimension, JudgedRow } from '../../src/types.js';
+
+/** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */
+function difference(value: number, se?: number, split?: VarianceSplit): Difference {
+  const reach = se === undefined ? 0 : studentTQuantile(0.975, 60) * se;
+  const interval = se === undefined ? {} : { se, df: 60, low: value - reach, high: value + reach };
+  return {
+    difference: { value, rows: 200, clusters: 61, ...interval },
+    base: 60,
+    candidate: 60 + value,
+    wins: 1,
+    ties: 1,
+    losses: 1,
+    ...(split === undefined ? {} : { split }),
+  };
+}
+
+function domain(name: string, total?: Difference, more: Partial<DomainComparison> = {}): DomainComparison {
+  const figures = total === undefined ? {} : { total };
+  return { domain: name, rows: 200, compared: 200, coverage: 1, missing: { base: 0, candidate: 0 }, figures, ...more };
+}
+
+function comparison(overall: Difference, domains: DomainComparison[] = []): Comparison {
+  return {
+    status: 'ok',
+    domains,
+    overall: { total: overall },
+    macroOf: 7,
+    rows: 1400,
+    compared: 1400,
+    coverage: 1,
+    moved: [],
+  };
+}
+
+function gate(overall: Difference, domains: DomainComparison[] = [], rules: unknown = undefined): GateReport {
+  const policy = rules === undefined ? defaultPolicy() : parsePolicy(rules);
+  return decide({ comparison: comparison(overall, domains) }, policy);
+}
+
+const fine = difference(0, 0.5);
+
+describe('Overall without a policy', () => {
+  test.each([
+    ['the interval holds', 0, 0.5, 'GO'],
+    ['a gain is no loss', 9, 3, 'GO'],
+    ['the interval begins at the bound', -2, 0, 'GO'],
+    ['the interval is wholly beyond', -5, 0.5, 'NO-GO'],
+    ['every row loses a little more than allowed', -2.01, 0, 'NO-GO'],
+    ['the figure holds and the interval does not', -1, 0.6, 'INCONCLUSIVE'],
+    ['the figure is beyond and the interval is not', -3, 0.6, 'INCONCLUSIVE'],
+    ['there is no interval', 0, undefined, 'INCONCLUSIVE'],
+  ] as const)('%s: %d points with standard error %s is %s', (_, value, se, verdict) => {
+    expect(gate(difference(value, se)).verdict).toBe(verdict);
+  });
+
+  test('a stricter alpha needs more evidence for either verdict', () => {
+    for (const value of [-0.8, -3.2]) {
+      const evidence = { comparison: comparison(difference(value, 0.5)) };
+      expect(decide(evidence, defaultPolicy()).verdict).toBe(value > -2 ? 'GO' : 'NO-GO');
+      expect(decide(evidence, defaultPolicy({ alpha: 0.01 })).verdict).toBe('INCONCLUSIVE');
+    }
+  });
+
+  test('says figure, interval, bound and what follows', () => {
+    const { rules, summary } = gate(difference(-3.456, 0.5));
+    expect(rules[0]?.sentence).toBe(
+      'Overall changed by -3.46 points (95 % interval -4.46 to -2.46); it may lose 2.00: the rule is broken.',
+    );
+    expect(summary).toBe(`NO-GO: ${rules[0]?.sentence}`);
+    expect(rules[0]).toMatchObject({ value: -3.456, bound: -2, impact: 1.456, counts: true, tier: 'critical' });
+  });
+
+  test('GO is summed up by the bound that holds, not by a condition', () => {
+    const { summary } = gate(difference(0.25, 0.5), [domain('os', fine)]);
+    expect(summary).toBe(
+      'GO: Overall changed by +0.25 points (95 % interval -0.75 to +1.25); it may lose 2.00: the rule holds.',
+    );
+  });
+
+  test('of fewer domains says of how many it is', () => {
+    const evidence = { comparison: { ...comparison(fine), macroOf: 3 } };
+    expect(decide(evidence, defaultPolicy()).summary).toContain('Overall (macro of 3) changed by 0.00 points');
+  });
+});
+
+describe('domains without a policy', () => {
+  test('can bring a NO-GO where Overall holds', () => {
+    const report = gate(fine, [domain('os', difference(-12, 1)), domain('web', fine)]);
+    expect(report.verdict).toBe('NO-GO');
+    expect(report.rules[0]).toMatchObject({ kind: 'drop', domain: 'os', tier: 'supporting', counts: true });
+  });
+
+  test.each([
+    ['astride of its bound', difference(-5, 2)],
+    ['without an interval', difference(-30)],
+    ['without a compared row', undefined],
+  ])('cannot hold up a GO: one %s', (_, total) => {
+    expect(gate(fine, [domain('os', total)]).verdict).toBe('GO');
+  });
+
+  test('cannot bring a GO where Overall is open', () => {
+    expect(gate(difference(-2, 1), [domain('os', difference(30, 1))]).verdict).toBe('INCONCLUSIVE');
+  });
+
+  test('that is beyond by itself is not among seven', () => {
+    // 2.3 standard errors beyond its bound: one-sided p 0.0125, below 0.025 but not seven times so.
+    const beyond = domain('os', difference(-7.3, 1));
+    const others = ['mcp', 'search', 'terminal', 'swe', 'android', 'web'].map((name) => domain(name, fine));
+    expect(gate(fine, [beyond]).verdict).toBe('NO-GO');
+    const report = gate(fine, [beyond, ...others]);
+    expect(report.verdict).toBe('GO');
+    const rule = report.rules.find((one) => one.domain === 'os' && one.kind === 'drop');
+    expect(rule).toMatchObject({ verdict: 'INCONCLUSIVE', counts: false });
+    expect(rule?.adjustedP).toBeCloseTo(7 * 0.01248, 3);
+    expect(rule?.sentence).toContain(
+      'broken taken alone, but not among 7 rules (adjusted one-sided p 0.087, and 0.025 is needed)',
+    );
+  });
+
+  test('two beyond do not hide one another', () => {
+    const domains = [domain('os', difference(-12, 1)), domain('web', difference(-8, 1)), domain('mcp', fine)];
+    const broken = gate(fine, domains).rules.filter((rule) => rule.verdict === 'NO-GO');
+    expect(broken.map((rule) => rule.domain)).toEqual(['os', 'web']);
+  });
+});
+
+describe('a policy', () => {
+  test.each([
+    ['critical', difference(-9, 1), 'NO-GO'],
+    ['critical', difference(-3, 1), 'INCONCLUSIVE'],
+    ['supporting', difference(-9, 1), 'NO-GO'],
+    ['supporting', difference(-3, 1), 'GO'],
+    ['advisory', difference(-9, 1), 'GO'],
+    ['advisory', difference(-3, 1), 'GO'],
+  ] as const)('%s: a domain that %# ends in %s', (tier, total, verdict) => {
+    const rules = { max_drop: { overall: 2, terminal: { points: 3, tier } } };
+    expect(gate(fine, [domain('terminal', total)], rules).verdict).toBe(verdict);
+  });
+
+  test('an advisory rule takes no part in Holm’s correction', () => {
+    const others = ['mcp', 'search', 'swe'].map((name) => domain(name, fine));
+    const advisory = Object.fromEntries(others.map((one) => [one.domain, { points: 5, tier: 'advisory' }]));
+    const rules = { max_drop: { os: 5, ...advisory } };
+    expect(gate(fine, [domain('os', difference(-7.3, 1)), ...others], rules).verdict).toBe('NO-GO');
+  });
+
+  test('a domain’s own bound takes the place of that for each domain', () => {
+    const domains = [domain('os', difference(-4, 0.5)), domain('web', difference(-4, 0.5))];
+    const report = gate(fine, domains, { max_drop: { each_domain: 2, os: 9 } });
+    expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [rule.domain, rule.verdict])).toEqual([
+      ['web', 'NO-GO'],
+      ['os', 'GO'],
+    ]);
+  });
+
+  test('a dimension has bounds of its own, of Overall, of a domain and of each', () => {
+    const figures = (value: number): Partial<Record<Dimension, Difference>> => ({ format: difference(value, 0.5) });
+    const evidence: Evidence = {
+      comparison: {
+        ...comparison(fine, [
+          domain('os', fine, { figures: figures(-9) }),
+          domain('web', fine, { figures: figures(0) }),
+        ]),
+        overall: { format: difference(-1, 0.1) },
+      },
+    };
+    const policy = parsePolicy({ max_drop: { 'overall.format': 2, 'each_domain.format': 4 } });
+    const drops = decide(evidence, policy).rules.filter((rule) => rule.kind === 'drop');
+    expect(drops.map(({ domain: name, dimension, verdict }) => [name, dimension, verdict])).toEqual([
+      ['os', 'format', 'NO-GO'],
+      [undefined, 'format', 'GO'],
+      ['web', 'format', 'GO'],
+    ]);
+    expect(drops[0]?.sentence).toMatch(/^os format changed by -9.00 points/);
+  });
+
+  test.each([
+    ['critical', 'INCOMPLETE'],
+    ['supporting', 'GO'],
+  ] as const)('a %s rule about a domain that is not there is %s', (tier, verdict) => {
+    const rules = { max_drop: { overall: 2, terminal: { points: 3, tier } } };
+    const report = gate(fine, [domain('os', fine)], rules);
+    expect(report.verdict).toBe(verdict);
+    expect(report.rules.map((rule) => rule.sentence)).toContain(
+      'terminal: there is no row that both runs rated, so the rule cannot be tested.',
+    );
+  });
+
+  test('of advisory rules alone never fails, and says that it is advice', () => {
+    const report = gate(difference(-50, 1), [], { max_drop: { overall: { points: 2, tier: 'advisory' } } });
+    expect(report).toMatchObject({ verdict: 'GO', advisoryOnly: true });
+    expect(report.summary).toMatch(/^GO \(advice only\): Overall changed by -50.00 points/);
+  });
+
+  test('a domain by the name of something that every object has gets no bound by accident', () => {
+    const report = gate(fine, [domain('constructor', difference(-50, 1))], { max_drop: { overall: 2 } });
+    expect(report.verdict).toBe('GO');
+  });
+});
+
+describe('coverage and identity', () => {
+  const short = domain('os', fine, { compared: 197, coverage: 0.985, missing: { base: 1, candidate: 2 } });
+
+  test('too few rows are INCOMPLETE, even where a rule is broken', () => {
+    const report = gate(difference(-20, 0.5), [short]);
+    expect(report.verdict).toBe('INCOMPLETE');
+    expect(report.rules[0]?.sentence).toBe(
+      'os: 197 of 200 rows have a rating in both runs (98.5 %); 99 % are needed, and 1 are missing in the base and 2 in the candidate.',
+    );
+    expect(report.rules[1]).toMatchObject({ kind: 'drop', verdict: 'NO-GO' });
+  });
+
+  test.each([
+    [0.98, 'GO'],
+    [{ each_domain: 0.999, os: 0.98 }, 'GO'],
+    [{ os: 0.99 }, 'INCOMPLETE'],
+    [{ os: 0.98, terminal: 0.5 }, 'INCOMPLETE'],
+  ])('min_coverage %j makes it %s', (share, verdict) => {
+    expect(gate(fine, [short], { max_drop: { overall: 2 }, min_coverage: share }).verdict).toBe(verdict);
+  });
+
+  test('what falls just short of the least never reads as if it did not', () => {
+    const { rules } = gate(fine, [domain('os', fine, { coverage: 0.98999 })]);
+    expect(rules[0]?.sentence).toContain('(98.9 %); 99 % are needed');
+  });
+
+  test.each([
+    ['different', 'INCOMPLETE', 'The runs differ in their rubric, so their scores cannot be compared.'],
+    ['equal', 'GO', 'The runs have the same rubric.'],
+    [undefined, 'GO', 'Whether the runs have the same rubric is not recorded.'],
+  ] as const)('a rubric pack that is %s is %s', (rubric, verdict, sentence) => {
+    const identity = rubric === undefined ? {} : { rubric };
+    const report = decide({ comparison: comparison(fine), identity }, defaultPolicy());
+    expect(report.verdict).toBe(verdict);
+    expect(report.rules.map((rule) => rule.sentence)).toContain(sentence);
+  });
+});
+
+function rated(name: string, totals: number[], more: Partial<JudgedRow> = {}): JudgedRow[] {
+  return totals.map((total, index) => {
+    const key = `${name}${index}`;
+    return {
+      key,
+      trajectory: key,
+      repeat: 0,
+      domain: name,
+      turnIdx: 1,
+      failed: 0,
+      total,
+      ratings: {},
+      flags: [],
+      ...more,
+    };
+  });
+}
+const steady = (name: string, centre: number) =>
+  rated(
+    name,
+    Array.from({ length: 40 }, (_, i) => centre + (i % 3) / 5),
+  );
+
+describe('floors', () => {
+  test.each([
+    [50, 'GO'],
+    // 55 on average, and the interval ends above and below it.
+    [55, 'INCONCLUSIVE'],
+    [60, 'NO-GO'],
+  ])('of %d are %s', (floor, verdict) => {
+    const candidate = aggregate(steady('os', 3));
+    const report = decide({ candidate }, parsePolicy({ min_score: { os: floor } }));
+    expect(report.verdict).toBe(verdict);
+    const rule = report.rules.find((one) => one.kind === 'floor');
+    expect(rule?.sentence).toMatch(/^os scores 54\.87 points \(95 % interval 53\.\d\d to 56\.\d\d\); it has to reach/);
+  });
+
+  test('hold the score with the failures that the model caused', () => {
+    const empty = rated('os', [0], { key: 'e', failed: 1, failure: { class: 'empty', reason: '' } });
+    const failing = [
+      ...steady('os', 5),
+      ...Array.from({ length: 40 }, (_, i) => ({ ...(empty[0] as JudgedRow), key: `e${i}`, trajectory: `e${i}` })),
+    ];
+    const policy = parsePolicy({ min_score: { overall: 70 } });
+    expect(decide({ candidate: aggregate(steady('os', 5)) }, policy).verdict).toBe('GO');
+    expect(decide({ candidate: aggregate(failing) }, policy).verdict).toBe('NO-GO');
+  });
+
+  test('are held against intervals that end at 100', () => {
+    const rule = decide({ candidate: aggregate(rated('os', [5, 5, 4])) }, parsePolicy({ min_score: { os: 60 } }))
+      .rules[0];
+    expect(rule).toMatchObject({ kind: 'floor', high: 100, verdict: 'INCONCLUSIVE' });
+  });
+
+  test('of a perfect run that never differs are met at 100', () => {
+    expect(
+      decide({ candidate: aggregate(rated('os', [5, 5, 5])) }, parsePolicy({ min_score: { os: 100 } })).verdict,
+    ).toBe('GO');
+  });
+
+  test('need the coverage of the candidate where there is no base', () => {
+    const candidate = aggregate(steady('os', 5), new Map([['os', 50]]));
+    const report = decide({ candidate }, parsePolicy({ min_score: { os: 10 } }));
+    expect(report.verdict).toBe('INCOMPLETE');
+    expect(report.rules[0]?.sentence).toContain('os: 40 of 50 rows have a rating (80 %); 99 % are needed');
+  });
+});
+
+describe('a published base', () => {
+  const published = { name: 'Some-Model', scores: { os: 90, web: 70, mcp: 10 } };
+  const candidate = aggregate([...steady('os', 3), ...steady('web', 4)]);
+  const report = decide({ candidate, published }, defaultPolicy());
+
+  test('is advice, however far the candidate is behind', () => {
+    expect(report).toMatchObject({ verdict: 'GO', advisoryOnly: true });
+    expect(report.rules.filter((rule) => rule.kind === 'published').map((rule) => [rule.domain, rule.verdict])).toEqual(
+      [
+        ['os', 'NO-GO'],
+        [undefined, 'NO-GO'],
+        ['web', 'GO'],
+      ],
+    );
+  });
+
+  test('is compared over the domains that both have', () => {
+    const overall = report.rules.find((rule) => rule.kind === 'published' && rule.domain === undefined);
+    expect(overall?.bound).toBe(78);
+    expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
+    expect(overall?.sentence).toContain('judge and rubric pack must be the official ones');
+  });
+
+  test('leaves floors their force', () => {
+    const policy = parsePolicy({ max_drop: { overall: 2 }, min_score: { os: 80 } });
+    expect(decide({ candidate, published }, policy)).toMatchObject({ verdict: 'NO-GO', advisoryOnly: false });
+  });
+});
+
+describe('limits', () => {
+  const candidate = aggregate([...steady('os', 3), ...rated('cut', [3, 3], { flags: ['truncated'] })]);
+  const policy = (limits: unknown) => parsePolicy({ limits, min_coverage: 0 });
+
+  test.each([
+    [{ truncated_share: 0.05 }, 'GO', 'truncated predictions: 4.7 %, within the limit of 5 %.'],
+    [{ truncated_share: 0.04 }, 'NO-GO', 'truncated predictions: 4.7 %, more than the limit of 4 %.'],
+    [{ tokens_per_row: 900 }, 'NO-GO', 'completion tokens a row: 1000, more than the limit of 900.'],
+    [{ tokens_per_row: { max: 900, tier: 'advisory' } }, 'GO', 'more than the limit of 900'],
+    [{ cost: 3 }, 'INCOMPLETE', 'cost: not recorded, so the limit of 3.00 cannot be tested.'],
+    [{ cost: { max: 3, tier: 'supporting' } }, 'GO', 'not recorded'],
+  ])('%j are %s', (limits, verdict, sentence) => {
+    const report = decide({ candidate, usage: { tokensPerRow: 1000 } }, policy(limits));
+    expect(report.verdict).toBe(verdict);
+    expect(report.rules.find((rule) => rule.kind === 'limit')?.sentence).toContain(sentence);
+  });
+});
+
+describe('repeats that would decide', () => {
+  test('are just enough: with them the gate decides, with one fewer it does not', () => {
+    const inputs = fc.record({
+      value: fc.double({ min: -4, max: 0, noNaN: true }),
+      row: fc.double({ min: 0.01, max: 1, noNaN: true }),
+      perRepeat: fc.double({ min: 0.05, max: 4, noNaN: true }),
+    });
+    const at = (repeats: number, { value, row, perRepeat }: { value: number; row: number; perRepeat: number }) =>
+      gate(
+        difference(value, Math.sqrt(row + perRepeat / repeats), { row, generation: perRepeat / repeats, perRepeat }),
+      );
+    fc.assert(
+      fc.property(inputs, (input) => {
+        const report = at(1, input);
+        fc.pre(report.verdict === 'INCONCLUSIVE');
+        const advice = report.repeats;
+        if (advice?.kind === 'none') {
+          expect(at(100, input).verdict).toBe('INCONCLUSIVE');
+        } else {
+          expect(advice?.kind).toBe('enough');
+          expect(at((advice?.repeats ?? 0) * (1 + 1e-9), input).verdict).not.toBe('INCONCLUSIVE');
+          expect(at((advice?.repeats ?? 0) - 1, input).verdict).toBe('INCONCLUSIVE');
+        }
+      }),
+    );
+  });
+
+  test('for a NO-GO reckon with the correction for all rules', () => {
+    const at = (repeats: number) => {
+      const split = { row: 0.05, generation: 0.6 / repeats, perRepeat: 0.6 };
+      const domains = [domain('os', difference(-3, Math.sqrt(0.05 + 0.6 / repeats), split)), domain('web', fine)];
+      return gate(fine, domains, { max_drop: { os: 2, web: 9 } });
+    };
+    const { verdict, repeats } = at(1);
+    expect([verdict, repeats?.kind]).toEqual(['INCONCLUSIVE', 'enough']);
+    const enough = repeats?.kind === 'enough' ? repeats.repeats : 0;
+    expect([at(enough - 1).verdict, at(enough).verdict]).toEqual(['INCONCLUSIVE', 'NO-GO']);
+  });
+
+  test('are none where the rows themselves differ too much', () => {
+    const report = gate(difference(-1, 1, { row: 0.9, generation: 0.1, perRepeat: 0.1 }));
+    expect(report.repeats).toEqual({ kind: 'none' });
+    expect(report.summary).toMatch(/If it stays there, no number of repeats \(of up to 100\) would decide it\.$/);
+  });
+
+  test('are a least number while no run has any', () => {
+    const report = gate(difference(-1, 1, { row: 1 }));
+    // Four times the information halves the standard error: 2 · 0.5 is the distance, and a little more is needed.
+    expect(report.repeats).toEqual({ kind: 'at-least', repeats: 5 });
+    expect(report.summary).toContain('At least 5 repeats of every row in both runs would be needed');
+  });
+
+  test('of several open rules are the most of them, and none where one has none', () => {
+    const rules = { max_drop: { overall: 2, os: 2 } };
+    const open = difference(-1, 0.8, { row: 0.1, generation: 0.54, perRepeat: 0.54 });
+    const wider = difference(-1, 1, { row: 0.1, generation: 0.9, perRepeat: 0.9 });
+    const hopeless = difference(-1, 1, { row: 1, generation: 0, perRepeat: 0 });
+    expect(gate(open, [domain('os', wider)], rules).repeats).toEqual({ kind: 'enough', repeats: 7 });
+    expect(gate(open, [domain('os', hopeless)], rules).repeats).toEqual({ kind: 'none' });
+  });
+
+  test('are not spoken of where they change nothing', () => {
+    expect(gate(difference(-9, 0.5)).repeats).toBeUndefined();
+    expect(gate(difference(0)).repeats).toBeUndefined();
+  });
+});
+
+describe('the order of rules', () => {
+  test('is what decided first, then by how far beyond', () => {
+    const domains = [
+      domain('web', difference(-8, 0.5)),
+      domain('os', difference(-20, 0.5)),
+      domain('mcp', difference(-5, 2)),
+    ];
+    const { rules } = gate(difference(-2, 1), domains);
+    expect(rules.slice(0, 3).map((rule) => rule.domain)).toEqual(['os', 'web', undefined]);
+    expect(rules.at(-1)).toMatchObject({ domain: 'mcp', kind: 'drop', counts: false });
+  });
+});
