@@ -150,7 +150,7 @@ function figure(estimate: Estimate | undefined): string {
  * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
  * can be such) go to the even digit, where `toFixed` goes up.
  */
-function twoDecimals(value: number): string {
+export function twoDecimals(value: number): string {
   const below = Math.floor(value * 100);
   const isTie = Number.isInteger(value * 8) && value * 100 - below === 0.5;
   return (isTie ? (below + Math.abs(below % 2)) / 100 : value).toFixed(2);

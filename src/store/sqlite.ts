@@ -9,6 +9,8 @@ export interface Sqlite {
   value(sql: string): unknown;
   /** Runs an action in a transaction that takes the write lock at once; whatever it throws rolls back. */
   immediate<T>(action: () => T): T;
+  /** Runs an action that only reads in a transaction, so that it sees one state of the file. */
+  reading<T>(action: () => T): T;
   close(): void;
 }
 
@@ -22,7 +24,7 @@ const kept: unknown[] = [];
 /** Opens a SQLite file, creating it unless `readonly`. `timeout`: milliseconds to wait for another process's lock. */
 export function openSqlite(
   path: string,
-  options: { readonly timeout?: number; readonly readonly?: boolean } = {},
+  options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
 ): Sqlite {
   const database = new Database(path, options);
   kept.push(database);
@@ -31,24 +33,26 @@ export function openSqlite(
     kept.push(statement);
     return statement;
   };
+  const transaction = <T>(begin: string, action: () => T): T => {
+    database.exec(begin);
+    try {
+      const result = action();
+      database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite has rolled back by itself where the disk was full.
+      if (database.inTransaction) database.exec('ROLLBACK');
+      throw error;
+    }
+  };
   return {
     exec(sql) {
       database.exec(sql);
     },
     prepare,
     value: (sql) => prepare(sql).pluck().get(),
-    immediate(action) {
-      database.exec('BEGIN IMMEDIATE');
-      try {
-        const result = action();
-        database.exec('COMMIT');
-        return result;
-      } catch (error) {
-        // SQLite has rolled back by itself where the disk was full.
-        if (database.inTransaction) database.exec('ROLLBACK');
-        throw error;
-      }
-    },
+    immediate: (action) => transaction('BEGIN IMMEDIATE', action),
+    reading: (action) => transaction('BEGIN', action),
     close() {
       database.close();
     },

@@ -1,7 +1,18 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands here or in migrations.ts.
 
+import { existsSync } from 'node:fs';
 import { EXIT, UserError } from '../errors.js';
-import type { CallLog, Estimate, JudgedRow, ScoreCard } from '../types.js';
+import {
+  type CallLog,
+  DIMENSIONS,
+  DOMAINS,
+  type Domain,
+  type DomainScore,
+  type Estimate,
+  type JudgedRow,
+  type JudgementFailure,
+  type ScoreCard,
+} from '../types.js';
 import { APPLICATION_ID, MIGRATIONS } from './migrations.js';
 import { openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
@@ -36,6 +47,13 @@ export interface StoredJudgement {
   readonly log?: CallLog | undefined;
 }
 
+/** A run as it stands in the file. */
+export interface StoredRun extends RunRecord {
+  readonly id: number;
+  /** As it was saved; the measures of a domain come by name. */
+  readonly card: ScoreCard;
+}
+
 export interface Store {
   /**
    * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
@@ -47,6 +65,10 @@ export interface Store {
     judgements: readonly StoredJudgement[],
     card: ScoreCard,
   ): { readonly id: number; readonly replaced: boolean };
+  /** Every run with its scores, in the order of their ids. */
+  runs(): readonly StoredRun[];
+  /** A run's judged rows by key and repeat; none for an id that is not there. */
+  judgements(runId: number): readonly JudgedRow[];
   close(): void;
 }
 
@@ -56,6 +78,24 @@ export interface Store {
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program or of a later version.
  */
 export function openStore(path: string, busyMs = 5000): Store {
+  return open(path, busyMs, false);
+}
+
+/**
+ * Opens a SQLite file that is there, for its runs to be read; a schema of an earlier version is brought up to date.
+ * @throws UserError as `openStore`, and 66 where there is no file.
+ */
+export function openExistingStore(path: string, busyMs = 5000): Store {
+  if (!existsSync(path)) {
+    throw new UserError(
+      `there is no ${path}; awb score --predictions FILE --db ${path} makes it, or name another file with --db`,
+      EXIT.inputMissing,
+    );
+  }
+  return open(path, busyMs, true);
+}
+
+function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   const explained = <T>(action: () => T): T => {
     try {
       return action();
@@ -63,7 +103,7 @@ export function openStore(path: string, busyMs = 5000): Store {
       throw explain(error, path, busyMs);
     }
   };
-  const database = explained(() => openSqlite(path, { timeout: busyMs }));
+  const database = explained(() => openSqlite(path, { timeout: busyMs, fileMustExist }));
   try {
     explained(() => prepare(database, path));
   } catch (error) {
@@ -72,6 +112,8 @@ export function openStore(path: string, busyMs = 5000): Store {
   }
   return {
     saveRun: (run, judgements, card) => explained(() => saveRun(database, run, judgements, card)),
+    runs: () => explained(() => readRuns(database)),
+    judgements: (runId) => explained(() => readJudgements(database, runId)),
     close: () => database.close(),
   };
 }
@@ -274,6 +316,140 @@ function insert(database: Sqlite, table: string, columns: readonly string[]): Re
   const names = columns.map((column) => `"${column}"`).join(', ');
   const slots = columns.map((column) => `@${column}`).join(', ');
   return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
+}
+
+type Values = Readonly<Record<string, string | number | null>>;
+
+function readRuns(database: Sqlite): StoredRun[] {
+  // One transaction, so that a run replaced meanwhile is read whole.
+  return database.reading(() => {
+    const runs = database.prepare('SELECT * FROM runs ORDER BY id').all() as Values[];
+    const counts = byRun(database, 'domain_counts');
+    const scores = byRun(database, 'domain_scores');
+    const overall = byRun(database, 'overall_scores');
+    return runs.map((run) => {
+      const of = (rows: ReadonlyMap<number, Values[]>) => rows.get(run.id as number) ?? [];
+      return { ...recordOf(run), id: run.id as number, card: cardOf(run, of(counts), of(scores), of(overall)) };
+    });
+  });
+}
+
+function byRun(database: Sqlite, table: string): ReadonlyMap<number, Values[]> {
+  const found = new Map<number, Values[]>();
+  for (const row of database.prepare(`SELECT * FROM ${table}`).all() as Values[]) {
+    const id = row.run_id as number;
+    const rows = found.get(id);
+    if (rows === undefined) found.set(id, [row]);
+    else rows.push(row);
+  }
+  return found;
+}
+
+function recordOf(run: Values): RunRecord {
+  const text = (column: string) => (run[column] as string | null) ?? undefined;
+  return {
+    identity: run.identity as string,
+    label: text('label'),
+    kind: run.kind as string,
+    source: run.source as string,
+    sourceSha256: run.source_sha256 as string,
+    worldModel: text('world_model'),
+    judgeModel: text('judge_model'),
+    rubricPack: text('rubric_pack'),
+    rubricFingerprint: text('rubric_fingerprint'),
+    protocol: text('protocol'),
+    meta: JSON.parse(run.meta as string),
+    manifest: text('manifest'),
+    startedAt: text('started_at'),
+    endedAt: text('ended_at'),
+    scoredAt: run.scored_at as string,
+    toolVersion: run.tool_version as string,
+  };
+}
+
+function cardOf(
+  run: Values,
+  counts: readonly Values[],
+  scores: readonly Values[],
+  overall: readonly Values[],
+): ScoreCard {
+  return {
+    domains: counts
+      .map((count) => domainScoreOf(count, scores))
+      .sort((a, b) => placeOf(a.domain) - placeOf(b.domain) || (a.domain < b.domain ? -1 : 1)),
+    overall: estimatesOf(overall, 'official'),
+    macroOf: run.macro_of as number,
+    overallMicro: estimatesOf(overall, 'micro'),
+    overallWithFailures: estimatesOf(overall, 'with_failures'),
+    overallMeasures: estimatesOf(overall, 'measure'),
+    chosen: run.chosen as number,
+    valid: run.valid as number,
+    failed: run.failed as number,
+    coverage: run.coverage as number,
+  };
+}
+
+function placeOf(domain: Domain): number {
+  const published: readonly Domain[] = DOMAINS;
+  return published.includes(domain) ? published.indexOf(domain) : published.length;
+}
+
+function domainScoreOf(count: Values, scores: readonly Values[]): DomainScore {
+  const own = scores.filter((score) => score.domain === count.domain);
+  return {
+    domain: count.domain as string,
+    chosen: count.chosen as number,
+    valid: count.valid as number,
+    failed: count.failed as number,
+    failures: JSON.parse(count.failures as string),
+    coverage: count.coverage as number,
+    scores: estimatesOf(own, 'official'),
+    withFailures: estimatesOf(own, 'with_failures'),
+    measures: estimatesOf(own, 'measure'),
+    flags: JSON.parse(count.flags as string),
+  };
+}
+
+function estimatesOf(rows: readonly Values[], kind: string): Record<string, Estimate> {
+  return Object.fromEntries(
+    rows.filter((row) => row.kind === kind).map((row) => [row.dimension as string, estimateOf(row)]),
+  );
+}
+
+function estimateOf({ value, n, clusters, se, df, low, high }: Values): Estimate {
+  const point = { value, rows: n, clusters } as Estimate;
+  return se === null ? point : ({ ...point, se, df, low, high } as Estimate);
+}
+
+function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
+  return database.reading(() => {
+    const measures = new Map<string, Record<string, number>>();
+    const named = database.prepare('SELECT key, repeat, name, value FROM measures WHERE run_id = ?');
+    for (const { key, repeat, name, value } of named.all(runId) as Values[]) {
+      const id = `${key}#${repeat}`;
+      measures.set(id, { ...measures.get(id), [name as string]: value as number });
+    }
+    const rows = database.prepare('SELECT * FROM judgements WHERE run_id = ? ORDER BY key, repeat').all(runId);
+    return (rows as Values[]).map((row) => judgedRowOf(row, measures.get(`${row.key}#${row.repeat}`)));
+  });
+}
+
+function judgedRowOf(row: Values, measures: Record<string, number> | undefined): JudgedRow {
+  const ratings = DIMENSIONS.flatMap((name) => (row[name] === null ? [] : [[name, row[name] as number] as const]));
+  const failure = { class: row.failure_class as JudgementFailure, reason: row.failure_reason as string };
+  return {
+    key: row.key as string,
+    trajectory: row.trajectory as string,
+    repeat: row.repeat as number,
+    domain: row.domain as string,
+    turnIdx: row.turn_idx as number,
+    ...(row.failed === null ? {} : { failed: row.failed as number }),
+    total: row.total as number,
+    ratings: Object.fromEntries(ratings),
+    ...(row.failure_class === null ? {} : { failure }),
+    ...(measures === undefined ? {} : { measures }),
+    flags: JSON.parse(row.flags as string),
+  };
 }
 
 /** What a failure of SQLite means to the user; other errors come back as they are. */

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openStore, type RunRecord, type StoredJudgement } from '../../src/store/store.js';
-import type { Estimate, ScoreCard } from '../../src/types.js';
+import { openExistingStore, openStore, type RunRecord, type StoredJudgement } from '../../src/store/store.js';
+import type { DomainScore, Estimate, ScoreCard } from '../../src/types.js';
 import { type Compiled, compileStore } from './compiled.js';
 
 const TABLES = ['domain_counts', 'domain_scores', 'judgements', 'measures', 'overall_scores', 'runs'];
@@ -255,6 +255,65 @@ describe('a stored run', () => {
     expect(countsByTable()).toEqual(counts);
     expect(query('SELECT label FROM runs')).toEqual([{ label: 'before' }]);
     expect(save(runOf('a', 'later')).replaced).toBe(true);
+  });
+});
+
+describe('reading', () => {
+  function reading<T>(read: (store: ReturnType<typeof openStore>) => T): T {
+    const store = openExistingStore(path);
+    try {
+      return read(store);
+    } finally {
+      store.close();
+    }
+  }
+
+  it('gives every run back as it was saved, its scores included', () => {
+    const bare: RunRecord = { ...runOf('b'), label: undefined, judgeModel: undefined, manifest: undefined };
+    save(runOf('a'));
+    save(bare);
+    const [first, second, ...more] = reading((store) => store.runs());
+    expect(more).toEqual([]);
+    expect(first).toEqual({ ...runOf('a'), id: 1, card });
+    expect(second).toEqual({ ...bare, id: 2, card });
+  });
+
+  it('gives the domains in the published order, others after them by name', () => {
+    const [score] = card.domains;
+    const names = ['os', 'zebra', 'mcp', 'aviary', 'search'];
+    const store = openStore(path);
+    store.saveRun(runOf('a'), [], { ...card, domains: names.map((domain) => ({ ...score, domain }) as DomainScore) });
+    const read = store.runs()[0]?.card.domains.map(({ domain }) => domain);
+    store.close();
+    expect(read).toEqual(['mcp', 'search', 'os', 'aviary', 'zebra']);
+  });
+
+  it('gives the judged rows of one run back as they were saved', () => {
+    const measured = { ...rated.row, key: 'k0', ratings: {}, total: 0, flags: [] };
+    const { failed: _failed, ...unrated } = measured;
+    save(runOf('a'), [rated, failed, { row: unrated }]);
+    save(runOf('b'), [failed]);
+    const of = (id: number) => reading((store) => store.judgements(id));
+    expect(of(1)).toEqual([unrated, rated.row, failed.row]);
+    expect(of(2)).toEqual([failed.row]);
+    expect(of(3)).toEqual([]);
+  });
+
+  it('needs a file that is there, and makes none', () => {
+    const error = refusal(() => openExistingStore(path));
+    expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('leaves a file of a later version alone', () => {
+    save(runOf('a'));
+    const database = openSqlite(path);
+    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    database.close();
+    expect(refusal(() => openExistingStore(path))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('a later awb wrote it'),
+    });
   });
 });
 

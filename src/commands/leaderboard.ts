@@ -1,0 +1,274 @@
+// `awb leaderboard`: the runs of SQLite files -> tables of what was judged alike, in any format.
+
+import { writeFile } from 'node:fs/promises';
+import { extname, relative, resolve } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { FORMATS, type Format } from '../report/formats.js';
+import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../report/leaderboard.js';
+import { type Comparison, compareRuns, type Difference, type NothingInCommon } from '../score/compare.js';
+import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
+import type { Io, JudgedRow } from '../types.js';
+import { defineCommand, type OptionTable, type Settings } from './settings.js';
+
+const OPTIONS = {
+  db: {
+    kind: 'list',
+    value: 'FILE',
+    default: ['results/awb.sqlite'],
+    group: 'Runs',
+    help: 'SQLite files of awb score',
+  },
+  run: { kind: 'list', value: 'NAME', group: 'Runs', help: 'only these runs, by label or number' },
+  show: {
+    kind: 'choice',
+    choices: ['latest', 'best', 'all'],
+    default: 'latest',
+    group: 'Runs',
+    help: 'which runs of one name',
+  },
+  per: {
+    kind: 'choice',
+    choices: ['label', 'model'],
+    default: 'label',
+    group: 'Runs',
+    help: 'what names a run: its label (its model where it has none), or its model',
+  },
+  'with-published': { kind: 'boolean', group: 'Runs', help: 'add the fourteen published rows to the official block' },
+  'assume-same': {
+    kind: 'boolean',
+    group: 'Runs',
+    help: 'runs whose judge or protocol was not recorded had the same one',
+  },
+  'min-coverage': {
+    kind: 'number',
+    min: 0,
+    max: 1,
+    default: 0.99,
+    group: 'Runs',
+    help: 'share of rows of each domain below which a run is neither tested nor marked',
+  },
+  columns: { kind: 'list', group: 'Table', help: 'columns behind the name, such as mcp,web,overall,interval' },
+  sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
+  dimensions: { kind: 'boolean', group: 'Table', help: 'add the five dimensions, each a mean over domains' },
+  measure: { kind: 'text', value: 'NAME', default: 'chrf', group: 'Table', help: 'what is shown of --mode metrics' },
+  format: {
+    kind: 'choice',
+    choices: Object.keys(FORMATS) as Format[],
+    group: 'Table',
+    help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face (default: by the file's ending, else terminal)",
+  },
+  output: { kind: 'text', value: 'FILE', short: 'o', group: 'Table', help: 'write it to a file instead of stdout' },
+} as const satisfies OptionTable;
+
+type LeaderboardSettings = Settings<typeof OPTIONS>;
+
+export const command = defineCommand({
+  description:
+    'Shows the runs of one or more SQLite files in blocks of what was judged alike, with the best of each column and what cannot be told from it.',
+  examples: [
+    { line: 'awb leaderboard --db results/runs.sqlite --with-published', does: 'the published models beside yours' },
+    { line: 'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html', does: 'a web page' },
+    { line: 'awb leaderboard --columns mcp,swe,overall --format latex', does: 'a table for a paper' },
+  ],
+  options: OPTIONS,
+  run: showLeaderboard,
+});
+
+/** Formats by the ending of the output file. */
+const ENDINGS: Readonly<Record<string, Format>> = {
+  '.md': 'md',
+  '.csv': 'csv',
+  '.json': 'json',
+  '.tex': 'latex',
+  '.html': 'html',
+  '.htm': 'html',
+  '.yaml': 'hf',
+  '.yml': 'hf',
+};
+
+async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<ExitCode> {
+  const format = formatOf(settings);
+  const stores = new Map<string, Store>();
+  try {
+    for (const path of settings.db.map((db) => resolve(io.cwd, db))) {
+      if (!stores.has(path)) stores.set(path, openExistingStore(path));
+    }
+    const found = readRuns(stores, io);
+    if (found.length === 0) sayEmpty([...stores.keys()], settings, io);
+    const runs = selected(found, settings.run);
+    const board = leaderboard(runs, settings, tiesOf(stores, io));
+    const color = settings.color && io.stdout.isTTY && settings.output === undefined;
+    const text = FORMATS[format](board, { columns: io.stdout.columns, color });
+    await deliver(text, settings, io);
+    return EXIT.done;
+  } finally {
+    for (const store of stores.values()) store.close();
+  }
+}
+
+function formatOf({ format, json, output }: LeaderboardSettings): Format {
+  if (json && format !== undefined && format !== 'json') {
+    throw new UserError(`--json and --format ${format} exclude each other; leave one out`);
+  }
+  if (json) return 'json';
+  return format ?? ENDINGS[extname(output ?? '').toLowerCase()] ?? 'terminal';
+}
+
+/** The runs of all files; one that stands in several is taken from where it was scored last. */
+function readRuns(stores: ReadonlyMap<string, Store>, io: Io): BoardRun[] {
+  const byIdentity = new Map<string, { readonly path: string; readonly run: StoredRun }>();
+  for (const [path, store] of stores) {
+    for (const run of store.runs()) {
+      const before = byIdentity.get(run.identity);
+      if (before === undefined || before.run.scoredAt < run.scoredAt) byIdentity.set(run.identity, { path, run });
+    }
+  }
+  return [...byIdentity.values()].map(({ path, run }) => boardRun(run, shownPath(path, io)));
+}
+
+function shownPath(path: string, io: Io): string {
+  const below = relative(io.cwd, path);
+  return below.startsWith('..') ? path : below;
+}
+
+function boardRun(run: StoredRun, db: string): BoardRun {
+  const { label, worldModel, source, card } = run;
+  const judge = recordOf(parsed(run.manifest));
+  const infer = recordOf(judge.predictions);
+  const at = run.endedAt ?? run.startedAt ?? run.scoredAt;
+  return {
+    id: `${db}#${run.id}`,
+    db,
+    number: run.id,
+    label,
+    worldModel,
+    source,
+    judgedWith: judgedWith(run, recordOf(judge.identity)),
+    isBaseline: typeof recordOf(infer.identity).baseline === 'string',
+    at,
+    card,
+  };
+}
+
+function judgedWith(run: StoredRun, identity: Readonly<Record<string, unknown>>): JudgedWith {
+  const text = (name: string) => (typeof identity[name] === 'string' ? identity[name] : undefined);
+  return {
+    kind: run.kind,
+    judge: run.judgeModel,
+    snapshot: text('snapshot'),
+    rubricPack: run.rubricPack,
+    rubricFingerprint: run.rubricFingerprint,
+    verdicts: text('verdicts'),
+    sampling: identity.sampling === undefined ? undefined : recordOf(identity.sampling),
+    protocol: run.protocol,
+  };
+}
+
+function parsed(text: string | undefined): unknown {
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object' ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** @throws UserError (66), unless there are published rows to show. */
+function sayEmpty(paths: readonly string[], settings: LeaderboardSettings, io: Io): void {
+  const names = paths.map((path) => shownPath(path, io)).join(', ');
+  const message = `${names} ${paths.length === 1 ? 'holds' : 'hold'} no runs; awb score --predictions FILE --db ${shownPath(paths[0] as string, io)} adds one`;
+  if (!settings.withPublished) throw new UserError(message, EXIT.inputMissing);
+  if (!settings.quiet) io.stderr.write(`${printable(message)}\n`);
+}
+
+/** @throws UserError (2) for a name that no run has. */
+function selected(runs: readonly BoardRun[], names: readonly string[]): BoardRun[] {
+  if (names.length === 0) return [...runs];
+  const wanted = new Set<BoardRun>();
+  for (const name of names) {
+    const labelled = runs.filter((run) => run.label === name);
+    const named = labelled.length > 0 ? labelled : runs.filter((run) => String(run.number) === name);
+    if (named.length === 0) throw new UserError(`there is no run "${name}"; ${knownRuns(runs)}`);
+    for (const run of named) wanted.add(run);
+  }
+  return [...wanted];
+}
+
+const MOST_LISTED = 40;
+
+function knownRuns(runs: readonly BoardRun[]): string {
+  if (runs.length === 0) return 'there are none';
+  const listed = runs.slice(0, MOST_LISTED).map(({ number, label, worldModel, db }) => {
+    const name = label ?? worldModel;
+    return `  ${number}${name === undefined ? '' : `: ${name}`} (${db})`;
+  });
+  const left = runs.length - listed.length;
+  return ['the runs are', ...listed, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n');
+}
+
+/** Ties by the comparison that `awb compare` makes, each pair of runs compared once. */
+function tiesOf(stores: ReadonlyMap<string, Store>, io: Io): IsTied {
+  const byDb = new Map([...stores].map(([path, store]) => [shownPath(path, io), store]));
+  const rows = remembered(
+    (run: BoardRun) => run.id,
+    (run) => byDb.get(run.db)?.judgements(run.number) ?? [],
+  );
+  const comparison = remembered(
+    ([best, other, measure]: readonly [BoardRun, BoardRun, string | undefined]) =>
+      `${best.id}\n${other.id}\n${measure ?? ''}`,
+    ([best, other, measure]) => {
+      const side = (run: BoardRun) => ({ rows: asRated(rows(run), measure) });
+      return compareRuns(side(best), side(other), { draws: 0, moved: 0 });
+    },
+  );
+  return (best, other, { domain, name }) => {
+    const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
+    const difference = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
+    // Without an interval nothing tells the two apart.
+    return difference && (difference.difference.high ?? 0) >= 0;
+  };
+}
+
+function differenceIn(
+  comparison: Comparison | NothingInCommon,
+  domain: string | undefined,
+  name: string,
+): Difference | undefined {
+  if (comparison.status !== 'ok') return undefined;
+  const figures =
+    domain === undefined ? comparison.overall : comparison.domains.find((each) => each.domain === domain)?.figures;
+  return new Map(Object.entries(figures ?? {})).get(name);
+}
+
+/** Rows with a measure of 0-100 in place of their ratings, so that measures are compared as totals are; else rows as they are. */
+function asRated(rows: readonly JudgedRow[], measure: string | undefined): readonly JudgedRow[] {
+  if (measure === undefined) return rows;
+  return rows.flatMap((row) => {
+    const value = row.measures?.[measure];
+    return value === undefined ? [] : [{ ...row, failed: 0, total: 1 + value / 25, ratings: {} }];
+  });
+}
+
+function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {
+  const made = new Map<string, B>();
+  return (argument) => {
+    const key = keyOf(argument);
+    const value = made.get(key) ?? make(argument);
+    made.set(key, value);
+    return value;
+  };
+}
+
+async function deliver(text: string, { output, quiet }: LeaderboardSettings, io: Io): Promise<void> {
+  if (output === undefined) {
+    io.stdout.write(text);
+    return;
+  }
+  try {
+    await writeFile(resolve(io.cwd, output), text);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UserError(`cannot write ${output} (${code}); name another file with --output`, EXIT.cannotWrite);
+  }
+  if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
+}

@@ -1,0 +1,242 @@
+// `awb leaderboard` from end to end: SQLite files in, tables out.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { DIMENSIONS, DOMAINS } from '../../src/types.js';
+import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+
+const OFFICIAL = {
+  mode: 'rubric',
+  judge: 'gpt-5.2',
+  snapshot: 'gpt-5.2-2025-12-11',
+  rubrics: { name: 'official', fingerprint: 'abcdef0123' },
+  verdicts: 'official',
+  sampling: { temperature: 0.6 },
+};
+
+let runs = 0;
+
+interface Given {
+  readonly label?: string;
+  /** The rating of a row, by its place in its domain. */
+  readonly rating: (row: number) => number;
+  readonly rows?: number;
+  readonly prefix?: string;
+  readonly identity?: object;
+  readonly db: string;
+}
+
+/** Scores a run with `rows` rows in each domain, two to a trajectory. */
+async function scored({ label, rating, rows = 20, prefix = '', identity = {}, db }: Given): Promise<void> {
+  const dir = await temporaryFolder();
+  const lines = DOMAINS.flatMap((domain) =>
+    Array.from({ length: rows }, (_, row) => {
+      const value = rating(row);
+      const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, value]));
+      const key = `${prefix}${domain}${row}`;
+      const awbFields = { key, trajectory: `${domain}-${row >> 1}`, repeat: 0, flags: [], judge: { status: 'ok' } };
+      return JSON.stringify({ task: domain, turn_idx: 1, ...ratings, failed: 0, awb: awbFields });
+    }),
+  );
+  const startedAt = new Date(Date.UTC(2026, 0, 1, 0, 0, ++runs)).toISOString();
+  const manifest = {
+    schema: 'awb.manifest/1',
+    kind: 'judge',
+    meta: {},
+    identity: { ...OFFICIAL, ...identity },
+    startedAt,
+    endedAt: startedAt,
+    chosen: Object.fromEntries(DOMAINS.map((domain) => [domain, rows])),
+    predictions: { label, meta: {}, identity: { model: 'my-model', protocol: 'history' }, startedAt },
+  };
+  await writeFile(join(dir, 'judged.jsonl'), `${lines.join('\n')}\n`);
+  await writeFile(join(dir, 'judged.manifest.json'), JSON.stringify(manifest));
+  const { code, stderr } = await awb(['score', '--predictions', join(dir, 'judged.jsonl'), '--db', db]);
+  if (code !== 0) throw new Error(stderr);
+}
+
+const steady = (low: number, high: number) => (row: number) => (row % 3 === 0 ? low : high);
+
+let db: string;
+beforeAll(async () => {
+  db = join(await temporaryFolder(), 'runs.sqlite');
+  await scored({ db, label: 'good', rating: steady(3, 4) });
+  // Better in some trajectories and worse in others, as much on the whole.
+  await scored({ db, label: 'alike', rating: (row) => steady(3, 4)(row) + (row % 4 === 0 ? 0.2 : -0.1) });
+  await scored({ db, label: 'worse', rating: steady(2, 3) });
+  await scored({
+    db,
+    label: 'judged otherwise',
+    rating: steady(4, 5),
+    identity: { judge: 'local', snapshot: undefined },
+  });
+});
+
+let dir: string;
+beforeEach(async () => {
+  dir = await temporaryFolder();
+});
+
+const board = async (args: readonly string[]) => JSON.parse((await awb(['leaderboard', '--json', ...args])).stdout);
+
+describe('awb leaderboard', () => {
+  it('shows blocks of what was judged alike, with what is tied with the best', async () => {
+    const { code, stdout, stderr } = await awb(['leaderboard', '--db', db]);
+    expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
+    const [official, other] = stdout.split('\nJudge local');
+    expect(official).toMatch(/^As published: Judge gpt-5\.2 \(gpt-5\.2-2025-12-11\), rubric pack official abcdef01,\n/);
+    expect(official).toMatch(/^good +66\.25\*/m);
+    expect(official).toMatch(/^alike +65\.62\*/m);
+    expect(official).toMatch(/^worse +41\.25 /m);
+    expect(official).not.toContain('judged otherwise');
+    expect(other).toMatch(/^judged otherwise/m);
+    expect(other).not.toContain('*:');
+  });
+
+  it('ties are of paired rows, whatever the intervals of the two runs', async () => {
+    const own = join(dir, 'own.sqlite');
+    await scored({ db: own, label: 'base', rating: (row) => 1 + (row % 5) });
+    await scored({ db: own, label: 'a little worse', rating: (row) => Math.max(1, 0.96 + (row % 5)) });
+    const [block] = (await board(['--db', own])).blocks;
+    const [base, worse] = block.rows.map((row: { figures: { overall: unknown } }) => row.figures.overall);
+    expect(base.low).toBeLessThan(worse.value);
+    expect([base.best, worse.best]).toEqual([true, false]);
+  });
+
+  it('runs without a common row are not tested', async () => {
+    const own = join(dir, 'own.sqlite');
+    await scored({ db: own, label: 'a', rating: steady(3, 4) });
+    await scored({ db: own, label: 'b', rating: steady(3, 4), prefix: 'other-' });
+    const [block] = (await board(['--db', own])).blocks;
+    expect(block.rows.map((row: { figures: { mcp: { best: boolean } } }) => row.figures.mcp.best)).toEqual([
+      true,
+      false,
+    ]);
+    expect(block.notes.join()).toContain('not tested: b');
+  });
+
+  it('measured runs are compared by their measure', async () => {
+    const own = join(dir, 'own.sqlite');
+    for (const baseline of ['oracle', 'persistence', 'empty']) {
+      const folder = join(dir, baseline);
+      const data = ['--data-dir', RECORDED, '--domains', 'web,os', '--baseline', baseline, '--output-dir', folder];
+      await awb(['infer', ...data]);
+      await awb([
+        'judge',
+        '--predictions',
+        join(folder, 'predictions.jsonl'),
+        '--mode',
+        'metrics',
+        '--output-dir',
+        folder,
+      ]);
+      await awb(['score', '--predictions', join(folder, 'judged.jsonl'), '--db', own]);
+    }
+    const [block, ...more] = (await board(['--db', own])).blocks;
+    expect(more).toEqual([]);
+    expect(block).toMatchObject({ measure: 'chrf', official: false, columns: ['web', 'os', 'macro'] });
+    expect(block.rows[0]).toMatchObject({ name: 'baseline oracle', figures: { macro: { value: 100, best: true } } });
+    expect(block.rows.map((row: { figures: { macro: { best: boolean } } }) => row.figures.macro.best).slice(2)).toEqual(
+      [false],
+    );
+  });
+
+  it('reads several files, and a run that stands in two of them once', async () => {
+    const [first, second] = [join(dir, 'a.sqlite'), join(dir, 'b.sqlite')];
+    await scored({ db: first, label: 'only here', rating: steady(3, 4) });
+    await scored({ db: second, label: 'only there', rating: steady(3, 4) });
+    const copy = openSqlite(db);
+    copy.exec(`VACUUM INTO '${join(dir, 'copy.sqlite')}'`);
+    copy.close();
+    const { blocks } = await board(['--db', `${first},${second}`, '--db', `${db},${join(dir, 'copy.sqlite')}`]);
+    expect(blocks.map((block: { rows: unknown[] }) => block.rows.length)).toEqual([5, 1]);
+  });
+
+  it('takes runs by label or number', async () => {
+    const labels = async (choice: string) =>
+      (await board(['--db', db, '--run', choice])).blocks.map((block: { rows: { label: string }[] }) =>
+        block.rows.map((row) => row.label),
+      );
+    expect(await labels('worse,good')).toEqual([['good', 'worse']]);
+    expect(await labels('4')).toEqual([['judged otherwise']]);
+  });
+
+  it('writes a file in the format of its ending', async () => {
+    const output = join(dir, 'board.html');
+    const { code, stdout, stderr } = await awb(['leaderboard', '--db', db, '--output', output]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: `written: ${output}\n` });
+    expect(await readFile(output, 'utf8')).toMatch(/^<!doctype html>/);
+  });
+
+  it('adds the published rows to the official block', async () => {
+    const { blocks } = await board(['--db', db, '--with-published']);
+    expect(blocks.map((block: { rows: unknown[] }) => block.rows.length)).toEqual([17, 1]);
+  });
+});
+
+describe('bad input', () => {
+  const refused = async (args: readonly string[], cwd = dir) => {
+    const { code, stdout, stderr } = await awb(['leaderboard', ...args], { cwd });
+    expect(stdout).toBe('');
+    return { code, stderr };
+  };
+
+  it('an unknown run gets the known ones', async () => {
+    const { code, stderr } = await refused(['--db', db, '--run', 'nobody']);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain('there is no run "nobody"; the runs are\n  1: good (');
+    expect(stderr).toContain('4: judged otherwise');
+  });
+
+  it('no SQLite file gets the command that makes one', async () => {
+    const { code, stderr } = await refused([]);
+    expect(code).toBe(EXIT.inputMissing);
+    expect(stderr).toContain('results/awb.sqlite; awb score --predictions FILE --db');
+  });
+
+  it('a SQLite file without runs says so, and shows the published rows where they are wanted', async () => {
+    await writeFile(join(dir, 'empty.sqlite'), '');
+    const { code, stderr } = await refused(['--db', 'empty.sqlite']);
+    expect({ code, stderr }).toEqual({
+      code: EXIT.inputMissing,
+      stderr: 'awb: empty.sqlite holds no runs; awb score --predictions FILE --db empty.sqlite adds one\n',
+    });
+    const published = await awb(['leaderboard', '--db', 'empty.sqlite', '--with-published'], { cwd: dir });
+    expect(published.code).toBe(EXIT.done);
+    expect(published.stdout).toContain('GPT-5.4');
+    expect(published.stderr).toContain('holds no runs');
+  });
+
+  it('a file of a later version is refused', async () => {
+    const later = join(dir, 'later.sqlite');
+    await scored({ db: later, label: 'a', rating: steady(3, 4) });
+    const database = openSqlite(later);
+    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    database.close();
+    const { code, stderr } = await refused(['--db', later]);
+    expect(code).toBe(EXIT.badData);
+    expect(stderr).toContain('a later awb wrote it');
+  });
+
+  it.each([
+    [['--columns', 'overal'], 'did you mean "overall"?'],
+    [['--sort', 'overal'], 'did you mean "overall"?'],
+    [['--format', 'hf'], 'choose one with --run'],
+    [['--format', 'csv', '--json'], 'exclude each other'],
+  ])('%j is refused with advice', async (args, advice) => {
+    const { code, stderr } = await refused(['--db', db, ...args]);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain(advice);
+  });
+
+  it('a file that cannot be written is named', async () => {
+    const { code, stderr } = await refused(['--db', db, '--output', 'none/board.md']);
+    expect(code).toBe(EXIT.cannotWrite);
+    expect(stderr).toContain('cannot write none/board.md (ENOENT)');
+  });
+});
