@@ -1,0 +1,76 @@
+// The texts of a judged file, each row's read when its turn comes: what was asked, predicted, true, and said by the judge.
+
+import { readPrediction, withoutMarker } from '../reply.js';
+import type { Domain } from '../types.js';
+import type { Dataset } from './dataset.js';
+import { openPredictions, type PredictedRow, type PredictionRef } from './predictions.js';
+
+/** A turn before the one that was predicted. */
+export interface EarlierTurn {
+  readonly action: string;
+  readonly observation: string;
+}
+
+/** What a reader of a report wants to see of one judged row. */
+export interface RowTexts {
+  /** Both as the judge was shown them; the prediction is empty where there is none. */
+  readonly prediction: string;
+  readonly truth: string;
+  /** The turn that was put to the world model, without the request to predict where the row has it apart. */
+  readonly action: string;
+  readonly history: readonly EarlierTurn[];
+  readonly systemPrompt: string;
+  readonly strengths: readonly string[];
+  readonly weaknesses: readonly string[];
+  /** The judge's reply as it came, and its reasoning; absent where the file holds none. */
+  readonly judgeReply?: string;
+  readonly judgeReasoning?: string;
+}
+
+export interface JudgedTexts {
+  /** Key and repeat of every row, in file order. */
+  readonly refs: readonly PredictionRef[];
+  /** @throws UserError (65) where another text lies in the row's place by now. */
+  read(ref: PredictionRef): Promise<RowTexts>;
+  close(): Promise<void>;
+}
+
+/**
+ * Indexes a judged file, ours or the official script's. Lean rows are looked up in `data` by their key.
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is not a judged row, or a lean row without its data.
+ */
+export async function openJudgedTexts(
+  path: string,
+  domains: readonly Domain[],
+  data: Dataset | undefined,
+): Promise<JudgedTexts> {
+  const file = await openPredictions(path, domains, data);
+  return { refs: file.refs, read: async (ref) => textsOf(await file.read(ref)), close: file.close };
+}
+
+function textsOf({ text, gen, awb, sample }: PredictedRow): RowTexts {
+  const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const judge = (awb.judge ?? {}) as Readonly<Record<string, unknown>>;
+  const last = sample.turnIdx - 1;
+  const judgeReply = [fields.judge_raw_output, judge.raw_output].find((reply) => typeof reply === 'string');
+  return {
+    prediction: gen === '' ? '' : withoutMarker(readPrediction(gen)),
+    truth: withoutMarker(sample.responses[last] as string),
+    action: sample.currentPrompt || (sample.prompts[last] as string),
+    history: sample.prompts.slice(0, last).map((action, turn) => ({
+      action,
+      observation: withoutMarker(sample.responses[turn] as string),
+    })),
+    systemPrompt: sample.systemPrompt,
+    strengths: textsIn(fields.strengths),
+    weaknesses: textsIn(fields.weaknesses),
+    ...(judgeReply === undefined ? {} : { judgeReply }),
+    ...(typeof judge.reasoning === 'string' ? { judgeReasoning: judge.reasoning } : {}),
+  };
+}
+
+/** The official script writes whatever the judge gave: a list, a text, or something else. */
+function textsIn(value: unknown): string[] {
+  const items = Array.isArray(value) ? value : [value];
+  return items.filter((item) => typeof item === 'string' && item !== '');
+}

@@ -1,0 +1,124 @@
+// The files of a report: one page, or beyond a limit a page and pages of texts beside it.
+
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import { type Report, reportPage, textsPage } from '../report/html.js';
+
+/** Where texts go while it is not known yet whether they fit into the page. */
+export interface Pages {
+  /** Takes the JSON of the next chunk of texts. */
+  add(json: string): Promise<void>;
+  write(report: Report): Promise<Written>;
+  /** Takes away what `write` has not made pages of. */
+  discard(): Promise<void>;
+}
+
+export interface Written {
+  readonly samples: number;
+  /** Of all files. */
+  readonly bytes: number;
+  /** The folder of the pages of texts and their number, where there are some. */
+  readonly texts?: { readonly folder: string; readonly pages: number };
+}
+
+const PAGE_NAME = /^texts-\d+\.(html|json)$/;
+
+/**
+ * Chunks are kept in memory up to the limit. Beyond it they wait in files of their own for their pages, which need to know of
+ * every sample.
+ */
+export function pagesAt(output: string, limitBytes: number): Pages {
+  const folder = `${output.replace(/\.html?$/i, '')}.texts`;
+  let kept: string[] = [];
+  let size = 0;
+  let count = 0;
+  let spilled = false;
+  const draftOf = (chunk: number) => join(folder, `texts-${chunk + 1}.json`);
+  const spill = async () => {
+    if (!spilled) {
+      await clearPages(folder);
+      await written(folder, () => mkdir(folder, { recursive: true }));
+      spilled = true;
+    }
+    for (const [index, json] of kept.entries()) await writeWhole(draftOf(count - kept.length + index), [json]);
+    kept = [];
+  };
+  return {
+    async add(json) {
+      kept.push(json);
+      count++;
+      size += Buffer.byteLength(json);
+      if (spilled || size > limitBytes) await spill();
+    },
+    async write(report) {
+      if (!spilled) {
+        await clearPages(folder);
+        const bytes = await writeWhole(output, reportPage(report, { inline: kept }, sha256));
+        return { samples: report.samples.length, bytes };
+      }
+      const links = { back: `../${encodeURIComponent(basename(output))}`, own: 'texts-' };
+      let bytes = 0;
+      for (let chunk = 0; chunk < count; chunk++) {
+        const draft = draftOf(chunk);
+        const json = await readFile(draft, 'utf8');
+        bytes += await writeWhole(draft.replace(/json$/, 'html'), [textsPage(report, chunk, json, links, sha256)]);
+        await rm(draft);
+      }
+      const pages = `${encodeURIComponent(basename(folder))}/texts-`;
+      bytes += await writeWhole(output, reportPage(report, { pages }, sha256));
+      return { samples: report.samples.length, bytes, texts: { folder, pages: count } };
+    },
+    async discard() {
+      if (!spilled) return;
+      for (let chunk = 0; chunk < count; chunk++) await rm(draftOf(chunk), { force: true });
+    },
+  };
+}
+
+/** Takes away the pages of an earlier report, and nothing else that may lie there. */
+async function clearPages(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) if (PAGE_NAME.test(name)) await rm(join(folder, name));
+  if (names.length > 0 && (await readdir(folder)).length === 0) await rm(folder, { recursive: true });
+}
+
+/** Writes a file through a temporary one, so that a reader sees the old one or the new one. Returns its bytes. */
+async function writeWhole(path: string, pieces: Iterable<string>): Promise<number> {
+  return written(path, async () => {
+    const temporary = `${path}.tmp`;
+    try {
+      const handle = await open(temporary, 'w');
+      try {
+        for (const piece of pieces) await handle.writeFile(piece);
+      } finally {
+        await handle.close();
+      }
+      await rename(temporary, path);
+      return (await stat(path)).size;
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw error;
+    }
+  });
+}
+
+async function written<T>(path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const cause =
+      { ENOSPC: 'the disk is full', ENOENT: 'its folder does not exist', EISDIR: 'it is a folder' }[code] ?? code;
+    throw new UserError(
+      `cannot write ${path}: ${cause}; mend that, or name another file with --output`,
+      EXIT.cannotWrite,
+    );
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
