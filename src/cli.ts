@@ -17,7 +17,7 @@ import {
 } from './commands/settings.js';
 import { toolVersion } from './commands/version.js';
 import { EXIT, type ExitCode, nearest, UserError } from './errors.js';
-import { printable } from './printable.js';
+import { oneLine, printable } from './printable.js';
 import type { Io, TextSink } from './types.js';
 
 /** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
@@ -47,6 +47,26 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'score',
     summary: 'turn judgements into scores, a table and a SQLite file',
     load: () => import('./commands/score.js'),
+  },
+  {
+    name: 'compare',
+    summary: 'show how a run differs from another, row by row, and how sure that is',
+    load: () => import('./commands/compare.js'),
+  },
+  {
+    name: 'gate',
+    summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence',
+    load: () => import('./commands/gate.js'),
+  },
+  {
+    name: 'leaderboard',
+    summary: 'show runs side by side: a table for a terminal, a README, a paper or the web',
+    load: () => import('./commands/leaderboard.js'),
+  },
+  {
+    name: 'report',
+    summary: 'write an HTML page about a run, with every sample',
+    load: () => import('./commands/report.js'),
   },
   {
     name: 'serve',
@@ -123,7 +143,8 @@ async function runProgram(
     const { command } = await load();
     addOptions(subcommand, command);
     subcommand.action(async () => {
-      exitCode = await runCommand(name, command, flagsGiven(subcommand, command), io, commands, secrets);
+      const flags = withOperands(flagsGiven(subcommand, command), subcommand, command);
+      exitCode = await runCommand(name, command, flags, io, commands, secrets);
     });
   }
   try {
@@ -200,8 +221,12 @@ function addOptions(subcommand: Command, command: CommandSpec): void {
   };
   subcommand.description(command.description);
   subcommand.addHelpOption(new Option('-h, --help', 'show this help').helpGroup('Common:'));
+  for (const name of command.operands ?? []) subcommand.argument(`[${name}]`);
   for (const [name, spec] of Object.entries(table)) {
-    const option = new Option(flagOf(name, spec), spec.help + detailsOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
+    const short = spec.short === undefined ? '' : `-${spec.short}, `;
+    const option = new Option(short + flagOf(name, spec), spec.help + detailsOf(spec)).helpGroup(
+      `${spec.group ?? 'Options'}:`,
+    );
     if (spec.kind === 'boolean') {
       const otherForm = new Option(spec.default ? `--${name}` : `--no-${name}`).hideHelp();
       subcommand.addOption(option).addOption(otherForm);
@@ -224,6 +249,23 @@ function flagsGiven(subcommand: Command, command: CommandSpec): Map<string, Flag
     const attribute = option.attributeName();
     if (table[name] === undefined || subcommand.getOptionValueSource(attribute) !== 'cli') continue;
     flags.set(name, subcommand.getOptionValue(attribute) as FlagValue);
+  }
+  return flags;
+}
+
+/** Operands fill, in their order, what no flag gave. @throws UserError (2) for one too many. */
+function withOperands(
+  flags: Map<string, FlagValue>,
+  subcommand: Command,
+  command: CommandSpec,
+): Map<string, FlagValue> {
+  const free = (command.operands ?? []).filter((name) => !flags.has(name));
+  for (const [index, text] of subcommand.args.entries()) {
+    const name = free[index];
+    if (name === undefined) {
+      throw new UserError(`"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`);
+    }
+    flags.set(name, [text]);
   }
   return flags;
 }

@@ -14,6 +14,8 @@ interface AnyOption {
   readonly group?: string;
   /** What --help calls the value: `DIR`, `URL`. */
   readonly value?: string;
+  /** One letter that stands for the flag: `o` for `-o`. */
+  readonly short?: string;
   readonly required?: true;
   /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
   readonly secret?: true;
@@ -127,6 +129,8 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   readonly options: Table;
+  /** Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. */
+  readonly operands?: readonly string[];
   /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */
   alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
   /** Resolves to the exit code; an error the user can act on is thrown as UserError. */

@@ -1,0 +1,348 @@
+// What compare and gate share: runs named by label, number or judged file, what two of them were made with, and files to write.
+
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { readJudged } from '../bench/judged.js';
+import { EXIT, nearest, UserError } from '../errors.js';
+import { splitLines } from '../lines.js';
+import { oneLine } from '../printable.js';
+import { withoutCommands } from '../report/ci.js';
+import type { ShownRun } from '../report/comparison.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
+import { aggregate } from '../score/aggregate.js';
+import { IDENTITIES, type Identity } from '../score/policy.js';
+import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
+import { type Domain, type Io, type JudgedRow, MODEL_CAUSED_FAILURES, type ScoreCard } from '../types.js';
+import type { OptionTable } from './settings.js';
+
+/** How a command names its two runs. */
+export const RUN_OPTIONS = {
+  db: {
+    kind: 'list',
+    value: 'FILE',
+    default: ['results/awb.sqlite'],
+    group: 'Runs',
+    help: 'SQLite files of awb score, for runs named by label or number',
+  },
+  'allow-different': {
+    kind: 'list',
+    value: 'A,B',
+    group: 'Runs',
+    check: (text) => ((IDENTITIES as readonly string[]).includes(text) ? undefined : `any of ${IDENTITIES.join(', ')}`),
+    help: `what the runs need not share: ${IDENTITIES.join(', ')}`,
+  },
+} as const satisfies OptionTable;
+
+/** A run with its rows. Its texts may be hostile. */
+export interface ReadRun {
+  /** Its label, its model, or its file, on one line. */
+  readonly name: string;
+  /** The judged file; it need not be there any more. */
+  readonly source: string;
+  /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
+  readonly sha256: string;
+  readonly rows: readonly JudgedRow[];
+  /** Rows, times repeats, that the run chose, by domain. */
+  readonly chosen?: ReadonlyMap<Domain, number>;
+  readonly manifest: Partial<Manifest> | undefined;
+  readonly card: ScoreCard;
+}
+
+/** A found run whose rows have not been read yet. */
+type FoundRun = { readonly path: string } | { readonly store: Store; readonly run: StoredRun };
+
+/**
+ * Reads runs by their names: a label or number in one of the SQLite files (of several with one label, the one scored last), or the
+ * path of a judged file or of a folder with a judged.jsonl.
+ * @throws UserError: 2 for an unknown run, with a list of the known ones; 66 and 65 for files.
+ */
+export async function readRuns(
+  names: readonly string[],
+  { db, quiet }: { readonly db: readonly string[]; readonly quiet: boolean },
+  io: Io,
+): Promise<ReadRun[]> {
+  const stores: Store[] = [];
+  try {
+    const known: { store: Store; run: StoredRun; db: string }[] = [];
+    if (names.some((name) => !isFileName(name))) {
+      for (const path of new Set(db.map((file) => resolve(io.cwd, file)))) {
+        if (!existsSync(path)) {
+          const unknown = names.find((name) => !isFileName(name) && fileOf(name, io) === undefined);
+          if (unknown === undefined) continue;
+          throw noStore(unknown, shownPath(path, io));
+        }
+        const store = openExistingStore(path);
+        stores.push(store);
+        for (const run of store.runs()) known.push({ store, run, db: shownPath(path, io) });
+      }
+    }
+    const note = (text: string) => {
+      if (!quiet) io.stderr.write(`note: ${text}\n`);
+    };
+    const runs: ReadRun[] = [];
+    for (const name of names) runs.push(await readRun(findRun(name, known, note, io), io));
+    return runs;
+  } finally {
+    for (const store of stores) store.close();
+  }
+}
+
+function noStore(name: string, path: string): UserError {
+  const db = withoutCommands(path);
+  return new UserError(
+    `"${shown(name)}" is no judged file, and there is no SQLite file ${db} that could hold a run of that name; ` +
+      'name the one that awb score wrote with --db',
+    EXIT.inputMissing,
+  );
+}
+
+function isFileName(name: string): boolean {
+  return /\.jsonl$/i.test(name);
+}
+
+/** The judged file of this path, where there is one. */
+function fileOf(name: string, io: Io): string | undefined {
+  const path = resolve(io.cwd, name);
+  const inFolder = join(path, 'judged.jsonl');
+  if (existsSync(inFolder)) return inFolder;
+  return existsSync(path) && statSync(path).isFile() ? path : undefined;
+}
+
+function findRun(
+  name: string,
+  known: readonly { readonly store: Store; readonly run: StoredRun; readonly db: string }[],
+  note: (text: string) => void,
+  io: Io,
+): FoundRun {
+  if (isFileName(name)) return { path: resolve(io.cwd, name) };
+  const labelled = known
+    .filter(({ run }) => run.label === name)
+    .sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
+  const found = labelled[0] ?? known.find(({ run }) => String(run.id) === name);
+  if (found !== undefined) {
+    if (labelled.length > 1) {
+      const which = `number ${found.run.id} of ${withoutCommands(found.db)}`;
+      note(`${labelled.length} runs are labelled ${shown(name)}; the one scored last is taken, ${which}`);
+    }
+    return found;
+  }
+  const path = fileOf(name, io);
+  if (path !== undefined) return { path };
+  throw new UserError(`there is no run or judged file "${shown(name)}"; ${listOf(name, known)}`);
+}
+
+const MOST_LISTED = 40;
+
+function listOf(name: string, known: readonly { readonly run: StoredRun; readonly db: string }[]): string {
+  if (known.length === 0) return 'and the SQLite file holds no runs; awb score --predictions FILE --db FILE adds one';
+  const near = nearest(
+    name,
+    known.flatMap(({ run }) => run.label ?? []),
+  );
+  const listed = known.slice(0, MOST_LISTED).map(({ run, db }) => {
+    const label = run.label ?? run.worldModel;
+    return `  ${run.id}${label === undefined ? '' : `: ${shown(label)}`} (${withoutCommands(db)})`;
+  });
+  const left = known.length - listed.length;
+  const advice = near === undefined ? 'the runs are' : `did you mean "${shown(near)}"? The runs are`;
+  return [advice, ...listed, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n');
+}
+
+function shown(text: string): string {
+  return withoutCommands(oneLine(text, 80));
+}
+
+function shownPath(path: string, io: Io): string {
+  const below = relative(io.cwd, path);
+  return below.startsWith('..') ? path : below;
+}
+
+async function readRun(found: FoundRun, io: Io): Promise<ReadRun> {
+  if ('store' in found) {
+    const { run, store } = found;
+    const manifest = run.manifest === undefined ? undefined : (JSON.parse(run.manifest) as Partial<Manifest>);
+    const rows = store.judgements(run.id);
+    const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
+    return {
+      name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
+      source: run.source,
+      sha256: run.sourceSha256,
+      rows,
+      chosen,
+      manifest,
+      card: run.card,
+    };
+  }
+  const { path } = found;
+  const { rows, sha256 } = await readJudged(path);
+  const manifest = await readManifest(path.replace(/(\.jsonl)?$/i, '.manifest.json'));
+  const chosen = manifest?.chosen === undefined ? {} : { chosen: new Map(Object.entries(manifest.chosen)) };
+  const label = manifest?.predictions?.label ?? manifest?.label;
+  const name = oneLine(label ?? shownPath(path, io), 80);
+  return { name, source: path, sha256, rows, ...chosen, manifest, card: aggregate(rows, chosen.chosen) };
+}
+
+/** What each of two runs was made with, in words, and whether it is the same. */
+export interface Shared {
+  readonly state: 'equal' | 'different' | 'unknown';
+  readonly base: string;
+  readonly candidate: string;
+}
+
+/**
+ * What two runs share. Files of the official script do not say what they were made with, which is `unknown`; so is the
+ * protocol of a baseline, which was asked under none, and goes for equal. The data are equal where the rows are.
+ */
+export function sharedBy(base: ReadRun, candidate: ReadRun): Readonly<Record<Identity, Shared>> {
+  const compare = (read: (run: ReadRun) => unknown): Shared => {
+    const [a, b] = [read(base), read(candidate)];
+    const state =
+      a === undefined || b === undefined ? 'unknown' : canonical(a) === canonical(b) ? 'equal' : 'different';
+    return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
+  };
+  const protocol = compare(protocolOf);
+  const isAnyBaseline = [base, candidate].some(
+    ({ manifest }) => manifest?.predictions?.identity?.baseline !== undefined,
+  );
+  return {
+    judge: compare(judgeOf),
+    rubric: compare(rubricOf),
+    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
+    data: haveSameRows(base, candidate)
+      ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
+      : compare(({ manifest }) => manifest?.predictions?.identity?.data),
+  };
+}
+
+/** All that the ratings depend on beside prediction and rubrics. */
+function judgeOf({ manifest }: ReadRun): unknown {
+  const { identity } = manifest ?? {};
+  if (identity === undefined) return undefined;
+  const { mode, judge, snapshot, verdicts, sampling } = identity;
+  return { judge, snapshot, mode, verdicts, sampling };
+}
+
+function rubricOf({ manifest }: ReadRun): unknown {
+  if (manifest?.identity === undefined) return undefined;
+  return manifest.identity.rubrics ?? 'none';
+}
+
+function protocolOf({ manifest }: ReadRun): unknown {
+  const identity = manifest?.predictions?.identity;
+  if (identity?.protocol === undefined) return undefined;
+  return { protocol: identity.protocol, system_prompt: identity.system_prompt };
+}
+
+function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
+  const [a, b] = [base, candidate].map(({ rows }) => new Set(rows.map((row) => row.key))) as [Set<string>, Set<string>];
+  return a.size === b.size && [...a].every((key) => b.has(key));
+}
+
+/** JSON with sorted keys, and without what is undefined. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+/** A value in words; of two objects, the fields in which it differs from the other. */
+function wordsOf(value: unknown, other: unknown): string {
+  if (value === undefined) return 'not recorded';
+  if (typeof value === 'string') return oneLine(value, 24);
+  const others = new Map(Object.entries((other ?? {}) as object));
+  const fields = Object.entries(value as object).filter(
+    ([name, field]) => canonical(field) !== canonical(others.get(name)),
+  );
+  const words = fields.map(([name, field]) => {
+    const text = typeof field === 'string' ? field : canonical(field);
+    return `${name} ${text ?? 'not recorded'}`;
+  });
+  return oneLine(words.join(', '), 200);
+}
+
+/** What a reader has to know of how two runs were made: what differs though it was allowed to, and what nobody recorded. */
+export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyway: readonly Identity[]): string[] {
+  const of = (state: Shared['state']) => IDENTITIES.filter((name) => shared[name].state === state);
+  const different = of('different').map((name) => {
+    const { base, candidate } = shared[name];
+    const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
+    return `NOT THE SAME: the runs differ in their ${name} (${base}; ${candidate})${allowed}.`;
+  });
+  const unknown = of('unknown');
+  if (unknown.length === 0) return different;
+  return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
+}
+
+/**
+ * What was wrong with rows, as their judge said: the first weakness of the worst repeat of each, or why it failed, by key.
+ * Empty, with the reason, where the judged file is gone or was changed since.
+ */
+export async function weaknessesOf(
+  run: ReadRun,
+  keys: readonly string[],
+): Promise<{ readonly byKey: ReadonlyMap<string, string>; readonly why?: string }> {
+  const byKey = new Map<string, string>();
+  if (keys.length === 0) return { byKey };
+  const name = join(basename(dirname(run.source)), basename(run.source));
+  if (!existsSync(run.source)) return { byKey, why: `${name} is not there any more` };
+  const file = await readJudged(run.source);
+  if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
+  const worst = new Map<string, JudgedRow>();
+  const causes: readonly string[] = MODEL_CAUSED_FAILURES;
+  for (const row of file.rows) {
+    const before = worst.get(row.key);
+    // Of a row that counts for nothing there is nothing to say.
+    if (row.failure !== undefined && !causes.includes(row.failure.class)) continue;
+    if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
+  }
+  let place = 0;
+  // Rows stand in the order of the file's lines.
+  for await (const line of splitLines(createReadStream(run.source, { highWaterMark: 1 << 20 }))) {
+    const row = file.rows[place++];
+    if (row === undefined || worst.get(row.key) !== row) continue;
+    const said = row.failure
+      ? `${row.failure.class}: ${row.failure.reason}`
+      : weaknessIn(Buffer.from(line.bytes).toString());
+    if (said !== undefined) byKey.set(row.key, oneLine(said, 400));
+  }
+  return { byKey };
+}
+
+/** The official script writes whatever the judge gave: a list, a text, or something else. */
+function weaknessIn(text: string): string | undefined {
+  const { weaknesses } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  return [weaknesses].flat().find((one): one is string => typeof one === 'string' && one.trim() !== '');
+}
+
+/** Two runs that no row can be compared of. */
+export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: string): UserError {
+  const measured = [base, candidate].some(({ manifest }) => manifest?.identity?.mode === 'metrics');
+  const hint = measured
+    ? 'text measures are no ratings, and awb leaderboard compares those'
+    : 'name two runs over the same data';
+  return new UserError(
+    `${withoutCommands(oneLine(`${candidate.name} against ${base.name}`, 200))}: ${reason}; ${hint}`,
+    EXIT.badData,
+  );
+}
+
+/** What is shown of a run, whatever its manifest holds. */
+export function shownRun({ name, source, manifest }: ReadRun): ShownRun {
+  const { judge, snapshot, rubrics } = manifest?.identity ?? {};
+  const { name: rubricPack } = (rubrics ?? {}) as { readonly name?: unknown };
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return { name, source, judge: text(snapshot) ?? text(judge), rubricPack: text(rubricPack) };
+}
+
+/** @throws UserError (74) that names the flag. */
+export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
+  try {
+    await writeFile(resolve(io.cwd, path), text);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UserError(`cannot write ${path} (${code}); name another file with ${flag}`, EXIT.cannotWrite);
+  }
+}

@@ -1,0 +1,349 @@
+// A comparison of two runs -> its table, the rows that moved most, and a text in each format.
+
+import { oneLine, shortened } from '../printable.js';
+import { DIMENSIONS, DOMAINS, type Domain, type Estimate } from '../types.js';
+import { asciiJson, csvCell, type Look, markdownText, terminal } from './formats.js';
+import { type Column, domainName, type Table } from './table.js';
+
+/** How a candidate differs from its base in one figure, in points of 0-100. */
+export interface ShownDifference {
+  readonly difference: Estimate;
+  readonly base: number;
+  readonly candidate: number;
+  readonly wins: number;
+  readonly ties: number;
+  readonly losses: number;
+  readonly p?: number;
+  /** Of a domain: adjusted over the domains by Holm's method. */
+  readonly adjustedP?: number;
+  /** The smallest true difference that would have shown, with 80 % power. */
+  readonly smallestEffect?: number;
+  /** Parts of the variance of the difference. */
+  readonly split?: object;
+  readonly bootstrap?: { readonly low: number; readonly high: number };
+}
+
+/** By dimension, and `total`. */
+export type ShownDifferences = Readonly<Partial<Record<(typeof FIGURES)[number], ShownDifference>>>;
+const FIGURES = ['total', ...DIMENSIONS] as const;
+
+export interface ShownDomain {
+  readonly domain: Domain;
+  /** Rows that either run chose, and of them those with a total in both. */
+  readonly rows: number;
+  readonly compared: number;
+  readonly coverage: number;
+  readonly missing: { readonly base: number; readonly candidate: number };
+  readonly figures: ShownDifferences;
+}
+
+export interface ShownMove {
+  readonly key: string;
+  readonly domain: Domain;
+  readonly turnIdx: number;
+  readonly base: number;
+  readonly candidate: number;
+  readonly difference: number;
+}
+
+/** What is shown of a comparison. */
+export interface ShownComparison {
+  readonly domains: readonly ShownDomain[];
+  readonly overall: ShownDifferences;
+  readonly macroOf: number;
+  readonly rows: number;
+  readonly compared: number;
+  readonly coverage: number;
+  /** The rows that moved furthest, furthest first. */
+  readonly moved: readonly ShownMove[];
+}
+
+/** A run as a comparison names it. Its texts may be hostile. */
+export interface ShownRun {
+  readonly name: string;
+  readonly source: string;
+  readonly judge?: string | undefined;
+  readonly rubricPack?: string | undefined;
+}
+
+/** Two runs compared, with all that a reader is told of it. */
+export interface ComparisonPage {
+  readonly base: ShownRun;
+  readonly candidate: ShownRun;
+  readonly comparison: ShownComparison;
+  /** What two runs share: `equal`, `different` or `unknown`, by what. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** Why rows moved, by key: what their judge said of the worse side. */
+  readonly weaknesses: ReadonlyMap<string, string>;
+  readonly notes: readonly string[];
+  /** Show each domain's dimensions too; CSV and JSON always hold them. */
+  readonly dimensions: boolean;
+}
+
+const NONE = '-';
+
+const COLUMNS: readonly Column[] = [
+  { heading: 'Domain', short: 'Domain', align: 'left' },
+  { heading: 'Rows', short: 'Rows', align: 'right' },
+  { heading: 'Base', short: 'Base', align: 'right' },
+  { heading: 'Candidate', short: 'Cand.', align: 'right' },
+  { heading: 'Difference', short: 'Diff.', align: 'right' },
+  { heading: '95 % interval', short: '95 %', align: 'right' },
+  { heading: 'p (Holm)', short: 'p', align: 'right' },
+  { heading: 'Won/tied/lost', short: 'W/T/L', align: 'right' },
+  { heading: 'Detectable', short: 'Det.', align: 'right' },
+];
+
+/** Texts in which a figure is below this are written as a bound. */
+const LEAST_P = 0.0001;
+
+/**
+ * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
+ * Points of 0-100 with two decimals.
+ */
+export function differenceTable(comparison: ShownComparison, dimensions: 'none' | 'overall' | 'all'): Table {
+  const { domains, overall } = comparison;
+  const name = overallName(comparison);
+  const whole = rowsText(comparison);
+  const ofDomain = (figure: (typeof FIGURES)[number]) =>
+    domains.map((each) =>
+      differenceRow(
+        figure === 'total' ? domainName(each.domain) : `${domainName(each.domain)} ${figure}`,
+        rowsText(each),
+        each.figures[figure],
+      ),
+    );
+  return {
+    columns: COLUMNS,
+    groups: [
+      ofDomain('total'),
+      [differenceRow(name, whole, overall.total)],
+      ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure) => differenceRow(figure, whole, overall[figure]))]),
+      ...(dimensions === 'all' ? DIMENSIONS.map(ofDomain) : []),
+    ],
+    footnotes: [
+      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, overflowed and refused predictions at rating 1.',
+      '95 %: interval of the paired difference, clustered by trajectory. p: permutation test by trajectory, over domains adjusted by Holm. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
+    ],
+  };
+}
+
+function rowsText({ compared, rows }: { readonly compared: number; readonly rows: number }): string {
+  return compared === rows ? String(rows) : `${compared}/${rows}`;
+}
+
+/** `Overall` where the seven published domains and no other were compared. */
+function overallName({ domains, macroOf }: ShownComparison): string {
+  const compared = new Set(domains.filter((each) => each.compared > 0).map(({ domain }) => domain));
+  const isPublished = compared.size === DOMAINS.length && DOMAINS.every((domain) => compared.has(domain));
+  return isPublished ? 'Overall' : `macro of ${macroOf}`;
+}
+
+function differenceRow(name: string, rows: string, found: ShownDifference | undefined): string[] {
+  if (found === undefined) return [name, rows, ...COLUMNS.slice(2).map(() => NONE)];
+  const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
+  return [
+    name,
+    rows,
+    base.toFixed(2),
+    candidate.toFixed(2),
+    signed(difference.value),
+    intervalText(difference),
+    chanceText(adjustedP ?? p),
+    `${wins}/${ties}/${losses}`,
+    smallestEffect === undefined ? NONE : smallestEffect.toFixed(2),
+  ];
+}
+
+/** A difference with its sign, two decimals. */
+export function signed(value: number): string {
+  const text = value.toFixed(2).replace(/^-(0\.00)$/, '$1');
+  return value > 0 && text !== '0.00' ? `+${text}` : text;
+}
+
+function intervalText({ low, high }: Estimate): string {
+  return low === undefined || high === undefined ? NONE : `${signed(low)} to ${signed(high)}`;
+}
+
+function chanceText(p: number | undefined): string {
+  if (p === undefined) return NONE;
+  return p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}
+
+/** A comparison in each format, ending in a line feed. Whatever its texts hold, they stay text. */
+export const COMPARISON_FORMATS = {
+  terminal: terminalPage,
+  md: markdownPage,
+  json: (page) => `${asciiJson(comparisonDocument(page))}\n`,
+  csv,
+} satisfies Record<string, (page: ComparisonPage, look: Look) => string>;
+export type ComparisonFormat = keyof typeof COMPARISON_FORMATS;
+
+function headingOf({ base, candidate }: ComparisonPage): string {
+  return `${candidate.name} against ${base.name}`;
+}
+
+function judgedWith({ base }: ComparisonPage): string | undefined {
+  const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`];
+  const words = parts.filter((part) => part !== undefined && part !== '').join(', ');
+  return words === '' ? undefined : oneLine(words, 200);
+}
+
+function terminalPage(page: ComparisonPage, look: Look): string {
+  const { comparison, notes } = page;
+  const lines = [headingOf(page), judgedWith(page), ...notes].filter((line) => line !== undefined);
+  const blocks = [
+    `${lines.join('\n')}\n`,
+    terminal(differenceTable(comparison, page.dimensions ? 'all' : 'overall'), look),
+  ];
+  if (comparison.moved.length > 0) blocks.push(`Rows that moved most:\n${movedLines(page, look.columns)}`);
+  return blocks.join('\n');
+}
+
+function movedLines({ comparison, weaknesses }: ComparisonPage, columns: number): string {
+  return comparison.moved
+    .map((row) => {
+      const figures = `${signed(row.difference).padStart(8)}  ${row.base.toFixed(2)} -> ${row.candidate.toFixed(2)}`;
+      const why = weaknesses.get(row.key);
+      const reason = why === undefined ? '' : `          ${shortened(why, Math.max(20, columns - 10))}\n`;
+      return `${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}\n${reason}`;
+    })
+    .join('');
+}
+
+function markdownPage(page: ComparisonPage): string {
+  const { comparison, weaknesses, notes } = page;
+  const table = differenceTable(comparison, page.dimensions ? 'all' : 'overall');
+  const words = judgedWith(page);
+  const moved: Table = {
+    columns: ['Change', 'Base', 'Candidate', 'Domain', 'Turn', 'Row', 'Why'].map((heading, index) => ({
+      heading,
+      short: heading,
+      align: index < 3 ? 'right' : 'left',
+    })),
+    groups: [
+      comparison.moved.map((row) => [
+        signed(row.difference),
+        row.base.toFixed(2),
+        row.candidate.toFixed(2),
+        domainName(row.domain),
+        String(row.turnIdx),
+        oneLine(row.key, 40),
+        shortened(weaknesses.get(row.key) ?? '', 200),
+      ]),
+    ],
+    footnotes: [],
+  };
+  return [
+    `### ${markdownText(headingOf(page))}`,
+    '',
+    ...(words === undefined ? [] : [markdownText(words), '']),
+    ...notes.flatMap((note) => [markdownText(note), '']),
+    markdownTable(table),
+    ...(comparison.moved.length === 0 ? [] : ['#### Rows that moved most', '', markdownTable(moved)]),
+  ].join('\n');
+}
+
+/** A table in GitHub's Markdown, its footnotes as a list, ending in an empty line. */
+export function markdownTable({ columns, groups, footnotes }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [
+    line(columns.map(({ heading }) => markdownText(heading))),
+    line(columns.map(({ align }) => (align === 'right' ? '--:' : ':--'))),
+    ...groups.flat().map((row) => line(row.map(markdownText))),
+    '',
+    ...footnotes.map((note) => `- ${markdownText(note)}`),
+    ...(footnotes.length === 0 ? [] : ['']),
+  ].join('\n');
+}
+
+const CSV_FIELDS = [
+  'domain',
+  'figure',
+  'rows',
+  'compared',
+  'base',
+  'candidate',
+  'difference',
+  'low',
+  'high',
+  'se',
+  'df',
+];
+
+/** A line for each domain and figure, Overall's under the domain `overall`. Unrounded. */
+function csv({ comparison }: ComparisonPage): string {
+  const { rows, compared, overall } = comparison;
+  const sets = [...comparison.domains, { domain: 'overall', rows, compared, figures: overall }];
+  const lines = sets.flatMap((set) =>
+    FIGURES.flatMap((figure) => {
+      const found = set.figures[figure];
+      if (found === undefined) return [];
+      const { value, low, high, se, df } = found.difference;
+      const { base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
+      const estimate = [set.domain, figure, set.rows, set.compared, base, candidate, value, low, high, se, df];
+      return [[...estimate, p, adjustedP, wins, ties, losses, smallestEffect]];
+    }),
+  );
+  const head = [...CSV_FIELDS, 'p', 'p_adjusted', 'wins', 'ties', 'losses', 'smallest_effect'];
+  return [head, ...lines].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
+/** The document of `--format json`. Figures are unrounded, and null where there are none. */
+export function comparisonDocument(page: ComparisonPage) {
+  return {
+    schema: 'awb.compare/1',
+    base: runDocument(page.base),
+    candidate: runDocument(page.candidate),
+    shared: page.shared,
+    notes: page.notes,
+    ...differencesDocument(page.comparison, page.weaknesses),
+  };
+}
+
+export function runDocument({ name, source, judge, rubricPack }: ShownRun) {
+  return { name, source, judge: judge ?? null, rubric_pack: rubricPack ?? null };
+}
+
+/** The figures of a comparison, as JSON holds them. */
+export function differencesDocument(comparison: ShownComparison, weaknesses: ReadonlyMap<string, string>) {
+  const { rows, compared, coverage, macroOf, domains, overall, moved } = comparison;
+  return {
+    rows,
+    compared,
+    coverage,
+    macro_of: macroOf,
+    overall: setDocument(overall),
+    domains: Object.fromEntries(
+      domains.map((each) => [
+        each.domain,
+        {
+          rows: each.rows,
+          compared: each.compared,
+          coverage: each.coverage,
+          missing: each.missing,
+          ...setDocument(each.figures),
+        },
+      ]),
+    ),
+    moved: moved.map(({ key, domain, turnIdx, base, candidate, difference }) => {
+      return { key, domain, turn_idx: turnIdx, base, candidate, difference, why: weaknesses.get(key) ?? null };
+    }),
+  };
+}
+
+function setDocument(set: ShownDifferences) {
+  return Object.fromEntries(
+    FIGURES.map((figure) => {
+      const found = set[figure];
+      if (found === undefined) return [figure, null];
+      const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect, split, bootstrap } = found;
+      const { value, low = null, high = null, se = null, df = null, rows, clusters } = difference;
+      const estimate = { difference: value, low, high, se, df, rows, clusters };
+      const chance = { p: p ?? null, p_adjusted: adjustedP ?? null, smallest_effect: smallestEffect ?? null };
+      const more = { variance: split ?? null, bootstrap: bootstrap ?? null };
+      return [figure, { ...estimate, base, candidate, wins, ties, losses, ...chance, ...more }];
+    }),
+  );
+}

@@ -1,0 +1,178 @@
+// `awb compare` from end to end: two judged runs in, their differences out.
+
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+
+let dir: string;
+let db: string;
+let base: string;
+let candidate: string;
+beforeAll(async () => {
+  dir = await temporaryFolder();
+  db = join(dir, 'runs.sqlite');
+  base = await judgedRun(join(dir, 'base'), { label: 'step-100', rating: around(3) }, db);
+  const fall: JudgedRun['rating'] = (domain, row) =>
+    around(3, 1)(domain, row) - (domain === 'swe' ? 1 : 0) + (domain === 'os' && row === 4 ? -1.9 : 0);
+  const weakness = (domain: string, row: number) => `it forgot ${domain} ${row}`;
+  candidate = await judgedRun(join(dir, 'candidate'), { label: 'step-200', rating: fall, weakness }, db);
+});
+
+const compare = (...args: readonly string[]) => awb(['compare', ...args], { cwd: dir });
+
+describe('awb compare', () => {
+  it('shows differences by domain and Overall, and the rows that moved most with what the judge said', async () => {
+    const { code, stdout, stderr } = await compare('step-100', 'step-200', '--db', db);
+    expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
+    expect(stdout).toMatch(/^step-200 against step-100\njudge judge-model, rubric pack bundled\n/);
+    expect(stdout).toMatch(/^SWE +20 .* -25\.\d\d /m);
+    expect(stdout).toMatch(/^Overall +140 /m);
+    expect(stdout).toMatch(/^ +-51\.25 .*OS, turn 1, row os-4\n +now: it forgot os 4$/m);
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it.each([
+    ['labels', ['step-100', 'step-200', '--db', 'runs.sqlite']],
+    ['numbers', ['1', '2', '--db', 'runs.sqlite']],
+    ['judged files', ['base/judged.jsonl', 'candidate/judged.jsonl']],
+    ['their folders', ['base', 'candidate/']],
+    ['flags', ['--candidate', 'candidate', '--base', 'base']],
+    ['a flag and an operand', ['--base', 'base', 'candidate']],
+  ])('names runs by %s, and finds the same', async (_, args) => {
+    const { stdout } = await compare(...args, '--json');
+    const found = JSON.parse(stdout);
+    expect(found).toMatchObject({
+      schema: 'awb.compare/1',
+      base: { name: 'step-100', source: base },
+      candidate: { name: 'step-200', source: candidate, judge: 'judge-model' },
+      shared: { judge: 'equal', rubric: 'equal', protocol: 'equal', data: 'equal' },
+      compared: 140,
+      coverage: 1,
+    });
+    expect(found.domains.swe.total.difference).toBeCloseTo(-25, 0);
+    expect(found.domains.swe.total.losses).toBe(20);
+    expect(found.moved[0]).toMatchObject({ key: 'os-4', why: 'now: it forgot os 4' });
+  });
+
+  it.each([
+    ['judge', { identity: { judge: 'another-judge' } }],
+    ['judge', { identity: { verdicts: 'official' } }],
+    ['rubric', { identity: { rubrics: { name: 'bundled', fingerprint: 'other' } } }],
+    ['protocol', { predictions: { protocol: 'flat' } }],
+    ['data', { predictions: { data: 'other' }, rows: 18 }],
+  ])('refuses another %s unless told to, and then says so', async (name, other) => {
+    const file = await judgedRun(join(await temporaryFolder(), 'x'), { rating: around(3), ...other });
+    const refused = await compare(base, file);
+    expect(refused).toMatchObject({ code: EXIT.identityDiffers, stdout: '' });
+    expect(refused.stderr).toContain(`--allow-different ${name}`);
+    const { code, stdout } = await compare(base, file, '--allow-different', name);
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toContain(`NOT THE SAME: the runs differ in their ${name} (`);
+  });
+
+  it('says where nobody recorded what made a run', async () => {
+    const official = join(ROOT, 'fixtures/judged/official.jsonl');
+    const { stdout } = await compare(official, official);
+    expect(stdout).toContain(
+      'Not recorded, and so not checked: whether the runs have the same judge, rubric, protocol.',
+    );
+  });
+
+  it.each(['md', 'csv', 'json', 'terminal'])('writes %s', async (format) => {
+    const { code, stdout } = await compare('step-100', 'step-200', '--db', db, '--format', format);
+    expect(code).toBe(0);
+    const starts = { md: '### step-200 against', csv: 'domain,figure,rows,', json: '{"schema"', terminal: 'step-200 ' };
+    expect(stdout.startsWith(starts[format as keyof typeof starts])).toBe(true);
+  });
+
+  it('-o writes to a file in the form of its ending', async () => {
+    const { stdout, stderr } = await compare('base', 'candidate', '-o', 'difference.csv');
+    expect({ stdout, stderr }).toEqual({ stdout: '', stderr: 'written: difference.csv\n' });
+    const lines = (await readFile(join(dir, 'difference.csv'), 'utf8')).split('\r\n');
+    expect(lines).toHaveLength(1 + 8 * 6 + 1);
+  });
+
+  it('an unknown run lists the known ones and the nearest', async () => {
+    const { code, stderr } = await compare('step-10', 'step-200', '--db', db);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toBe(
+      'awb: there is no run or judged file "step-10"; did you mean "step-100"? The runs are\n  1: step-100 (runs.sqlite)\n  2: step-200 (runs.sqlite)\n',
+    );
+  });
+
+  it('of several runs with one label takes the one scored last, and says so', async () => {
+    const own = join(await temporaryFolder(), 'own.sqlite');
+    await judgedRun(join(own, '../a'), { label: 'same', rating: around(2) }, own);
+    await judgedRun(join(own, '../b'), { label: 'same', rating: around(3) }, own);
+    const { stdout, stderr } = await compare('base', 'same', '--db', own, '--json');
+    expect(stderr).toContain('2 runs are labelled same; the one scored last is taken, number 2');
+    expect(JSON.parse(stdout).overall.total.candidate).toBeGreaterThan(45);
+  });
+
+  it.each([
+    ['a file that is not there', ['none.jsonl', 'base'], EXIT.inputMissing, 'none.jsonl: there is no such file'],
+    [
+      'a name without a SQLite file',
+      ['step-100', 'base'],
+      EXIT.inputMissing,
+      '"step-100" is no judged file, and there',
+    ],
+    ['a missing run', ['base'], EXIT.usage, '--candidate <RUN>'],
+    ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'too many arguments'],
+    ['a run beside both flags', ['--base', 'a', '--candidate', 'b', 'c'], EXIT.usage, '"c" is one name too many'],
+    ['a wrong --allow-different', ['base', 'base', '--allow-different', 'juge'], EXIT.usage, 'any of judge, rubric'],
+  ])('says what is wrong with %s', async (_, args, code, message) => {
+    const result = await compare(...args);
+    expect(result).toMatchObject({ code, stdout: '' });
+    expect(result.stderr).toContain(message);
+  });
+
+  it('two runs with no common row say so', async () => {
+    const file = await judgedRun(await temporaryFolder(), { rating: around(3), prefix: 'other-' });
+    const { code, stderr } = await compare('base', file);
+    expect(code).toBe(EXIT.badData);
+    expect(stderr).toContain('the two runs have no row in common');
+  });
+
+  it('a database of a newer version is refused', async () => {
+    const path = join(await temporaryFolder(), 'new.sqlite');
+    await judgedRun(join(path, '../a'), { label: 'a', rating: around(3) }, path);
+    const database = new Database(path);
+    database.pragma('user_version = 999');
+    database.close();
+    expect(await compare('a', 'a', '--db', path)).toMatchObject({ code: EXIT.badData, stdout: '' });
+  });
+
+  it.each([
+    ['is gone', (file: string) => rename(file, `${file}.away`), 'is not there any more'],
+    [
+      'was changed',
+      async (file: string) => writeFile(file, await readFile(file, 'utf8').then((t) => `${t}\n`)),
+      'has changed since',
+    ],
+  ])('compares a stored run whose judged file %s, without what the judge said', async (_, change, why) => {
+    const own = join(await temporaryFolder(), 'own.sqlite');
+    const file = await judgedRun(join(own, '../a'), { label: 'a', rating: around(2, 1) }, own);
+    await change(file);
+    const { code, stdout } = await compare('base', 'a', '--db', own);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Without what the judge said of the rows that moved: a/judged.jsonl ${why}`);
+    expect(stdout).not.toContain('now: ');
+  });
+
+  it('what models wrote is never a command of a workflow, nor of a terminal', async () => {
+    const folder = await temporaryFolder();
+    const hostile = '\n::error::x ##[error]y \x1b[31m|<b>';
+    const run = { label: `::warning::${hostile}`, rating: around(1.5), weakness: () => hostile };
+    const file = await judgedRun(folder, run);
+    for (const format of ['terminal', 'md', 'csv']) {
+      const { stdout } = await compare('base', file, '--format', format);
+      expect(stdout).not.toMatch(/^\s*::/m);
+      expect(stdout).not.toMatch(/##\[|\x1b/);
+    }
+  });
+});

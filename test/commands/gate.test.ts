@@ -1,0 +1,217 @@
+// `awb gate` from end to end: two runs and a policy in, a verdict with its exit code and its reports out.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, temporaryFolder } from '../support/cli.js';
+import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await temporaryFolder();
+  const make = (name: string, run: Partial<JudgedRun>) =>
+    judgedRun(join(dir, name), { label: name, rating: around(3, 1), ...run }, join(dir, 'runs.sqlite'));
+  await make('base', { rating: around(3) });
+  await make('same', {});
+  await make('fell', { rating: (domain, row) => around(3, 1)(domain, row) - 0.5 });
+  await make('one-fell', { rating: (domain, row) => around(3, 1)(domain, row) - (domain === 'os' ? 0.5 : 0) });
+  await make('unsure', { rating: (domain, row) => around(3, 1)(domain, row) + (row % 4 < 2 ? 0.9 : -1) });
+  await make('lacking', {
+    rating: (domain, row) => (domain === 'web' && row < 3 ? undefined : around(3)(domain, row)),
+  });
+  await make('other-judge', { identity: { judge: 'another' } });
+  await make('costly', { meta: { cost: '12.50' } });
+});
+
+const gate = (args: readonly string[], env: Record<string, string> = {}) =>
+  awb(['gate', '--db', 'runs.sqlite', ...args], { cwd: dir, env });
+const report = async (args: readonly string[]) => JSON.parse((await gate([...args, '--json'])).stdout);
+
+async function policy(text: string): Promise<string> {
+  const path = join(await temporaryFolder(), 'gate.yaml');
+  await writeFile(path, text);
+  return path;
+}
+
+describe('the verdict is the exit code', () => {
+  it.each([
+    ['same', 0, 'GO'],
+    ['fell', 4, 'NO-GO'],
+    ['one-fell', 4, 'NO-GO'],
+    ['unsure', 5, 'INCONCLUSIVE'],
+    ['lacking', 3, 'INCOMPLETE'],
+    ['other-judge', 3, 'INCOMPLETE'],
+  ])('%s: %d %s', async (candidate, code, verdict) => {
+    const result = await gate(['base', candidate]);
+    expect(result).toMatchObject({ code, stderr: '' });
+    expect(result.stdout.startsWith(`${verdict}: `)).toBe(true);
+    expect(await report(['base', candidate])).toMatchObject({ schema: 'awb.gate/1', verdict, exit_code: code });
+  });
+
+  it('INCONCLUSIVE says how many repeats would decide', async () => {
+    expect((await gate(['base', 'unsure'])).stdout).toMatch(/^To decide: .*repeats/m);
+  });
+
+  it.each([
+    ['a wider bound', ['--max-drop', '20', '--max-domain-drop', '20'], 0],
+    ['a wider bound of domains alone', ['--max-domain-drop', '20'], 4],
+  ])('flags change the default policy: %s', async (_, flags, code) => {
+    expect(await gate(['base', 'fell', ...flags])).toMatchObject({ code, stderr: '' });
+  });
+
+  it('a stricter level makes the intervals wider', async () => {
+    const lowOf = async (alpha: string) => {
+      const { rules } = await report(['base', 'same', '--alpha', alpha]);
+      return rules.find((rule: { kind: string; domain: unknown }) => rule.kind === 'drop' && rule.domain === null).low;
+    };
+    expect(await lowOf('0.01')).toBeLessThan(await lowOf('0.05'));
+  });
+
+  it('another judge is let pass where told to, and the report says so', async () => {
+    const { code, stdout } = await gate(['base', 'other-judge', '--allow-different', 'judge']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      'NOT THE SAME: the runs differ in their judge (judge judge-model; judge another), and are',
+    );
+  });
+});
+
+describe('floors and published rows', () => {
+  it.each([
+    [['--min-overall', '55'], 0],
+    [['--min-overall', '70'], 4],
+    [['--min-overall', '55', '--min', 'os=55', '--min', 'web=90'], 4],
+  ])('a floor needs no base: %j', async (flags, code) => {
+    expect(await gate(['same', ...flags])).toMatchObject({ code, stderr: '' });
+  });
+
+  it('a floor beside a base is held together with it', async () => {
+    const { rules } = await report(['base', 'same', '--min-overall', '70']);
+    expect(rules[0]).toMatchObject({ kind: 'floor', verdict: 'NO-GO', counts: true });
+    expect(rules.some((rule: { kind: string }) => rule.kind === 'drop')).toBe(true);
+  });
+
+  it('a published row is advice only, and says what would have to be the same', async () => {
+    const { code, stdout } = await gate(['--base', 'published:qwen-agentworld-35b-a3b', 'fell', '--max-drop', '0']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^GO \(advice only\): /);
+    expect(stdout).toContain('NOT THE SAME: the published rows were judged by gpt-5.2-2025-12-11');
+    expect(await report(['published:Qwen3.6-Plus', 'same'])).toMatchObject({ advisory_only: true, comparison: null });
+  });
+});
+
+describe('a policy file', () => {
+  const WHOLE = `
+alpha: 0.05
+max_drop: { overall: 2, each_domain: { points: 5, tier: supporting } }
+min_coverage: 0.99
+require_equal: [judge, rubric]
+`;
+
+  it('that says what the default says has its fingerprint and its verdict', async () => {
+    const own = await report(['base', 'same']);
+    const { policy: written, verdict } = await report(['base', 'same', '--policy', await policy(WHOLE)]);
+    expect(verdict).toBe('GO');
+    expect(written.fingerprint).toMatch(/^[0-9a-f]{64}$/);
+    expect(written.fingerprint).toBe(own.policy.fingerprint);
+    const stricter = await report(['base', 'same', '--max-drop', '1']);
+    expect(stricter.policy.fingerprint).not.toBe(own.policy.fingerprint);
+    expect((await gate(['base', 'same'])).stdout).toContain(`fingerprint ${own.policy.fingerprint.slice(0, 12)}`);
+  });
+
+  it.each([
+    ['tokens_per_row: 400', 'NO-GO', 'completion tokens a row: 500'],
+    ['tokens_per_row: 600', 'GO', 'within the limit of 600'],
+    ['cost: 12', 'NO-GO', 'cost: 12.50, more than the limit of 12.00'],
+    ['truncated_share: 0.1', 'GO', 'truncated predictions: 0 %'],
+  ])('limits %s: %s', async (limit, verdict, words) => {
+    const { stdout } = await gate(['base', 'costly', '--policy', await policy(`limits: { ${limit} }`)]);
+    expect(stdout.startsWith(`${verdict}: `)).toBe(true);
+    expect(stdout).toContain(words);
+  });
+
+  it.each([
+    ['a wrong key', 'max_drp: {overall: 2}', 65, ': the policy has an unknown key "max_drp"; did you mean "max_drop"?'],
+    [
+      'a wrong domain',
+      'max_drop: {terminl: 2}',
+      65,
+      ': max_drop has an unknown key "terminl"; did you mean "terminal"?',
+    ],
+    ['text that is not YAML', 'a: [', 65, ':1: not YAML'],
+    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: not YAML'],
+    ['nothing', '', 65, 'the policy has to be a list of keys'],
+  ])('with %s is refused by name', async (_, text, code, message) => {
+    const path = await policy(text);
+    const result = await gate(['base', 'same', '--policy', path]);
+    expect(result).toMatchObject({ code, stdout: '' });
+    expect(result.stderr).toContain(path);
+    expect(result.stderr).toContain(message);
+  });
+});
+
+describe('bad input', () => {
+  it.each([
+    ['no run', [], 2, '--base <RUN>'],
+    ['one run and nothing to hold', ['base'], 2, '--candidate <RUN>'],
+    ['a published row alone', ['published:GPT-5.4', '--min-overall', '5'], 2, '--candidate <RUN>'],
+    ['an unknown published row', ['published:GPT-5', 'same'], 2, 'did you mean "GPT-5.4"?'],
+    ['an unknown run', ['base', 'sam'], 2, 'did you mean "same"? The runs are\n  1: base'],
+    ['a policy beside flags of its own', ['base', 'same', '--policy', 'x', '--alpha', '0.1'], 2, 'exclude each other'],
+    ['a policy that is not there', ['base', 'same', '--policy', 'none.yaml'], 66, 'cannot read the policy none.yaml'],
+    ['a floor that is no score', ['same', '--min', 'os=high'], 2, 'expected a score, such as terminal=50'],
+    ['a floor of an unknown domain', ['same', '--min', 'oss=5'], 2, 'did you mean "os"?'],
+    ['a report that cannot be written', ['base', 'same', '--junit', 'none/x.xml'], 74, '--junit'],
+  ])('%s', async (_, args, code, message) => {
+    const result = await gate(args);
+    expect(result.code).toBe(code);
+    expect(result.stderr).toContain(message);
+  });
+
+  it('a drop without a base to drop from', async () => {
+    const { code, stderr } = await gate(['same', '--policy', await policy('max_drop: {overall: 2}')]);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain('has max_drop, which needs a base');
+  });
+});
+
+describe('in CI', () => {
+  it('appends the job summary, annotates, and writes the reports', async () => {
+    const folder = await temporaryFolder();
+    const [step, xml, json, md] = ['step.md', 'gate.xml', 'gate.json', 'gate.md'].map((name) => join(folder, name));
+    await writeFile(step as string, 'before\n');
+    const files = ['--junit', xml as string, '--json-report', json as string, '--summary', md as string];
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: step as string };
+    const { code, stdout } = await gate(['base', 'fell', ...files], env);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(
+      /^::error title=awb gate%3A NO-GO%2C overall drop::Overall changed by -1\d\.\d\d points \(95 %25 /m,
+    );
+    const summary = await readFile(md as string, 'utf8');
+    expect(summary).toMatch(/^## NO-GO: fell against base\n/);
+    expect(await readFile(step as string, 'utf8')).toBe(`before\n${summary}`);
+    expect(await readFile(xml as string, 'utf8')).toContain('<testsuite name="terminal" tests="2" failures="1"');
+    expect(JSON.parse(await readFile(json as string, 'utf8')).verdict).toBe('NO-GO');
+  });
+
+  it('outside of CI there are no annotations', async () => {
+    expect((await gate(['base', 'fell'])).stdout).not.toContain('::');
+  });
+
+  it('under --json stdout is one document, and annotations go to stderr', async () => {
+    const { stdout, stderr } = await gate(['base', 'fell', '--json'], { GITHUB_ACTIONS: 'true' });
+    expect(JSON.parse(stdout).verdict).toBe('NO-GO');
+    expect(stderr).toMatch(/^::error /);
+  });
+
+  it('a summary that has no room left spoils no verdict', async () => {
+    const step = join(await temporaryFolder(), 'step.md');
+    await writeFile(step, 'x'.repeat(1024 * 1024 - 10));
+    expect((await gate(['base', 'same'], { GITHUB_STEP_SUMMARY: step })).code).toBe(0);
+    expect(await readFile(step, 'utf8')).toHaveLength(1024 * 1024 - 10);
+    const nowhere = await gate(['base', 'same'], { GITHUB_STEP_SUMMARY: '/nowhere/step.md' });
+    expect(nowhere.code).toBe(0);
+    expect(nowhere.stderr).toContain('cannot write the job summary');
+  });
+});

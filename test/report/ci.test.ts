@@ -1,0 +1,215 @@
+// What the gate writes for CI: within its limits, and with no text that acts.
+
+import { describe, expect, it, test } from 'vitest';
+import {
+  ANNOTATION_LIMIT,
+  annotations,
+  type GatePage,
+  gateJson,
+  gateText,
+  jobSummary,
+  junit,
+  type ShownRule,
+  withoutCommands,
+} from '../../src/report/ci.js';
+
+function rule(more: Partial<ShownRule> = {}): ShownRule {
+  return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };
+}
+
+function page(rules: readonly ShownRule[], more: Partial<GatePage> = {}): GatePage {
+  return {
+    verdict: 'NO-GO',
+    exitCode: 4,
+    summary: 'NO-GO: it fell.',
+    rules,
+    advisoryOnly: false,
+    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: { alpha: 0.05 } },
+    base: { name: 'a', source: '/a' },
+    candidate: { name: 'b', source: '/b', judge: 'j' },
+    notes: [],
+    ...more,
+  };
+}
+
+/** Texts that act where they are not escaped. */
+const HOSTILE = [
+  '::error::pwned',
+  '\n::set-output name=x::y',
+  '%0A::error::pwned',
+  'x\r\n::warning::y',
+  ' \u2028::stop-commands::z',
+  '##[error]pwned',
+  '\x1b]0;title\x07\x1b[31mred',
+  '</testcase><failure/>&"\'',
+  '<script>alert(1)</script>',
+  '| a | b |',
+  '[link](javascript:alert(1)) @everyone https://evil.example',
+  '`code` **bold** <!-- x',
+  'left\u202eright\ufffe\uffff\u0000',
+  '\ud800',
+];
+
+function hostilePage(text: string): GatePage {
+  const rules = [
+    rule({ domain: text, verdict: 'NO-GO', sentence: text, impact: 3 }),
+    rule({ kind: 'floor', domain: text, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
+    rule({ domain: text, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
+  ];
+  const run = { name: text, source: text, judge: text, rubricPack: text };
+  const policy = { from: text, fingerprint: 'f'.repeat(64), rules: {} };
+  return page(rules, { summary: text, base: run, candidate: run, notes: [text], policy });
+}
+
+describe.each(HOSTILE)('hostile text %j', (text) => {
+  const hostile = hostilePage(text);
+
+  it('is no command of the runner in the log', () => {
+    const log = gateText(hostile, { columns: 80, color: false });
+    expect(log).not.toMatch(/^\s*::/m);
+    expect(log).not.toMatch(/##\[|\x1b|\u202e/);
+  });
+
+  it('brings no annotation but the three it stands in', () => {
+    const lines = annotations(hostile).split('\n');
+    expect(lines.map((line) => /^::(error|warning|notice) title=[^:,]*::/.exec(line)?.[1])).toEqual([
+      'error',
+      'warning',
+      'notice',
+      undefined,
+    ]);
+    expect(lines.at(-1)).toBe('');
+    expect(lines.join('')).not.toMatch(/%0A|##\[|[\r\x1b]/);
+  });
+
+  it('stays text in XML', () => {
+    const xml = junit(hostile);
+    expect(tagsOf(xml)).toEqual(tagsOf(junit(hostilePage('harmless'))));
+    expect(xml).not.toMatch(/[\x00-\x09\x0b-\x1f\ufffe\uffff]/);
+  });
+
+  it('stays text in Markdown', () => {
+    const summary = jobSummary(hostile);
+    const withoutEscapes = summary
+      .replace(/^> /gm, '')
+      .replace(/@<!-- -->/g, '')
+      .replace(/\\./g, '');
+    expect(withoutEscapes).not.toMatch(/[<>`*]|\]\(|@|:\/\//);
+    const columns = summary.split('\n').filter((line) => line.startsWith('|'));
+    expect(new Set(columns.map((line) => line.replace(/\\\|/g, '').split('|').length)).size).toBe(1);
+  });
+
+  it('stays text in JSON, and no command of the runner', () => {
+    const json = gateJson(hostile);
+    expect(json).toMatch(/^[\x20-\x7e]*\n$/);
+    expect(json).not.toContain('##[');
+    expect(JSON.parse(json).summary).toBe(text);
+  });
+});
+
+/** Every tag without its attributes; throws where they are not balanced. */
+function tagsOf(xml: string): string[] {
+  const open: string[] = [];
+  const names: string[] = [];
+  for (const [, close, name, attributes] of xml.matchAll(/<(\/?)([a-z-]+)((?:\s+[a-z]+="[^"<]*")*\s*\/?)>/g)) {
+    names.push(name as string);
+    if (close === '/') expect(open.pop()).toBe(name);
+    else if (!attributes?.endsWith('/')) open.push(name as string);
+  }
+  expect(open).toEqual([]);
+  return names;
+}
+
+test.each([
+  ['::error::x', ': :error::x'],
+  ['  ::add-mask::x', '  : :add-mask::x'],
+  ['a\n::x', 'a\n: :x'],
+  ['a ##[group]b', 'a # #[group]b'],
+  ['a::b', 'a::b'],
+  ['####[error]', '### #[error]'],
+])('%j is written as %j', (text, written) => {
+  expect(withoutCommands(text)).toBe(written);
+});
+
+describe('annotations', () => {
+  it('rank by impact, ten of a kind at most, and say how many more there are', () => {
+    const rules = Array.from({ length: 25 }, (_, impact) =>
+      rule({ domain: `d${impact}`, verdict: 'NO-GO', impact, sentence: `fell by ${impact}` }),
+    );
+    const lines = annotations(page(rules)).trimEnd().split('\n');
+    expect(lines).toHaveLength(ANNOTATION_LIMIT);
+    expect(lines.slice(0, 2).map((line) => line.split('::')[2])).toEqual(['fell by 24', 'fell by 23']);
+    expect(lines.at(-1)).toBe('::error title=awb gate::16 more; the job summary has them all.');
+  });
+
+  it('exactly ten are all shown', () => {
+    const rules = Array.from({ length: 10 }, () => rule({ verdict: 'INCOMPLETE' }));
+    expect(annotations(page(rules))).not.toContain('more;');
+  });
+
+  it('a GO is a notice, and what holds or does not count is no error', () => {
+    const rules = [rule(), rule({ tier: 'supporting', counts: false, verdict: 'INCONCLUSIVE' })];
+    expect(annotations(page(rules, { verdict: 'GO', summary: 'GO: it holds.' }))).toBe(
+      '::notice title=awb gate%3A GO::GO: it holds.\n',
+    );
+  });
+});
+
+describe('JUnit', () => {
+  it.each([
+    ['GO', true, ''],
+    ['NO-GO', true, 'failure'],
+    ['NO-GO', false, 'skipped'],
+    ['INCONCLUSIVE', true, 'skipped'],
+    ['INCOMPLETE', true, 'error'],
+    ['INCOMPLETE', false, 'skipped'],
+  ] as const)('%s that counts (%s) is %j', (verdict, counts, outcome) => {
+    const xml = junit(page([rule({ verdict, counts })]));
+    expect(['failure', 'error', 'skipped'].filter((name) => xml.includes(`<${name} `))).toEqual(
+      outcome === '' ? [] : [outcome],
+    );
+  });
+
+  it('has a suite for each domain, one for Overall and one for the run, whose counts add up', () => {
+    const xml = junit(
+      page([
+        rule({ verdict: 'NO-GO' }),
+        rule({ domain: 'web', kind: 'coverage' }),
+        rule({ domain: 'web', verdict: 'NO-GO' }),
+        rule({ kind: 'identity', identity: 'judge' }),
+      ]),
+    );
+    expect([...xml.matchAll(/<testsuite name="(\w+)" tests="(\d)" failures="(\d)"/g)].map((m) => m.slice(1))).toEqual([
+      ['overall', '1', '1'],
+      ['web', '2', '1'],
+      ['run', '1', '0'],
+    ]);
+    expect(xml).toContain('<testsuites name="awb gate: NO-GO" tests="4" failures="2" errors="0" skipped="0"');
+  });
+});
+
+describe('the job summary', () => {
+  const many = page(
+    Array.from({ length: 4000 }, (_, index) => rule({ verdict: 'NO-GO', sentence: `ß${'x'.repeat(900)} ${index}` })),
+  );
+  const bytes = (text: string) => Buffer.byteLength(text);
+
+  it('stays within its limit, with the verdict in it, and says what it leaves out', () => {
+    const summary = jobSummary(many);
+    expect(bytes(summary)).toBeLessThanOrEqual(1024 * 1024);
+    expect(summary).toMatch(/^## NO-GO: b against a\n\nNO-GO: it fell\.\n/);
+    expect(summary).toContain('does not fit into the job summary');
+  });
+
+  it.each([0, 1, 50, 100, 200, 400, 1000])('of %d bytes at most is never longer', (limit) => {
+    const summary = jobSummary(many, limit);
+    expect(bytes(summary)).toBeLessThanOrEqual(limit);
+    expect(summary === '' || summary.startsWith('## NO-GO')).toBe(true);
+  });
+
+  it('what fits is whole', () => {
+    const summary = jobSummary(page([rule({ verdict: 'NO-GO', sentence: 'It fell.' })], { notes: ['a note'] }));
+    for (const part of ['It fell.', '> a note', 'fingerprint ffffffffffff']) expect(summary).toContain(part);
+    expect(summary).not.toContain('does not fit');
+  });
+});

@@ -1,0 +1,157 @@
+// A comparison as text: what stands in the table, and what does in each format.
+
+import { describe, expect, it } from 'vitest';
+import {
+  COMPARISON_FORMATS,
+  type ComparisonPage,
+  differenceTable,
+  type ShownDifference,
+  signed,
+} from '../../src/report/comparison.js';
+import { DOMAINS } from '../../src/types.js';
+
+function difference(value: number, more: Partial<ShownDifference> = {}): ShownDifference {
+  return {
+    difference: { value, rows: 20, clusters: 10, se: 1, df: 9, low: value - 2, high: value + 2 },
+    base: 60,
+    candidate: 60 + value,
+    wins: 5,
+    ties: 6,
+    losses: 9,
+    p: 0.01,
+    adjustedP: 0.07,
+    smallestEffect: 3.1,
+    ...more,
+  };
+}
+
+/** As Overall has it, which is one figure and not one of several. */
+function unadjusted({ adjustedP: _, ...rest }: ShownDifference): ShownDifference {
+  return rest;
+}
+
+function page(domains: readonly string[] = DOMAINS, more: Partial<ComparisonPage> = {}): ComparisonPage {
+  return {
+    base: { name: 'old', source: '/old', judge: 'j', rubricPack: 'bundled' },
+    candidate: { name: 'new', source: '/new', judge: 'j', rubricPack: 'bundled' },
+    comparison: {
+      domains: domains.map((domain) => ({
+        domain,
+        rows: 22,
+        compared: 20,
+        coverage: 20 / 22,
+        missing: { base: 1, candidate: 1 },
+        figures: { total: difference(-1.5) },
+      })),
+      overall: { total: unadjusted(difference(-1.5)) },
+      macroOf: domains.length,
+      rows: 22 * domains.length,
+      compared: 20 * domains.length,
+      coverage: 20 / 22,
+      moved: [{ key: 'k1', domain: 'web', turnIdx: 3, base: 100, candidate: 25, difference: -75 }],
+    },
+    shared: { judge: 'equal' },
+    weaknesses: new Map([['k1', 'now: it made up a price']]),
+    notes: ['A note.'],
+    dimensions: false,
+    ...more,
+  };
+}
+
+const look = { columns: 80, color: false };
+
+describe('the table', () => {
+  it('has a row per domain and Overall, with the adjusted p of domains and the plain one of Overall', () => {
+    const { groups } = differenceTable(page().comparison, 'none');
+    expect(groups.map((rows) => rows.length)).toEqual([7, 1]);
+    expect(groups[0]?.[0]).toEqual([
+      'MCP',
+      '20/22',
+      '60.00',
+      '58.50',
+      '-1.50',
+      '-3.50 to +0.50',
+      '0.0700',
+      '5/6/9',
+      '3.10',
+    ]);
+    expect(groups[1]?.[0]?.slice(0, 2)).toEqual(['Overall', '140/154']);
+    expect(groups[1]?.[0]?.[6]).toBe('0.0100');
+  });
+
+  it('has no Overall of fewer domains, nor of seven others', () => {
+    const nameOf = (domains: readonly string[]) =>
+      differenceTable(page(domains).comparison, 'none').groups[1]?.[0]?.[0];
+    expect(nameOf(['web', 'os'])).toBe('macro of 2');
+    expect(nameOf([...DOMAINS.slice(1), 'other'])).toBe('macro of 7');
+  });
+
+  it('leaves a figure that nobody has empty, and adds dimensions where they are asked for', () => {
+    const { groups } = differenceTable(page(['web']).comparison, 'all');
+    expect(groups.map((rows) => rows.length)).toEqual([1, 1, 5, 1, 1, 1, 1, 1]);
+    expect(groups[2]?.[0]).toEqual(['format', '20/22', '-', '-', '-', '-', '-', '-', '-']);
+  });
+
+  it.each([
+    [0, '0.00'],
+    [-0.001, '0.00'],
+    [0.001, '0.00'],
+    [1, '+1.00'],
+    [-1.239, '-1.24'],
+  ])('%d is written %s', (value, text) => {
+    expect(signed(value)).toBe(text);
+  });
+
+  it('a p that is all but 0 is a bound', () => {
+    const overall = { total: unadjusted(difference(1, { p: 0.00001 })) };
+    expect(differenceTable({ ...page().comparison, overall }, 'none').groups[1]?.[0]?.[6]).toBe('<0.0001');
+  });
+});
+
+describe('formats', () => {
+  it('terminal says who against whom, the notes, and why rows moved', () => {
+    const text = COMPARISON_FORMATS.terminal(page(), look);
+    expect(text).toMatch(/^new against old\njudge j, rubric pack bundled\nA note\.\n/);
+    expect(text).toContain('-75.00  100.00 -> 25.00  Web, turn 3, row k1\n          now: it made up a price\n');
+  });
+
+  it('CSV has a line for each figure there is, unrounded, and no formula', () => {
+    const lines = COMPARISON_FORMATS.csv(page(['=evil()', 'web'])).split('\r\n');
+    expect(lines[0]).toMatch(/^domain,figure,rows,compared,base,candidate,difference,low,high,se,df,p,p_adjusted,/);
+    expect(lines[1]).toMatch(/^'=evil\(\),total,22,20,60,58.5,-1.5,-3.5,0.5,1,9,0.01,0.07,5,6,9,3.1$/);
+    expect(lines.slice(2).map((line) => line.split(',')[0])).toEqual(['web', 'overall', '']);
+  });
+
+  it('JSON holds all of it', () => {
+    const found = JSON.parse(COMPARISON_FORMATS.json(page()));
+    expect(found.domains.web).toMatchObject({
+      coverage: 20 / 22,
+      total: { difference: -1.5, p_adjusted: 0.07 },
+      format: null,
+    });
+    expect(found.moved).toEqual([
+      {
+        key: 'k1',
+        domain: 'web',
+        turn_idx: 3,
+        base: 100,
+        candidate: 25,
+        difference: -75,
+        why: 'now: it made up a price',
+      },
+    ]);
+  });
+
+  it('Markdown keeps hostile names and weaknesses inside their cells', () => {
+    const hostile = '</td>|<img src=x onerror=alert(1)>\n## head [a](javascript:x)';
+    const text = COMPARISON_FORMATS.md(
+      page(DOMAINS, {
+        candidate: { name: hostile, source: '/' },
+        weaknesses: new Map([['k1', hostile]]),
+        notes: [hostile],
+      }),
+    );
+    expect(text.replace(/\\./g, '')).not.toMatch(/[<>]|\]\(/);
+    expect(text.split('\n').filter((line) => line.startsWith('#'))).toHaveLength(2);
+  });
+});

@@ -1,0 +1,88 @@
+// Judged files with their manifests, made up for tests of what compares runs.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DIMENSIONS, DOMAINS, type Domain } from '../../src/types.js';
+import { awb } from './cli.js';
+
+export interface JudgedRun {
+  readonly label?: string;
+  /** The rating of a row of 1 to 5, by domain and its place there; undefined for a row that the judge failed. */
+  readonly rating: (domain: Domain, row: number) => number | undefined;
+  readonly domains?: readonly Domain[];
+  /** Rows in each domain, two to a trajectory. */
+  readonly rows?: number;
+  readonly weakness?: (domain: Domain, row: number) => string;
+  /** In front of every row's key. */
+  readonly prefix?: string;
+  /** In place of what the judge's and the predictions' manifests say. */
+  readonly identity?: object;
+  readonly predictions?: object;
+  readonly meta?: object;
+}
+
+let runs = 0;
+
+/** Writes `<dir>/judged.jsonl` with its manifest, scores it where a `db` is given, and returns the file's path. */
+export async function judgedRun(dir: string, run: JudgedRun, db?: string): Promise<string> {
+  const { label, domains = DOMAINS, rows = 20, prefix = '' } = run;
+  await mkdir(dir, { recursive: true });
+  const lines = domains.flatMap((domain) =>
+    Array.from({ length: rows }, (_, row) => JSON.stringify(rowOf(run, domain, row, prefix))),
+  );
+  const startedAt = new Date(Date.UTC(2026, 0, 1, 0, 0, ++runs)).toISOString();
+  const manifest = {
+    schema: 'awb.manifest/1',
+    kind: 'judge',
+    meta: {},
+    identity: {
+      mode: 'rubric',
+      judge: 'judge-model',
+      rubrics: { name: 'bundled', fingerprint: 'abcdef' },
+      verdicts: 'strict',
+      sampling: {},
+      ...run.identity,
+    },
+    startedAt,
+    endedAt: startedAt,
+    chosen: Object.fromEntries(domains.map((domain) => [domain, rows])),
+    predictions: {
+      label,
+      meta: run.meta ?? {},
+      identity: { model: 'wm', protocol: 'history', system_prompt: 'row', data: 'data', ...run.predictions },
+      startedAt,
+      tokens: { completionTokens: 500 * rows * domains.length },
+      counts: { ok: rows * domains.length, failed: 0 },
+    },
+  };
+  const file = join(dir, 'judged.jsonl');
+  await writeFile(file, `${lines.join('\n')}\n`);
+  await writeFile(join(dir, 'judged.manifest.json'), JSON.stringify(manifest));
+  if (db !== undefined) {
+    const { code, stderr } = await awb(['score', '--predictions', file, '--db', db]);
+    if (code !== 0 && code !== 3) throw new Error(stderr);
+  }
+  return file;
+}
+
+function rowOf(run: JudgedRun, domain: Domain, row: number, prefix: string) {
+  const rating = run.rating(domain, row);
+  const ids = { key: `${prefix}${domain}-${row}`, trajectory: `${domain}-t${row >> 1}`, repeat: 0, flags: [] };
+  if (rating === undefined) {
+    const judge = { status: 'failed', class: 'judge-timeout', reason: 'no end' };
+    return { task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } };
+  }
+  return {
+    task: domain,
+    turn_idx: 1 + (row % 4),
+    ...Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, rating])),
+    failed: 0,
+    weaknesses: [run.weakness?.(domain, row) ?? `weakness of ${domain} ${row}`],
+    awb: { ...ids, judge: { status: 'ok' } },
+  };
+}
+
+/** Ratings that differ from row to row, and a little from those of the same rows at other `phase`s; about `level`. */
+export function around(level: number, phase = 0): (domain: Domain, row: number) => number {
+  return (_, row) => level + (row % 3) * 0.4 + (((row + phase) * 7) % 5) * 0.05;
+}
