@@ -224,8 +224,9 @@ function tiesOf(stores: ReadonlyMap<string, Store>, io: Io): IsTied {
   return (best, other, { domain, name }) => {
     const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
     const difference = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
-    // Without an interval nothing tells the two apart.
-    return difference && (difference.difference.high ?? 0) >= 0;
+    // Without an interval (all common rows in one trajectory) there is no test, and so no mark.
+    const high = difference?.difference.high;
+    return high === undefined ? undefined : high >= 0;
   };
 }
 

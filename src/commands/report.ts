@@ -25,6 +25,7 @@ import { clusteredEstimate } from '../score/statistics.js';
 import { type Estimate, type Io, type JudgedRow, MODEL_CAUSED_FAILURES } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
 import { notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';
+import { modelOf } from './score.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
 
@@ -294,12 +295,18 @@ function factsOf(manifest: Partial<Manifest> | undefined): (readonly [string, st
   const infer = manifest?.predictions?.identity ?? {};
   const rubrics = (judge.rubrics ?? {}) as Readonly<Record<string, unknown>>;
   const facts: (readonly [string, unknown])[] = [
-    ['world model', infer.model ?? (infer.baseline === undefined ? undefined : `baseline ${infer.baseline}`)],
-    ['judge', judge.snapshot ?? judge.judge],
+    [
+      'world model',
+      modelOf({ ...manifest?.predictions }, 'model') ??
+        (infer.baseline === undefined ? undefined : `baseline ${infer.baseline}`),
+    ],
+    ['judge', typeof judge.judge === 'string' ? (judge.snapshot ?? judge.judge) : modelOf({ ...manifest }, 'judge')],
     ['rubrics', rubrics.name],
     ['verdicts', judge.verdicts],
     ['protocol', infer.protocol],
     ['judged', manifest?.startedAt?.slice(0, 10)],
+    // What the user said of the checkpoint: its step, its recipe, its cost.
+    ...Object.entries(manifest?.meta ?? {}),
   ];
   return facts.filter((fact): fact is readonly [string, string] => typeof fact[1] === 'string');
 }

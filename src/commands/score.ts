@@ -176,11 +176,12 @@ function describeRun(
 }
 
 /** The model's name in a manifest's identity; of one that was served here, which is known by its file, the name and the file's hash. */
-function modelOf(manifest: Readonly<Record<string, unknown>>, key: 'model' | 'judge'): string | undefined {
+export function modelOf(manifest: Readonly<Record<string, unknown>>, key: 'model' | 'judge'): string | undefined {
   const sha256 = textAt(manifest, 'identity', key, 'sha256');
   if (sha256 === undefined) return textAt(manifest, 'identity', key);
   const served = Array.isArray(manifest.servedModels) ? manifest.servedModels[0] : undefined;
-  return `${typeof served === 'string' ? served : 'local model'} (sha256 ${sha256.slice(0, 12)})`;
+  const cache = textAt(manifest, 'identity', key, 'kv_cache') ?? 'unknown';
+  return `${typeof served === 'string' ? served : 'local model'} (sha256 ${sha256.slice(0, 12)}, cache ${cache})`;
 }
 
 /**

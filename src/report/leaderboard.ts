@@ -645,7 +645,7 @@ function notesOf(source: NoteSource): string[] {
       : [
           `Coverage below ${percent(options.minCoverage)} of a domain's rows, neither tested nor marked: ${namesOf(incomplete)}.`,
         ]),
-    ...(untested.size === 0 ? [] : [`No row in common with the best, not tested: ${namesOf([...untested])}.`]),
+    ...(untested.size === 0 ? [] : [`Too little in common with the best to be tested: ${namesOf([...untested])}.`]),
     ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
     ...selectionNotes(source),
     ...publishedNotes(entries),

@@ -285,7 +285,7 @@ describe('marks', () => {
   it('do not go to runs without a common row, and a note says so', () => {
     const [block] = blocksOf([run('a', 60), run('b', 50)], {}, () => undefined);
     expect(block?.rows.map((row) => row.marked.size > 0)).toEqual([true, false]);
-    expect(block?.notes.join()).toContain('No row in common with the best, not tested: b.');
+    expect(block?.notes.join()).toContain('Too little in common with the best to be tested: b.');
   });
 
   it('compare means only over the same domains', () => {
