@@ -117,7 +117,7 @@ describe('awb leaderboard', () => {
       true,
       false,
     ]);
-    expect(block.notes.join()).toContain('not tested: b');
+    expect(block.notes.join()).toContain('to be tested: b');
   });
 
   it('measured runs are compared by their measure', async () => {
