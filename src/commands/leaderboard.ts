@@ -2,11 +2,12 @@
 
 import { writeFile } from 'node:fs/promises';
 import { extname, relative, resolve } from 'node:path';
+import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { FORMATS, type Format } from '../report/formats.js';
 import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../report/leaderboard.js';
-import { type Comparison, compareRuns, type Difference, type NothingInCommon } from '../score/compare.js';
+import { compareRuns, type NothingInCommon } from '../score/compare.js';
 import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
 import type { Io, JudgedRow } from '../types.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';

@@ -1,14 +1,8 @@
 // What a gate decided -> the terminal, a job summary, annotations, JUnit XML and JSON, for people and for CI.
 
+import type { Comparison } from '../comparison.js';
 import { oneLine, printable } from '../printable.js';
-import {
-  differencesDocument,
-  differenceTable,
-  markdownTable,
-  runDocument,
-  type ShownComparison,
-  type ShownRun,
-} from './comparison.js';
+import { differencesDocument, differenceTable, markdownTable, runDocument, type ShownRun } from './comparison.js';
 import { asciiJson, type Look, markdownText, terminal } from './formats.js';
 import { domainName, type Table } from './table.js';
 
@@ -59,7 +53,7 @@ export interface GatePage {
   /** Absent where there is no base. */
   readonly base?: ShownRun;
   readonly candidate: ShownRun;
-  readonly comparison?: ShownComparison;
+  readonly comparison?: Comparison;
   readonly notes: readonly string[];
 }
 

@@ -1,62 +1,12 @@
 // A comparison of two runs -> its table, the rows that moved most, and a text in each format.
 
+import type { Comparison, Difference, DifferenceSet } from '../comparison.js';
 import { oneLine, shortened } from '../printable.js';
-import { DIMENSIONS, DOMAINS, type Domain, type Estimate } from '../types.js';
+import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, type Look, markdownText, terminal } from './formats.js';
 import { type Column, domainName, type Table } from './table.js';
 
-/** How a candidate differs from its base in one figure, in points of 0-100. */
-export interface ShownDifference {
-  readonly difference: Estimate;
-  readonly base: number;
-  readonly candidate: number;
-  readonly wins: number;
-  readonly ties: number;
-  readonly losses: number;
-  readonly p?: number;
-  /** Of a domain: adjusted over the domains by Holm's method. */
-  readonly adjustedP?: number;
-  /** The smallest true difference that would have shown, with 80 % power. */
-  readonly smallestEffect?: number;
-  /** Parts of the variance of the difference. */
-  readonly split?: object;
-  readonly bootstrap?: { readonly low: number; readonly high: number };
-}
-
-/** By dimension, and `total`. */
-export type ShownDifferences = Readonly<Partial<Record<(typeof FIGURES)[number], ShownDifference>>>;
 const FIGURES = ['total', ...DIMENSIONS] as const;
-
-export interface ShownDomain {
-  readonly domain: Domain;
-  /** Rows that either run chose, and of them those with a total in both. */
-  readonly rows: number;
-  readonly compared: number;
-  readonly coverage: number;
-  readonly missing: { readonly base: number; readonly candidate: number };
-  readonly figures: ShownDifferences;
-}
-
-export interface ShownMove {
-  readonly key: string;
-  readonly domain: Domain;
-  readonly turnIdx: number;
-  readonly base: number;
-  readonly candidate: number;
-  readonly difference: number;
-}
-
-/** What is shown of a comparison. */
-export interface ShownComparison {
-  readonly domains: readonly ShownDomain[];
-  readonly overall: ShownDifferences;
-  readonly macroOf: number;
-  readonly rows: number;
-  readonly compared: number;
-  readonly coverage: number;
-  /** The rows that moved furthest, furthest first. */
-  readonly moved: readonly ShownMove[];
-}
 
 /** A run as a comparison names it. Its texts may be hostile. */
 export interface ShownRun {
@@ -70,7 +20,7 @@ export interface ShownRun {
 export interface ComparisonPage {
   readonly base: ShownRun;
   readonly candidate: ShownRun;
-  readonly comparison: ShownComparison;
+  readonly comparison: Comparison;
   /** What two runs share: `equal`, `different` or `unknown`, by what. */
   readonly shared: Readonly<Record<string, string>>;
   /** Why rows moved, by key: what their judge said of the worse side. */
@@ -101,7 +51,7 @@ const LEAST_P = 0.0001;
  * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
  * Points of 0-100 with two decimals.
  */
-export function differenceTable(comparison: ShownComparison, dimensions: 'none' | 'overall' | 'all'): Table {
+export function differenceTable(comparison: Comparison, dimensions: 'none' | 'overall' | 'all'): Table {
   const { domains, overall } = comparison;
   const name = overallName(comparison);
   const whole = rowsText(comparison);
@@ -134,13 +84,13 @@ function rowsText({ compared, rows }: { readonly compared: number; readonly rows
 }
 
 /** `Overall` where the seven published domains and no other were compared. */
-function overallName({ domains, macroOf }: ShownComparison): string {
+function overallName({ domains, macroOf }: Comparison): string {
   const compared = new Set(domains.filter((each) => each.compared > 0).map(({ domain }) => domain));
   const isPublished = compared.size === DOMAINS.length && DOMAINS.every((domain) => compared.has(domain));
   return isPublished ? 'Overall' : `macro of ${macroOf}`;
 }
 
-function differenceRow(name: string, rows: string, found: ShownDifference | undefined): string[] {
+function differenceRow(name: string, rows: string, found: Difference | undefined): string[] {
   if (found === undefined) return [name, rows, ...COLUMNS.slice(2).map(() => NONE)];
   const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
   return [
@@ -307,7 +257,7 @@ export function runDocument({ name, source, judge, rubricPack }: ShownRun) {
 }
 
 /** The figures of a comparison, as JSON holds them. */
-export function differencesDocument(comparison: ShownComparison, weaknesses: ReadonlyMap<string, string>) {
+export function differencesDocument(comparison: Comparison, weaknesses: ReadonlyMap<string, string>) {
   const { rows, compared, coverage, macroOf, domains, overall, moved } = comparison;
   return {
     rows,
@@ -333,7 +283,7 @@ export function differencesDocument(comparison: ShownComparison, weaknesses: Rea
   };
 }
 
-function setDocument(set: ShownDifferences) {
+function setDocument(set: DifferenceSet) {
   return Object.fromEntries(
     FIGURES.map((figure) => {
       const found = set[figure];

@@ -1,7 +1,8 @@
 // A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule.
+
+import type { Comparison, Figure, Interval, VarianceSplit } from '../comparison.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
 import { DIMENSIONS } from '../types.js';
-import type { Comparison, Figure } from './compare.js';
 import {
   type Bound,
   type Bounds,
@@ -13,16 +14,7 @@ import {
   type Policy,
   type Tier,
 } from './policy.js';
-import {
-  chanceBelow,
-  holm,
-  type Interval,
-  intervalAt,
-  mean,
-  meanOfEstimates,
-  studentTQuantile,
-  type VarianceSplit,
-} from './statistics.js';
+import { chanceBelow, holm, intervalAt, mean, meanOfEstimates, studentTQuantile } from './statistics.js';
 
 /** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
 export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';

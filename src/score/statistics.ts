@@ -1,4 +1,5 @@
 // Means and their uncertainty: clustered standard errors and Student t intervals, resampling, and what a comparison needs.
+import type { Interval, VarianceSplit } from '../comparison.js';
 import type { Estimate } from '../types.js';
 import { randomOf } from './random.js';
 
@@ -105,12 +106,6 @@ export function pairedShift(
 function interval(value: number, se: number, df: number): { se: number; df: number; low: number; high: number } {
   const reach = studentTQuantile((1 + CONFIDENCE) / 2, df) * se;
   return { se, df, low: value - reach, high: value + reach };
-}
-
-/** An interval, in the unit of its estimate. */
-export interface Interval {
-  readonly low: number;
-  readonly high: number;
 }
 
 /** The two-sided interval of an estimate at level `1 - alpha`, unclipped; undefined where it has no standard error. */
@@ -285,18 +280,6 @@ export type Generations = readonly (readonly number[])[];
 /** A row's value: its judgements averaged for each generation, then its generations. */
 export function rowValue(generations: Generations): number {
   return mean(generations.map(mean));
-}
-
-/** What the variance (SE²) of an estimate is made of, in its unit squared. */
-export interface VarianceSplit {
-  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where nothing was generated twice. */
-  readonly row: number;
-  /** Sampling of the world model, with the judge's in it where `judge` is absent. Absent where a run has no repeats. */
-  readonly generation?: number;
-  /** Sampling of the judge; absent where a run has no prediction that was judged twice. */
-  readonly judge?: number;
-  /** Generation and judge together, if every row had one repeat in each run: n repeats leave the nth part of it. */
-  readonly perRepeat?: number;
 }
 
 /** What of the variance of a mean over rows is sampling, as far as repeats tell. */

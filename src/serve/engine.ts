@@ -17,7 +17,7 @@ import {
   type ModelFacts,
 } from './engine-contract.js';
 import { grammarSchema, SchemaError } from './json-schema.js';
-import type { FreeMemory, GgufMetadata, GgufTensor } from './plan.js';
+import { BLOCKS, type FreeMemory, type GgufMetadata, type GgufTensor } from './plan.js';
 import { type ReplyReader, type ReplyTokens, readReply } from './reply-reader.js';
 import { addCheckpoint, chooseSlot, type MessageMarks, type Prompt, planPrompt, shareBatch } from './slots.js';
 
@@ -157,26 +157,6 @@ async function requireMagic(path: string): Promise<void> {
   }
 }
 
-/** Values and bytes of a block by ggml's number of the encoding; of others the size is not checked. */
-const BLOCKS: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
-  0: [1, 4],
-  1: [1, 2],
-  2: [32, 18],
-  3: [32, 20],
-  6: [32, 22],
-  7: [32, 24],
-  8: [32, 34],
-  10: [256, 84],
-  11: [256, 110],
-  12: [256, 144],
-  13: [256, 176],
-  14: [256, 210],
-  20: [32, 18],
-  23: [256, 136],
-  30: [1, 2],
-  39: [32, 17],
-};
-
 /** Whether the file is as long as its own table of contents says; the library reads zeros behind a file's end. */
 async function requireWhole(runtime: Runtime, { path, bytes }: ModelFile): Promise<void> {
   const damaged = (why: string) =>
@@ -192,6 +172,7 @@ async function requireWhole(runtime: Runtime, { path, bytes }: ModelFile): Promi
     throw damaged(lineOf(error));
   }
   const ends = (info.tensorInfo ?? []).map(({ fileOffset, dimensions, ggmlType }) => {
+    // Of an encoding that is not in the table the size is not checked.
     const [values, size] = BLOCKS[ggmlType] ?? [1, 0];
     return (
       Number(fileOffset) + (dimensions.reduce<number>((product, width) => product * Number(width), 1) / values) * size

@@ -101,7 +101,7 @@ const GIB = 2 ** 30;
 const CACHE_VALUE_BYTES: Readonly<Record<CacheType, number>> = { f16: 2, q8_0: 34 / 32 };
 
 /** Values and bytes of a block by ggml's type numbers (ggml.h, ggml-common.h). */
-const BLOCKS: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
+export const BLOCKS: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   0: [1, 4],
   1: [1, 2],
   2: [32, 18],

@@ -1,16 +1,11 @@
 // A comparison as text: what stands in the table, and what does in each format.
 
 import { describe, expect, it } from 'vitest';
-import {
-  COMPARISON_FORMATS,
-  type ComparisonPage,
-  differenceTable,
-  type ShownDifference,
-  signed,
-} from '../../src/report/comparison.js';
+import type { Difference } from '../../src/comparison.js';
+import { COMPARISON_FORMATS, type ComparisonPage, differenceTable, signed } from '../../src/report/comparison.js';
 import { DOMAINS } from '../../src/types.js';
 
-function difference(value: number, more: Partial<ShownDifference> = {}): ShownDifference {
+function difference(value: number, more: Partial<Difference> = {}): Difference {
   return {
     difference: { value, rows: 20, clusters: 10, se: 1, df: 9, low: value - 2, high: value + 2 },
     base: 60,
@@ -26,7 +21,7 @@ function difference(value: number, more: Partial<ShownDifference> = {}): ShownDi
 }
 
 /** As Overall has it, which is one figure and not one of several. */
-function unadjusted({ adjustedP: _, ...rest }: ShownDifference): ShownDifference {
+function unadjusted({ adjustedP: _, ...rest }: Difference): Difference {
   return rest;
 }
 
@@ -35,6 +30,7 @@ function page(domains: readonly string[] = DOMAINS, more: Partial<ComparisonPage
     base: { name: 'old', source: '/old', judge: 'j', rubricPack: 'bundled' },
     candidate: { name: 'new', source: '/new', judge: 'j', rubricPack: 'bundled' },
     comparison: {
+      status: 'ok',
       domains: domains.map((domain) => ({
         domain,
         rows: 22,

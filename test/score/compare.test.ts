@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Comparison, compareRuns, type RunRows } from '../../src/score/compare.js';
+import type { Comparison } from '../../src/comparison.js';
+import { compareRuns, type RunRows } from '../../src/score/compare.js';
 import type { JudgedRow, JudgementFailure } from '../../src/types.js';
 
 interface Paired {

@@ -1,11 +1,11 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
 import { aggregate } from '../../src/score/aggregate.js';
-import type { Comparison, Difference, DomainComparison } from '../../src/score/compare.js';
 import { decide, type Evidence, type GateReport } from '../../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
-import { studentTQuantile, type VarianceSplit } from '../../src/score/statistics.js';
+import { studentTQuantile } from '../../src/score/statistics.js';
 import type { Dimension, JudgedRow } from '../../src/types.js';
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */

@@ -1,11 +1,12 @@
 // Simulations small enough for every run of the tests; bench/gate-simulation.mjs has the long ones.
 import { describe, expect, test } from 'vitest';
 import { PUBLISHED, SAMPLE_MEAN, simulateRuns, simulateSample } from '../../bench/simulated-runs.mjs';
-import { type Comparison, compareRuns } from '../../src/score/compare.js';
+import type { Comparison, Interval } from '../../src/comparison.js';
+import { compareRuns } from '../../src/score/compare.js';
 import { decide, type GateVerdict } from '../../src/score/gate.js';
 import { defaultPolicy } from '../../src/score/policy.js';
 import { randomOf } from '../../src/score/random.js';
-import { bootstrapInterval, clusteredEstimate, type Interval, signFlipP } from '../../src/score/statistics.js';
+import { bootstrapInterval, clusteredEstimate, signFlipP } from '../../src/score/statistics.js';
 
 type Bounds = Partial<Interval> | undefined;
 

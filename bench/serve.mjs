@@ -1,0 +1,318 @@
+// `awb serve` beside llama.cpp's own server on one GGUF file: speed, prefix reuse and memory; what it showed stands in bench/serve.md.
+// node bench/serve.mjs [--llama-server PATH] [--model tiny|large|full|FILE.gguf] [--parallel 1,2,4,8] …   (`npm run build` first)
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { getLlama } from 'node-llama-cpp';
+import { buildMessages } from '../dist/infer/messages.js';
+import { keptModel, RANDOM_MODELS } from '../dist/serve/maker/model.js';
+import { commonPrefix } from '../dist/serve/slots.js';
+
+const { values: flags } = parseArgs({
+  options: {
+    'llama-server': { type: 'string' },
+    model: { type: 'string', default: 'large' },
+    gpu: { type: 'string', default: 'off' },
+    threads: { type: 'string', default: '1' },
+    parallel: { type: 'string', default: '1,2,4,8' },
+    /** Tokens per slot. */
+    context: { type: 'string', default: '12288' },
+    /** Tokens generated per request. */
+    tokens: { type: 'string', default: '128' },
+    /** Roughly the tokens of the prompt by which prefill is measured. */
+    prompt: { type: 'string', default: '2000' },
+    /** Rows whose trajectories are walked; an empty name leaves that out. */
+    rows: { type: 'string', default: new URL('../fixtures/recorded/terminal_test.jsonl', import.meta.url).pathname },
+    runs: { type: 'string', default: '5' },
+  },
+});
+const [threads, context, tokens, promptWords, runs] = ['threads', 'context', 'tokens', 'prompt', 'runs'].map((name) =>
+  Number(flags[name]),
+);
+const parallels = flags.parallel.split(',').map(Number);
+const slots = Math.max(...parallels);
+const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
+/** Words of a token each. */
+const WORDS = [
+  ' file',
+  ' folder',
+  ' list',
+  ' the',
+  ' command',
+  ' error',
+  ' line',
+  ' output',
+  ' name',
+  ' path',
+  ' test',
+];
+const TICKS_PER_SECOND = 100;
+const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));
+const servers = [];
+/** Makes every prompt another one, so that nothing of it is reused unless that is what is measured. */
+let asked = 0;
+
+try {
+  const made = RANDOM_MODELS[flags.model];
+  const model = made === undefined ? flags.model : await keptModel(made, root);
+  servers.push(await startOurs(model));
+  if (flags['llama-server'] !== undefined) servers.push(await startLlamaServer(flags['llama-server'], model));
+  for (const server of servers) await ask(server, [user('Begin.')], 8);
+  console.log(
+    `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (least to most) of ${runs} runs`,
+  );
+  await generation();
+  await prefill();
+  if (flags.rows !== '') await trajectories(model);
+  for (const server of servers) console.log(`peak memory, ${server.name}: ${(peakBytes(server) / 1e6).toFixed(0)} MB`);
+} finally {
+  for (const server of servers) await server.stop();
+  rmSync(root, { recursive: true });
+}
+
+/** Short prompts: generated tokens of all requests together, by the clock and by the server's CPU time. */
+async function generation() {
+  console.log(`\ngeneration, ${tokens} tokens a request, short prompts`);
+  for (const parallel of parallels) {
+    const results = await alternate(async (server) => {
+      const questions = Array.from({ length: parallel }, () => [user(`Case ${asked++}: list the files.`)]);
+      const [replies, { wall, cpu }] = await timed(server, () =>
+        Promise.all(questions.map((messages) => ask(server, messages, tokens))),
+      );
+      const generated = replies.reduce((sum, { usage }) => sum + usage.completion_tokens, 0);
+      return { 'tokens/s': generated / wall, 'tokens/CPU-s': generated / cpu, 'first token, ms': replies[0].firstMs };
+    });
+    show(`${parallel} in parallel`, results);
+  }
+}
+
+/** A long prompt of which nothing is known yet, and one token. */
+async function prefill() {
+  console.log(`\nprefill of about ${promptWords} tokens`);
+  const results = await alternate(async (server) => {
+    const words = Array.from({ length: promptWords }, (_, at) => WORDS[(at * at + asked) % WORDS.length]).join('');
+    const message = user(`Case ${asked++}: ${words}`);
+    const [{ usage, firstMs }, { cpu }] = await timed(server, () => ask(server, [message], 1));
+    const evaluated = usage.prompt_tokens - cachedOf(usage);
+    return { 'tokens/s': evaluated / (firstMs / 1000), 'tokens/CPU-s': evaluated / cpu, 'first token, ms': firstMs };
+  });
+  show('1 in parallel', results);
+}
+
+/** Recorded rows turn by turn: tokens evaluated against tokens that the turn before did not have, and seconds to the first token. */
+async function trajectories(model) {
+  console.log('\ntrajectories, turn after turn');
+  const tokensOf = await tokenizer(model);
+  const totals = servers.map(() => ({
+    first: { tokens: 0, evaluated: 0, seconds: 0, cpu: 0 },
+    later: { tokens: 0, evaluated: 0, seconds: 0, cpu: 0 },
+  }));
+  for (const turns of readTrajectories(flags.rows)) {
+    for (const [at, messages] of turns.entries()) {
+      const prompt = tokensOf(messages);
+      const fresh = prompt.length - (at === 0 ? 0 : commonPrefix(tokensOf(turns[at - 1]), prompt));
+      for (const [index, server] of servers.entries()) {
+        const [{ usage, firstMs }, { cpu }] = await timed(server, () => ask(server, messages, 1));
+        if (usage.prompt_tokens !== prompt.length)
+          throw new Error(`${server.name} counts ${usage.prompt_tokens} tokens, not ${prompt.length}`);
+        const total = totals[index][at === 0 ? 'first' : 'later'];
+        total.tokens += fresh;
+        total.evaluated += usage.prompt_tokens - cachedOf(usage);
+        total.seconds += firstMs / 1000;
+        total.cpu += cpu;
+      }
+    }
+  }
+  for (const [index, server] of servers.entries()) {
+    for (const [name, { tokens, evaluated, seconds, cpu }] of Object.entries(totals[index])) {
+      console.log(
+        `  ${`${name} turns`.padEnd(14)} ${server.name.padEnd(13)} ${evaluated} evaluated of ${tokens} new tokens = ${(evaluated / tokens).toFixed(3)}, ` +
+          `${seconds.toFixed(1)} s, ${cpu.toFixed(1)} CPU-s`,
+      );
+    }
+  }
+}
+
+/** The messages of every turn; a file's rows of one trajectory are in order. */
+function readTrajectories(path) {
+  const byTrajectory = new Map();
+  for (const line of readFileSync(path, 'utf8').trim().split('\n')) {
+    const row = JSON.parse(line);
+    const sample = { turnIdx: row.turn_idx, prompts: row.prompt, responses: row.response };
+    const turns = byTrajectory.get(row.id) ?? [];
+    byTrajectory.set(row.id, [...turns, buildMessages(sample, 'history', row.system_str)]);
+  }
+  return [...byTrajectory.values()];
+}
+
+/** Counts a prompt's tokens apart from both servers. */
+async function tokenizer(path) {
+  const llama = await getLlama({ gpu: false, build: 'never', skipDownload: true, logLevel: 'error' });
+  const model = await llama.loadModel({ modelPath: path, vocabOnly: true });
+  const require = createRequire(import.meta.url);
+  const { Template } = createRequire(require.resolve('node-llama-cpp'))('@huggingface/jinja');
+  const template = new Template(model.fileInfo.metadata.tokenizer.chat_template);
+  return (messages) =>
+    model.tokenize(template.render({ messages, add_generation_prompt: true, enable_thinking: false }), true);
+}
+
+/** Runs of all servers in turn, so that a busy moment of the machine falls on each alike. */
+async function alternate(measure) {
+  const results = servers.map(() => []);
+  for (let run = 0; run < runs; run++) {
+    for (const [index, server] of servers.entries()) results[index].push(await measure(server));
+  }
+  return results;
+}
+
+function show(title, results) {
+  for (const [index, server] of servers.entries()) {
+    const cells = Object.keys(results[0][0]).map((name) => {
+      const sorted = results[index].map((result) => result[name]).sort((a, b) => a - b);
+      const [middle, ...ends] = [sorted[sorted.length >> 1], sorted[0], sorted.at(-1)].map((value) => value.toFixed(1));
+      return `${name} ${middle} (${ends.join(' to ')})`;
+    });
+    console.log(`  ${title.padEnd(14)} ${server.name.padEnd(13)} ${cells.join(' | ')}`);
+  }
+}
+
+/** Seconds by the clock and of the server's CPU time that `act` took. */
+async function timed(server, act) {
+  const [cpuBefore, before] = [cpuSeconds(server), performance.now()];
+  const result = await act();
+  return [result, { wall: (performance.now() - before) / 1000, cpu: cpuSeconds(server) - cpuBefore }];
+}
+
+function cpuSeconds({ pid }) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function peakBytes({ pid }) {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
+}
+
+/** One streamed reply: milliseconds to its first text, and its usage. */
+async function ask(server, messages, maxTokens) {
+  const before = performance.now();
+  const response = await fetch(`${server.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{
+        model: server.model,
+        messages,
+        max_tokens: maxTokens,
+        stream: true,
+        stream_options: { include_usage: true },
+      },
+      ...{ temperature: 0.6, top_p: 0.95, top_k: 20, min_p: 0, seed: 1 },
+      chat_template_kwargs: { enable_thinking: false },
+    }),
+  });
+  if (!response.ok) throw new Error(`${server.name}: ${await response.text()}`);
+  let [rest, firstMs, usage] = ['', undefined, undefined];
+  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+    const lines = `${rest}${text}`.split('\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      if (!line.startsWith('data: {')) continue;
+      const chunk = JSON.parse(line.slice(6));
+      if (chunk.choices?.[0]?.delta?.content) firstMs ??= performance.now() - before;
+      usage = chunk.usage ?? usage;
+    }
+  }
+  return { firstMs: firstMs ?? performance.now() - before, usage };
+}
+
+function cachedOf({ prompt_tokens_details: details }) {
+  return details?.cached_tokens ?? 0;
+}
+
+function user(content) {
+  return { role: 'user', content };
+}
+
+async function startOurs(model) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...[
+        BIN,
+        'serve',
+        '--model',
+        model,
+        '--port',
+        '0',
+        '--until-stdin-closes',
+        '--json',
+        '--quiet',
+        '--gpu',
+        flags.gpu,
+      ],
+      ...['--threads', flags.threads, '--parallel', String(slots), '--context', flags.context],
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => [])]);
+  if (printed === undefined) throw new Error('awb serve did not start');
+  const { url, model: facts } = JSON.parse(printed);
+  return {
+    ...{ name: 'awb serve', url, model: facts.name, gpuLayers: facts.gpuLayers, pid: child.pid },
+    async stop() {
+      child.stdin.end();
+      await once(child, 'close');
+    },
+  };
+}
+
+/** With the batch of `awb serve`, and without the cache of prompts beside the slots, which nothing here would use. */
+async function startLlamaServer(path, model) {
+  const port = String(await freePort());
+  const child = spawn(
+    path,
+    [
+      ...['--model', model, '--host', '127.0.0.1', '--port', port, '--threads', flags.threads, '--log-disable'],
+      ...[
+        '--parallel',
+        String(slots),
+        '--ctx-size',
+        String(context * slots),
+        '--batch-size',
+        '512',
+        '--cache-ram',
+        '0',
+      ],
+      ...['--flash-attn', 'on', ...(flags.gpu === 'off' ? ['--device', 'none'] : ['--gpu-layers', '999'])],
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await fetch(`${url}/health`).catch(() => undefined))?.ok) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error('llama-server did not start');
+    await new Promise((done) => setTimeout(done, 200));
+  }
+  return {
+    ...{ name: 'llama-server', url: `${url}/v1`, model: 'default', pid: child.pid },
+    async stop() {
+      child.kill();
+      await once(child, 'close');
+    },
+  };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
