@@ -16,7 +16,7 @@ const server = createServer((request, response) => {
     if (head.length < 4096) head += chunk.toString('latin1');
   });
   request.on('end', () => {
-    requests++;
+    if (request.method === 'POST') requests++;
     const content = head.includes('"model":"judge"') ? VERDICT : CONTENT;
     setTimeout(
       () => (head.includes('"stream":true') ? stream(response, content) : whole(response, content)),
