@@ -71,7 +71,8 @@ export async function startLocal(
 
 /** Resolves with what the server prints once it takes requests. */
 async function ready(child: ChildProcess, io: Io, quiet: boolean): Promise<ServeDocument> {
-  const abort = () => child.stdin?.end();
+  // While it loads there is nothing to save, and loading cannot be broken off.
+  const abort = () => child.kill('SIGKILL');
   io.stop.addEventListener('abort', abort, { once: true });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -86,11 +87,16 @@ async function ready(child: ChildProcess, io: Io, quiet: boolean): Promise<Serve
         if (printed.includes('\n')) done(JSON.parse(printed) as ServeDocument);
       });
       child.once('error', failed);
-      child.once('close', (code) => failed(failure(code, said, quiet)));
+      child.once('close', (code) => failed(io.stop.aborted ? interrupted(io) : failure(code, said, quiet)));
     });
   } finally {
     io.stop.removeEventListener('abort', abort);
   }
+}
+
+function interrupted(io: Io): UserError {
+  const exitCode = io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  return new UserError('interrupted while the local server was loading; the same command starts it again', exitCode);
 }
 
 function failure(code: number | null, said: string, quiet: boolean): UserError {

@@ -134,7 +134,11 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const server = await listen(settings, loading, say);
   try {
     const engine = await Promise.race([loading, stopped]);
-    if (engine === undefined) return exitCodeOf(io);
+    if (engine === undefined) {
+      await server.close(0);
+      await loading.then((loaded) => loaded.close()).catch(() => undefined);
+      return exitCodeOf(io);
+    }
     announce(settings, io, server, engine.facts);
     await stopped;
     if (io.stop.aborted) say('stopping: requests under way may end; interrupt again to end at once');
