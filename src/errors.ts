@@ -1,6 +1,6 @@
 // What can go wrong for a user, each with its exit code and its next step.
 
-/** Exit codes, as the README lists them. The larger ones follow sysexits.h. */
+/** Exit codes, as docs/exit-codes.md lists them. The larger ones follow sysexits.h. */
 export const EXIT = {
   done: 0,
   unexpected: 1,

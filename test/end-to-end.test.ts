@@ -159,7 +159,16 @@ describe('the packed package', () => {
 
   it('holds the program, its prompts, rubrics and recorded rows, and neither sources nor tests', async () => {
     expect((await readdir(installed)).sort()).toEqual(
-      expect.arrayContaining(['LICENSE', 'README.md', 'dist', 'fixtures', 'package.json', 'prompts', 'rubrics']),
+      expect.arrayContaining([
+        'LICENSE',
+        'README.md',
+        'dist',
+        'docs',
+        'fixtures',
+        'package.json',
+        'prompts',
+        'rubrics',
+      ]),
     );
     for (const absent of ['src', 'test', 'bench', '.ci']) expect(existsSync(join(installed, absent))).toBe(false);
     expect(await readdir(join(installed, 'fixtures'))).toEqual(['recorded']);

@@ -1,21 +1,21 @@
-// What the README says is what the program does.
+// What the README and the pages of docs/ say is what the program does.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMON } from '../src/commands/settings.js';
 import { EXIT } from '../src/errors.js';
 import { openSqlite } from '../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from './support/cli.js';
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)];
+const page = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const ALL = PAGES.map(page).join('\n');
 
-/** The texts of the README's fenced blocks in a language. */
+/** The texts of the pages' fenced blocks in a language. */
 function blocks(language: string): string[] {
-  return [...README.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
-    .filter((m) => m[1] === language)
-    .map((m) => m[2] as string);
+  return [...ALL.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter((m) => m[1] === language).map((m) => m[2] as string);
 }
 
 async function optionNames(): Promise<Set<string>> {
@@ -48,7 +48,7 @@ describe('the quickstart', () => {
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){6}$/m);
   });
 
-  test("leaves a database on which the README's queries run", () => {
+  test('leaves a database on which the queries of docs/score.md run', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
     expect(queries).toHaveLength(3);
@@ -60,15 +60,14 @@ describe('the quickstart', () => {
 describe('reference', () => {
   test('every flag that is named exists', async () => {
     const known = await optionNames();
-    const own = README.replace(/^(?:llama-server|vllm|python) .*$/gm, '');
+    const own = ALL.replace(/^(?:llama-server|vllm|python) .*$/gm, '');
     const named = [...own.matchAll(/(?<![\w-])--([a-z][a-z-]+)/g)].map((match) => match[1] as string);
     expect(named.length).toBeGreaterThan(30);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
 
   test('the exit codes are those of the program', () => {
-    const table = README.slice(README.indexOf('## Exit codes'), README.indexOf('## Settings'));
-    const listed = [...table.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap((match) =>
+    const listed = [...page('docs/exit-codes.md').matchAll(/^\| ([\d, ]+) \|/gm)].flatMap((match) =>
       (match[1] as string).split(',').map(Number),
     );
     expect(listed.sort((a, b) => a - b)).toEqual(Object.values(EXIT).sort((a, b) => a - b));
@@ -87,15 +86,30 @@ describe('reference', () => {
   });
 
   test('the rooms are those of the source', () => {
-    const table = README.slice(README.indexOf('| room | does |'), README.indexOf('The journals are the evidence'));
+    const text = page('docs/architecture.md');
+    const table = text.slice(text.indexOf('| room | does |'), text.indexOf('The journals are the evidence'));
     const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
     const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     expect(listed.sort()).toEqual(rooms.map((room) => room.name).sort());
   });
 
+  test('every link between the pages leads somewhere', () => {
+    const broken = PAGES.flatMap((path) =>
+      [...page(path).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+        .map((match) => match[1] as string)
+        .filter((target) => !/^https?:/.test(target) && !existsSync(join(ROOT, dirname(path), target)))
+        .map((target) => `${path}: ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('every page of docs/ is named in the README', () => {
+    expect(PAGES.slice(1).filter((path) => !page('README.md').includes(`](${path})`))).toEqual([]);
+  });
+
   test('every dependency has its reason', () => {
     const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
-    const decisions = README.slice(README.indexOf('## Decisions'));
+    const decisions = page('docs/decisions.md');
     expect(Object.keys(dependencies).filter((name) => !decisions.includes(`**${name}**`))).toEqual([]);
   });
 });
