@@ -6,7 +6,7 @@ import { decide } from '../dist/score/gate.js';
 import { defaultPolicy } from '../dist/score/policy.js';
 import { randomOf } from '../dist/score/random.js';
 import { bootstrapInterval, clusteredEstimate, signFlipP } from '../dist/score/statistics.js';
-import { PUBLISHED, SAMPLE_MEAN, simulateRuns, simulateSample } from './simulated-runs.mjs';
+import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample } from './simulated-runs.mjs';
 
 const SETS = 2_000;
 const DOMAINS = Object.keys(PUBLISHED);
@@ -85,7 +85,7 @@ function verdicts(name, settings) {
   const counts = { GO: 0, INCONCLUSIVE: 0, 'NO-GO': 0 };
   for (let set = 0; set < SETS; set++) {
     const { base, candidate } = simulateRuns({ ...settings, random: uniform });
-    const comparison = compareRuns(base, candidate, { draws: 0 });
+    const comparison = compareRuns(base, candidate, { draws: 0, pointsOf: simulatedPoints });
     counts[decide({ comparison }, policy).verdict]++;
   }
   row([name, percent(counts.GO), percent(counts.INCONCLUSIVE), percent(counts['NO-GO'])]);

@@ -1,5 +1,5 @@
 // The types of simulated-runs.mjs, for tests.
-import type { RunRows } from '../src/score/compare.js';
+import type { CompareOptions, RunRows } from '../src/score/compare.js';
 import type { Observation } from '../src/score/statistics.js';
 
 export declare const PUBLISHED: Readonly<Record<string, readonly [number, number]>>;
@@ -11,4 +11,5 @@ export declare function simulateRuns(settings: {
   readonly repeats?: number;
   readonly bounded?: boolean;
 }): { readonly base: RunRows; readonly candidate: RunRows };
+export declare const simulatedPoints: NonNullable<CompareOptions['pointsOf']>;
 export declare function simulateSample(random: () => number, clusters: number, uneven?: boolean): Observation[];

@@ -17,11 +17,11 @@ export const PUBLISHED = {
  */
 const SHARED = { trajectory: 625 * 0.2, row: 625 * 0.4 };
 const OWN = { trajectory: 625 * 0.08, row: 625 * 0.08, sampling: 625 * 0.24 };
-/** Only differences matter. So high, no score falls on the official rating of 0, which means that there is none. */
+/** Only differences matter. */
 const MEAN = 300;
 
 /**
- * Two runs as `compareRuns` takes them. `drops` gives by domain how many points the candidate is truly worse. Scores move in
+ * Two runs as `compareRuns` takes them (with `pointsOf: simulatedPoints`). `drops` gives by domain how many points the candidate is truly worse. Scores move in
  * steps of 5 points, as means of five ratings do; they are rounded up or down at random, so that the means stay true. They are
  * not cut off at 0 and 100 unless `bounded`, which moves a mean near the top, so it is for identical checkpoints only.
  * `random` is a stream of numbers from 0 to 1.
@@ -59,6 +59,11 @@ export function simulateRuns({ random, sizes = PUBLISHED, drops = {}, repeats = 
     }
   }
   return { base: { rows: runs.base }, candidate: { rows: runs.candidate } };
+}
+
+/** What a simulated row is worth: its total, also beyond 0 and 100, where no real rating lies. */
+export function simulatedPoints({ total }, figure) {
+  return figure === 'total' ? (total - 1) * 25 : undefined;
 }
 
 /**

@@ -4,15 +4,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { EXIT, UserError } from '../errors.js';
 import { type Line, splitLines } from '../lines.js';
-import {
-  type CallLog,
-  DIMENSIONS,
-  type JudgedRow,
-  type JudgementFailure,
-  MODEL_CAUSED_FAILURES,
-  type Ratings,
-  type Usage,
-} from '../types.js';
+import { isModelCaused } from '../points.js';
+import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { decodeLine, domainOf, readRow } from './sample.js';
 
@@ -211,10 +204,6 @@ function guessFailure(fields: Fields, awb: Fields | undefined): JudgedRow['failu
 function isFailureClass(value: unknown): value is JudgementFailure {
   if (isModelCaused(value) || value === 'prediction' || value === 'unreadable') return true;
   return typeof value === 'string' && value.startsWith('judge-');
-}
-
-function isModelCaused(value: unknown): value is (typeof MODEL_CAUSED_FAILURES)[number] {
-  return MODEL_CAUSED_FAILURES.some((failure) => failure === value);
 }
 
 function measuresOf(value: unknown): Record<string, number> | undefined {

@@ -8,6 +8,7 @@ import { flagsOf } from '../infer/observation.js';
 import { measure } from '../judge/metrics.js';
 import { buildJudgeMessages } from '../judge/rubric.js';
 import { OFFICIAL_FAILURES, readVerdict, VERDICT_READINGS } from '../judge/verdict.js';
+import { isModelCaused } from '../points.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
@@ -18,7 +19,6 @@ import {
   type Io,
   type JudgementFailure,
   MODEL_CAUSED_FAILURES,
-  type ModelCausedFailure,
   type ModelFailure,
   type ModelReply,
   type Usage,
@@ -242,10 +242,6 @@ export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>(['p
 
 function isFinal(failure: string | undefined): boolean {
   return failure !== undefined && FINAL_FAILURES.has(failure);
-}
-
-function isModelCaused(failure: string | undefined): failure is ModelCausedFailure {
-  return MODEL_CAUSED_FAILURES.some((known) => known === failure);
 }
 
 interface Failure {

@@ -4,12 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { extname, relative, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
 import { FORMATS, type Format } from '../report/formats.js';
 import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../report/leaderboard.js';
-import { compareRuns, type NothingInCommon } from '../score/compare.js';
+import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
 import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
-import type { Io, JudgedRow } from '../types.js';
+import type { Io } from '../types.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
@@ -218,8 +219,8 @@ function tiesOf(stores: ReadonlyMap<string, Store>, io: Io): IsTied {
     ([best, other, measure]: readonly [BoardRun, BoardRun, string | undefined]) =>
       `${best.id}\n${other.id}\n${measure ?? ''}`,
     ([best, other, measure]) => {
-      const side = (run: BoardRun) => ({ rows: asRated(rows(run), measure) });
-      return compareRuns(side(best), side(other), { draws: 0, moved: 0 });
+      const pointsOf = measure === undefined ? countedPoints : measuredPoints(measure);
+      return compareRuns({ rows: rows(best) }, { rows: rows(other) }, { draws: 0, moved: 0, pointsOf });
     },
   );
   return (best, other, { domain, name }) => {
@@ -242,13 +243,9 @@ function differenceIn(
   return new Map(Object.entries(figures ?? {})).get(name);
 }
 
-/** Rows with a measure of 0-100 in place of their ratings, so that measures are compared as totals are; else rows as they are. */
-function asRated(rows: readonly JudgedRow[], measure: string | undefined): readonly JudgedRow[] {
-  if (measure === undefined) return rows;
-  return rows.flatMap((row) => {
-    const value = row.measures?.[measure];
-    return value === undefined ? [] : [{ ...row, failed: 0, total: 1 + value / 25, ratings: {} }];
-  });
+/** A measure of 0-100 in place of the ratings' total, so that measures are compared as totals are. */
+function measuredPoints(measure: string): NonNullable<CompareOptions['pointsOf']> {
+  return (row, figure) => (figure === 'total' ? row.measures?.[measure] : undefined);
 }
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import type { PredictionFile } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { countedPoints, isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { recordId } from '../run/journal.js';
 import { differencesOf, type Identity } from '../run/manifest.js';
@@ -88,7 +89,7 @@ function withoutSnapshot({ snapshot: _snapshot, ...identity }: Identity): Identi
 /** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
 function sampleOf(rows: readonly JudgedRow[], jobs: readonly JudgeJob[], count: number): JudgeJob[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
-  const judged = rows.filter((row) => row.failed === 0).map((row) => recordId(row.key, row.repeat));
+  const judged = rows.filter((row) => totalOf(row) !== undefined).map((row) => recordId(row.key, row.repeat));
   const taken = new Set(judged.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
   if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
   return jobs.filter((job) => taken.has(job.id));
@@ -96,20 +97,17 @@ function sampleOf(rows: readonly JudgedRow[], jobs: readonly JudgeJob[], count: 
 
 /** Undefined where no row could be judged again. */
 function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Estimate | undefined {
-  const totals = new Map(before.map((row) => [recordId(row.key, row.repeat), row.total]));
-  const pairs = after
-    .filter((row) => row.failed === 0)
-    .map((row) => ({
-      a: score(totals.get(recordId(row.key, row.repeat)) as number),
-      b: score(row.total),
-      cluster: row.trajectory,
-    }));
+  const totals = new Map(before.map((row) => [recordId(row.key, row.repeat), totalOf(row)]));
+  const pairs = after.flatMap((row) => {
+    const [a, b] = [totals.get(recordId(row.key, row.repeat)), totalOf(row)];
+    return a === undefined || b === undefined ? [] : [{ a, b, cluster: row.trajectory }];
+  });
   return pairs.length === 0 ? undefined : pairedShift(pairs);
 }
 
-/** A rating of 1-5 on the scale of 0-100. */
-function score(rating: number): number {
-  return ((rating - 1) / 4) * 100;
+/** What the judge gave, in points of 0-100; undefined where it rated no dimension. */
+function totalOf(row: JudgedRow): number | undefined {
+  return isRated(row) ? countedPoints(row, 'total') : undefined;
 }
 
 interface Recheck {

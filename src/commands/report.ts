@@ -6,6 +6,7 @@ import { openDataset } from '../bench/dataset.js';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { openJudgedTexts, type RowTexts } from '../bench/report-rows.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { countedPoints, isRated } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import {
   type Report,
@@ -22,7 +23,7 @@ import { recordId } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import { compareRuns } from '../score/compare.js';
 import { clusteredEstimate } from '../score/statistics.js';
-import { type Estimate, type Io, type JudgedRow, MODEL_CAUSED_FAILURES } from '../types.js';
+import type { Estimate, Io, JudgedRow } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
 import { notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';
 import { modelOf } from './score.js';
@@ -243,7 +244,7 @@ function contextLength({ systemPrompt, history, action }: RowTexts): number {
 
 function sampleOf(row: JudgedRow, other: JudgedRow | undefined, texts: RowTexts): ReportSample {
   const [points, otherPoints] = [pointsOf(row), other && pointsOf(other)];
-  const [value, otherValue] = [comparedPoints(row), other && comparedPoints(other)];
+  const [value, otherValue] = [row, other].map((each) => each && (countedPoints(each, 'total') ?? pointsOf(each)));
   return {
     row,
     ...(points === undefined ? {} : { points }),
@@ -257,14 +258,8 @@ function sampleOf(row: JudgedRow, other: JudgedRow | undefined, texts: RowTexts)
 
 /** A row's score of 0-100: of its ratings, or where there are none its chrF. */
 function pointsOf(row: JudgedRow): number | undefined {
-  if (row.failed === 0) return row.total === 0 ? undefined : ((row.total - 1) / 4) * 100;
-  return row.failed === undefined ? (row.measures?.chrf ?? Object.values(row.measures ?? {})[0]) : undefined;
-}
-
-/** The same, with failures that the model caused at rating 1, as runs are compared. */
-function comparedPoints(row: JudgedRow): number | undefined {
-  const isModelCaused = MODEL_CAUSED_FAILURES.some((failure) => failure === row.failure?.class);
-  return row.failed !== undefined && row.failed !== 0 && isModelCaused ? 0 : pointsOf(row);
+  if (row.failed === undefined) return row.measures?.chrf ?? Object.values(row.measures ?? {})[0];
+  return isRated(row) ? countedPoints(row, 'total') : undefined;
 }
 
 function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered, usage: readonly ReportUsage[]): Report {

@@ -6,6 +6,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
+import { isModelCaused } from '../points.js';
 import { oneLine } from '../printable.js';
 import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
@@ -13,7 +14,7 @@ import { type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
 import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
-import { type Domain, type Io, type JudgedRow, MODEL_CAUSED_FAILURES, type ScoreCard } from '../types.js';
+import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
 import type { OptionTable } from './settings.js';
 
 /** How a command names its two runs. */
@@ -291,11 +292,10 @@ export async function weaknessesOf(
   const file = await readJudged(run.source);
   if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
   const worst = new Map<string, JudgedRow>();
-  const causes: readonly string[] = MODEL_CAUSED_FAILURES;
   for (const row of file.rows) {
     const before = worst.get(row.key);
     // Of a row that counts for nothing there is nothing to say.
-    if (row.failure !== undefined && !causes.includes(row.failure.class)) continue;
+    if (row.failure !== undefined && !isModelCaused(row.failure.class)) continue;
     if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
   }
   let place = 0;

@@ -1,5 +1,6 @@
 // Charts and tables of the HTML report's overview, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
+import { possibleRating } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
 import { domainName, measureTable, overallName, scoreTable, type Table } from './table.js';
@@ -254,8 +255,8 @@ export function ratingChart(rows: readonly JudgedRow[]): string {
 function countsOf(rows: readonly JudgedRow[], dimension: Dimension): number[] {
   const counts = [0, 0, 0, 0, 0];
   for (const row of rows) {
-    const rating = row.failed === 0 ? Math.round(row.ratings[dimension] ?? 0) : 0;
-    if (rating >= 1 && rating <= 5) counts[rating - 1] = (counts[rating - 1] as number) + 1;
+    const rating = Math.round(possibleRating(row, dimension) ?? 0);
+    if (rating > 0) counts[rating - 1] = (counts[rating - 1] as number) + 1;
   }
   return counts;
 }

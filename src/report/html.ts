@@ -1,5 +1,6 @@
 // The HTML report: one file that needs no other and no network, or, where texts are many, pages of texts beside it.
 
+import { isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../types.js';
 import { difference } from './difference.js';
@@ -536,9 +537,9 @@ function figuresOf({ run, samples }: Report): (readonly [string, number])[] {
 function pageData(report: Report, from: number, samples: readonly ReportSample[]) {
   const domains = report.run.card.domains.map(({ domain }) => domain);
   const figures = figuresOf(report);
-  const isRated = leadingMeasure(report.run.card) === undefined;
+  const hasRatings = leadingMeasure(report.run.card) === undefined;
   const figuresOfRow = (row: JudgedRow) => {
-    if (isRated) return row.failed === 0 ? DIMENSIONS.map((name) => row.ratings[name] ?? null) : [];
+    if (hasRatings) return isRated(row) ? DIMENSIONS.map((name) => row.ratings[name] ?? null) : [];
     return row.measures === undefined ? [] : figures.map(([name]) => row.measures?.[name] ?? null);
   };
   const trajectories = new Map<string, number>();

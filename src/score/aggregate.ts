@@ -1,4 +1,6 @@
 // Judged rows in, score card out: the official counting, and beside it what that leaves out.
+import type { Figure } from '../comparison.js';
+import { countedRating, isModelCaused, isRated, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
 import {
   DIMENSIONS,
   DOMAINS,
@@ -6,25 +8,23 @@ import {
   type DomainScore,
   type Estimate,
   type JudgedRow,
-  MODEL_CAUSED_FAILURES,
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
 import { clusteredEstimate, mean, meanOfEstimates, type Observation } from './statistics.js';
 
-const SCORED = [...DIMENSIONS, 'total'] as const;
-type Scored = (typeof SCORED)[number];
+const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 
 /** Everything said of one row under one key: its repeats. */
 type Repeats = readonly JudgedRow[];
-type Figure = (row: JudgedRow) => number | undefined;
 
 /**
  * The score card of a judged file, the official script's included.
  *
  * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) leaves
  * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. Repeats of a row are averaged first. `withFailures`
- * counts failures that the model caused as rating 1 throughout; those of transport and judge stay missing.
+ * counts failures that the model caused as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of
+ * transport and judge stay missing.
  *
  * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
  * (where no domain has one: with a measure). `overallMicro` is the mean over all rows, as the official script prints it.
@@ -57,7 +57,7 @@ export function aggregate(rows: Iterable<JudgedRow>, chosen?: ReadonlyMap<Domain
     macroOf: withTotal > 0 ? withTotal : withMeasures,
     overallMicro: scoreSet(
       scored.flatMap(({ samples }) => samples),
-      officialFigure,
+      officialRating,
     ),
     overallWithFailures: macro(domains.map((score) => score.withFailures)),
     overallMeasures: macro(domains.map((score) => score.measures)),
@@ -86,7 +86,7 @@ function domainNames(
 function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {
   const samples: Repeats[] = [...groupBy(rows, (row) => row.key).values()];
   const valid = rows.filter(isValid).length;
-  const covered = valid + rows.filter(isModelCaused).length;
+  const covered = valid + rows.filter((row) => !isValid(row) && isModelCaused(row.failure?.class)).length;
   const chosen = Math.max(asked, rows.length);
   const score: DomainScore = {
     domain,
@@ -95,26 +95,17 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) 
     failed: rows.length - valid,
     failures: countFailures(rows, chosen),
     coverage: covered / chosen,
-    scores: scoreSet(samples, officialFigure),
-    withFailures: scoreSet(samples, figureWithFailures),
+    scores: scoreSet(samples, officialRating),
+    withFailures: scoreSet(samples, countedRating),
     measures: measureSet(samples),
     flags: count(rows.flatMap((row) => row.flags)),
   };
   return { score, samples, covered };
 }
 
-function isRated(row: JudgedRow): boolean {
-  return row.failed === 0;
-}
-
 function isValid(row: JudgedRow): boolean {
   const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
   return isRated(row) || measuredOnly;
-}
-
-function isModelCaused(row: JudgedRow): boolean {
-  const causes: readonly string[] = MODEL_CAUSED_FAILURES;
-  return !isValid(row) && row.failure !== undefined && causes.includes(row.failure.class);
 }
 
 function countFailures(rows: readonly JudgedRow[], chosen: number): Record<string, number> {
@@ -123,19 +114,13 @@ function countFailures(rows: readonly JudgedRow[], chosen: number): Record<strin
   return { ...count(classes), ...(missing > 0 ? { 'not-judged': missing } : {}) };
 }
 
-function officialFigure(row: JudgedRow, name: Scored): number | undefined {
-  const rating = name === 'total' ? row.total : row.ratings[name];
-  return isRated(row) && rating !== 0 ? rating : undefined;
-}
-
-function figureWithFailures(row: JudgedRow, name: Scored): number | undefined {
-  return row.failed !== undefined && isModelCaused(row) ? 1 : officialFigure(row, name);
-}
-
-function scoreSet(samples: readonly Repeats[], figure: (row: JudgedRow, name: Scored) => number | undefined): ScoreSet {
-  const scores: Partial<Record<Scored, Estimate>> = {};
-  for (const name of SCORED) {
-    const ratings = observations(samples, (row) => figure(row, name));
+function scoreSet(
+  samples: readonly Repeats[],
+  ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
+): ScoreSet {
+  const scores: Partial<Record<Figure, Estimate>> = {};
+  for (const name of FIGURES) {
+    const ratings = observations(samples, (row) => ratingOf(row, name));
     if (ratings.length > 0) {
       scores[name] = asScore(clusteredEstimate(ratings));
     }
@@ -145,15 +130,17 @@ function scoreSet(samples: readonly Repeats[], figure: (row: JudgedRow, name: Sc
 
 /** An estimate on the scale of ratings, 1 to 5, as one on that of scores, 0 to 100. */
 function asScore({ value, rows, clusters, se, ...rest }: Estimate): Estimate {
-  const score = { value: normalise(value), rows, clusters };
+  const score = { value: ratingToPoints(value), rows, clusters };
   if (se === undefined || rest.df === undefined || rest.low === undefined || rest.high === undefined) {
     return score;
   }
-  return clipped({ ...score, se: (se / 4) * 100, df: rest.df, low: normalise(rest.low), high: normalise(rest.high) });
-}
-
-function normalise(rating: number): number {
-  return ((rating - 1) / 4) * 100;
+  return clipped({
+    ...score,
+    se: stretchToPoints(se),
+    df: rest.df,
+    low: ratingToPoints(rest.low),
+    high: ratingToPoints(rest.high),
+  });
 }
 
 /** A score cannot lie outside of 0 to 100, though the t interval around it may. */
@@ -172,7 +159,7 @@ function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
 }
 
 /** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
-function observations(samples: readonly Repeats[], figure: Figure): Observation[] {
+function observations(samples: readonly Repeats[], figure: (row: JudgedRow) => number | undefined): Observation[] {
   return samples.flatMap((repeats) => {
     const values = repeats.map(figure).filter((value) => value !== undefined);
     const cluster = repeats[0]?.trajectory;

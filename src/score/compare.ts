@@ -1,6 +1,7 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 import type { Comparison, Difference, DifferenceSet, DomainComparison, Figure, MovedRow } from '../comparison.js';
-import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type JudgedRow, MODEL_CAUSED_FAILURES } from '../types.js';
+import { countedPoints } from '../points.js';
+import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type JudgedRow } from '../types.js';
 import {
   bootstrapInterval,
   clusteredEstimate,
@@ -31,9 +32,13 @@ export interface CompareOptions {
   readonly draws?: number;
   /** Seed of both; 1 where absent. */
   readonly seed?: number;
+  /** What a row counts as in a figure, 0-100; undefined where it has none. `countedPoints` where absent. */
+  readonly pointsOf?: PointsOf;
   /** How many of the rows that moved most are listed; 20 where absent. */
   readonly moved?: number;
 }
+
+type PointsOf = (row: JudgedRow, figure: Figure) => number | undefined;
 
 /** Two runs that no row can be compared of, and why. */
 export interface NothingInCommon {
@@ -65,12 +70,14 @@ interface Part {
   readonly domain: Domain;
   readonly pairs: readonly Pair[];
   readonly compared: ReadonlyMap<Figure, readonly Compared[]>;
+  /** Rows with a total in each run. */
+  readonly having: { readonly base: number; readonly candidate: number };
 }
 
 /**
  * Compares two runs on the rows that either chose. Repeats of a row are averaged first, then each row's base is taken from its
  * candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
- * choose, is missing and lowers the coverage. As in the scores, a rating of 0 leaves its own figure only.
+ * choose, is missing and lowers the coverage. A rating of 0 leaves its own figure only, and one that cannot be its own and the total.
  *
  * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains'. Both follow
  * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in
@@ -81,7 +88,7 @@ export function compareRuns(
   candidate: RunRows,
   options: CompareOptions = {},
 ): Comparison | NothingInCommon {
-  const parts = partsOf(base, candidate);
+  const parts = partsOf(base, candidate, options.pointsOf ?? countedPoints);
   const totals = parts.flatMap(({ domain, compared }) =>
     (compared.get('total') ?? []).map((row) => ({ domain, ...row })),
   );
@@ -114,7 +121,7 @@ function nothingInCommon(parts: readonly Part[]): NothingInCommon {
   return { status: 'nothing-in-common', reason };
 }
 
-function partsOf(base: RunRows, candidate: RunRows): Part[] {
+function partsOf(base: RunRows, candidate: RunRows, pointsOf: PointsOf): Part[] {
   const pairs = new Map<Domain, Map<string, Pair & { base: JudgedRow[]; candidate: JudgedRow[] }>>();
   for (const [side, run] of [['base', base] as const, ['candidate', candidate] as const]) {
     for (const [domain, chosen] of run.chosen ?? []) {
@@ -132,6 +139,7 @@ function partsOf(base: RunRows, candidate: RunRows): Part[] {
       partOf(
         domain,
         [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
+        pointsOf,
       ),
     );
 }
@@ -148,14 +156,23 @@ function placeOf(domain: Domain): number {
   return place === -1 ? published.length : place;
 }
 
-function partOf(domain: Domain, pairs: readonly Pair[]): Part {
-  const compared = FIGURES.map((figure) => [figure, pairs.flatMap((pair) => comparedIn(pair, figure))] as const);
-  return { domain, pairs, compared: new Map(compared) };
+function partOf(domain: Domain, pairs: readonly Pair[], pointsOf: PointsOf): Part {
+  const compared = FIGURES.map(
+    (figure) => [figure, pairs.flatMap((pair) => comparedIn(pair, figure, pointsOf))] as const,
+  );
+  const having = (side: 'base' | 'candidate') =>
+    pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
+  return {
+    domain,
+    pairs,
+    compared: new Map(compared),
+    having: { base: having('base'), candidate: having('candidate') },
+  };
 }
 
-function comparedIn(pair: Pair, figure: Figure): Compared[] {
-  const base = generationsOf(pair.base, figure);
-  const candidate = generationsOf(pair.candidate, figure);
+function comparedIn(pair: Pair, figure: Figure, pointsOf: PointsOf): Compared[] {
+  const base = generationsOf(pair.base, figure, pointsOf);
+  const candidate = generationsOf(pair.candidate, figure, pointsOf);
   if (base.length === 0 || candidate.length === 0) {
     return [];
   }
@@ -164,7 +181,7 @@ function comparedIn(pair: Pair, figure: Figure): Compared[] {
   return [{ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
 }
 
-function generationsOf(rows: readonly JudgedRow[], figure: Figure): number[][] {
+function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): number[][] {
   const generations = new Map<number, number[]>();
   for (const row of rows) {
     const points = pointsOf(row, figure);
@@ -173,19 +190,6 @@ function generationsOf(rows: readonly JudgedRow[], figure: Figure): number[][] {
     }
   }
   return [...generations.values()];
-}
-
-/** The official counting, with failures that the model caused at rating 1; points of 0-100. */
-function pointsOf(row: JudgedRow, figure: Figure): number | undefined {
-  if (row.failed === undefined) {
-    return undefined;
-  }
-  if (row.failed !== 0) {
-    const causes: readonly string[] = MODEL_CAUSED_FAILURES;
-    return row.failure !== undefined && causes.includes(row.failure.class) ? 0 : undefined;
-  }
-  const rating = figure === 'total' ? row.total : row.ratings[figure];
-  return rating === undefined || rating === 0 ? undefined : ((rating - 1) / 4) * 100;
 }
 
 function differencesOf(parts: readonly Part[], resampling: Resampling) {
@@ -272,17 +276,15 @@ function sureness(
 }
 
 function describe(part: Part, base: RunRows, candidate: RunRows, figures: DifferenceSet): DomainComparison {
-  const { domain, pairs } = part;
+  const { domain, pairs, having } = part;
   const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
   const compared = part.compared.get('total')?.length ?? 0;
-  const having = (side: 'base' | 'candidate') =>
-    pairs.filter((pair) => generationsOf(pair[side], 'total').length > 0).length;
   return {
     domain,
     rows,
     compared,
     coverage: compared / rows,
-    missing: { base: rows - having('base'), candidate: rows - having('candidate') },
+    missing: { base: rows - having.base, candidate: rows - having.candidate },
     figures,
   };
 }

@@ -144,6 +144,18 @@ describe('a recheck', () => {
     expect(document(await recheck(3, ['--json']))).toMatchObject({ exit_code: 3, shift: null, drifted: null });
   });
 
+  it('leaves out a row that either judgement rated in no dimension: a total of 0 is not -25 points', async () => {
+    await judge(['--verdicts', 'official']);
+    let calls = 0;
+    answer = () => ({ content: verdict(calls++ % 2 === 0 ? {} : 4) });
+    const half = document(await recheck(8, ['--verdicts', 'official', '--json']));
+    expect(half.counts).toMatchObject({ chosen: 8, ok: 8 });
+    expect(half.shift).toMatchObject({ value: 0, rows: 4 });
+    answer = () => ({ content: verdict({}) });
+    const none = document(await recheck(8, ['--verdicts', 'official', '--json', '--fresh']));
+    expect(none).toMatchObject({ shift: null, drifted: null });
+  });
+
   it('of fewer than two judged rows is refused', async () => {
     folder = await inferred(['--domains', 'os', '--limit', '7']);
     await changeRows(folder.predictions, (row, index) => {

@@ -75,6 +75,16 @@ describe('official counting', () => {
     expect(value(card.overall)).toBe(valid === 1 ? 75 : undefined);
   });
 
+  test('a rating that cannot be counts officially, and not with failures', () => {
+    const card = aggregate([even(4), rated({ format: 100, factuality: 2, consistency: 2, realism: 2, quality: 2 })]);
+    const terminal = domain(card, 'terminal');
+    expect(value(terminal.scores, 'format')).toBe(1275);
+    expect(value(terminal.scores)).toBeGreaterThan(100);
+    expect(value(terminal.withFailures, 'format')).toBe(75);
+    expect(value(terminal.withFailures)).toBe(75);
+    expect(value(terminal.withFailures, 'realism')).toBe(50);
+  });
+
   test('a zero leaves only its own mean', () => {
     const card = aggregate([
       rated({ format: 0, factuality: 2, consistency: 3, realism: 3, quality: 4 }),

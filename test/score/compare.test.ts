@@ -120,6 +120,18 @@ describe('what counts', () => {
     expect(figures.quality).toBeUndefined();
   });
 
+  test('a rating that cannot be is left out, with its total', () => {
+    const base = [row('a', 3, { ratings: { format: 3, realism: 3 } }), row('b', 3)];
+    const { figures, compared: rows } = compared(base, [
+      row('a', 51.5, { ratings: { format: 100, realism: 4 } }),
+      row('b', 4),
+    ]).domains[0] as Comparison['domains'][number];
+    expect(rows).toBe(1);
+    expect(figures.total?.difference.value).toBe(25);
+    expect(figures.realism?.difference.value).toBe(25);
+    expect(figures.format).toBeUndefined();
+  });
+
   test('repeats are averaged before rows are, those that failed at the judge left out', () => {
     const repeats = (key: string, ...totals: number[]) => totals.map((value, repeat) => row(key, value, { repeat }));
     const comparison = compared(
@@ -141,7 +153,7 @@ describe('what counts', () => {
     const rows = (shift: number) =>
       [1, 2, 3, 4].flatMap((place) =>
         [0, 1].flatMap((repeat) =>
-          [0, 0.2].map((more) => row(`r${place}`, place / 2 + shift * place + repeat * 0.4 + more, { repeat })),
+          [0, 0.2].map((more) => row(`r${place}`, 1 + place / 5 + shift * place + repeat * 0.4 + more, { repeat })),
         ),
       );
     const { split, difference } = total(compared(rows(0.5), rows(0.6))) ?? {};

@@ -1,6 +1,6 @@
 // Simulations small enough for every run of the tests; bench/gate-simulation.mjs has the long ones.
 import { describe, expect, test } from 'vitest';
-import { PUBLISHED, SAMPLE_MEAN, simulateRuns, simulateSample } from '../../bench/simulated-runs.mjs';
+import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample } from '../../bench/simulated-runs.mjs';
 import type { Comparison, Interval } from '../../src/comparison.js';
 import { compareRuns } from '../../src/score/compare.js';
 import { decide, type GateVerdict } from '../../src/score/gate.js';
@@ -22,7 +22,7 @@ function share(sets: number, intervalOf: (set: number) => Bounds, truth: number)
 
 function compared(settings: Omit<Parameters<typeof simulateRuns>[0], 'random'>, random: () => number): Comparison {
   const { base, candidate } = simulateRuns({ ...settings, random });
-  const comparison = compareRuns(base, candidate, { draws: 0 });
+  const comparison = compareRuns(base, candidate, { draws: 0, pointsOf: simulatedPoints });
   if (comparison.status !== 'ok') throw new Error(comparison.reason);
   return comparison;
 }

@@ -1,0 +1,64 @@
+// What a judged row counts as, and how many points that is: the one place for both rules.
+
+import type { Figure } from './comparison.js';
+import { DIMENSIONS, type JudgedRow, MODEL_CAUSED_FAILURES, type ModelCausedFailure } from './types.js';
+
+const LOWEST = 1;
+const HIGHEST = 5;
+
+/** A stretch on the scale of ratings (a difference, a standard error) in points of 0-100. */
+export function stretchToPoints(stretch: number): number {
+  return (stretch / (HIGHEST - LOWEST)) * 100;
+}
+
+/** A rating of 1-5 as a score of 0-100, as the official script computes it. */
+export function ratingToPoints(rating: number): number {
+  return stretchToPoints(rating - LOWEST);
+}
+
+/** Whether the world model caused such a failure, so that it counts as the lowest rating. */
+export function isModelCaused(failure: unknown): failure is ModelCausedFailure {
+  return MODEL_CAUSED_FAILURES.some((cause) => cause === failure);
+}
+
+/** Whether the official script counts the row: `failed` is exactly 0. */
+export function isRated(row: JudgedRow): boolean {
+  return row.failed === 0;
+}
+
+/** A figure's rating as the official script counts it, whatever its size; undefined where the row is not rated, or the figure is 0. */
+export function officialRating(row: JudgedRow, figure: Figure): number | undefined {
+  const rating = figure === 'total' ? row.total : row.ratings[figure];
+  return isRated(row) && rating !== 0 ? rating : undefined;
+}
+
+/** The same, where it can be: a rating outside 1 to 5 leaves its own figure and the total. */
+export function possibleRating(row: JudgedRow, figure: Figure): number | undefined {
+  const rating = officialRating(row, figure);
+  if (rating === undefined || !isPossible(rating)) return undefined;
+  return figure === 'total' && impossibleFigures(row).length > 0 ? undefined : rating;
+}
+
+/** The rating that our own figures and tests count: what can be, and the lowest for a failure that the model caused. */
+export function countedRating(row: JudgedRow, figure: Figure): number | undefined {
+  if (row.failed === undefined || isRated(row)) return possibleRating(row, figure);
+  return isModelCaused(row.failure?.class) ? LOWEST : undefined;
+}
+
+/** `countedRating` in points of 0-100. */
+export function countedPoints(row: JudgedRow, figure: Figure): number | undefined {
+  const rating = countedRating(row, figure);
+  return rating === undefined ? undefined : ratingToPoints(rating);
+}
+
+/** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of what was not rated. */
+export function impossibleFigures(row: JudgedRow): Figure[] {
+  return [...DIMENSIONS, 'total' as const].filter((figure) => {
+    const rating = officialRating(row, figure);
+    return rating !== undefined && !isPossible(rating);
+  });
+}
+
+function isPossible(rating: number): boolean {
+  return rating >= LOWEST && rating <= HIGHEST;
+}
