@@ -45,31 +45,73 @@ function exactMean(values: readonly number[]): number {
 /**
  * The mean of clustered observations with its standard error and 95 % interval, all in the observations' unit, unclipped.
  *
- * With G clusters, N observations and mean m: `SE² = G / (G - 1) · Σ_g (Σ_{i in g} (y_i - m))² / N²`, the cluster-robust
- * variance of a mean (Miller, "Adding Error Bars to Evals", arXiv 2411.00640) with the finite-sample factor of Cameron &
- * Miller ("A Practitioner's Guide to Cluster-Robust Inference", J. Human Resources 50(2), 2015), whose `(N - 1) / (N - K)`
- * is 1 for a mean. Where every observation is a cluster of its own it is the ordinary `s / √N`. The interval is
- * `m ± t · SE` with G - 1 degrees of freedom (ibid., on few clusters). With fewer than two clusters there is no standard
- * error. Throws a RangeError where there are no observations.
+ * The standard error is the bias-reduced CR2 of Bell & McCaffrey (Survey Methodology 28(2), 2002). With N observations, of which
+ * cluster g holds n_g, and U_g the sum of its residuals: `SE² = Σ w_g U_g² / N²`, where `w_g = 1 / (1 - p_g)` and
+ * `p_g = n_g / N`. For clusters of one size that is the familiar factor `G / (G - 1)`, and where every observation is a cluster
+ * of its own the ordinary `s / √N`. The interval is `m ± t · SE` with the degrees of freedom of `freedom`. With fewer than
+ * two clusters there is no standard error. Throws a RangeError where there are no observations.
  */
 export function clusteredEstimate(observations: readonly Observation[]): Estimate {
   const value = mean(observations.map((observation) => observation.value));
-  const residuals = new Map<string, number>();
+  const byCluster = new Map<string, Residuals>();
+  let squares = 0;
   for (const observation of observations) {
-    const residual = (residuals.get(observation.cluster) ?? 0) + (observation.value - value);
-    residuals.set(observation.cluster, residual);
+    const residual = observation.value - value;
+    const { rows, sum } = byCluster.get(observation.cluster) ?? { rows: 0, sum: 0 };
+    byCluster.set(observation.cluster, { rows: rows + 1, sum: sum + residual });
+    squares += residual ** 2;
   }
   const rows = observations.length;
-  const clusters = residuals.size;
+  const clusters = byCluster.size;
   if (clusters < 2) {
     return { value, rows, clusters };
   }
-  let squares = 0;
-  for (const residual of residuals.values()) {
-    squares += residual ** 2;
+  const residuals = [...byCluster.values()];
+  const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
+  return { value, rows, clusters, ...interval(value, Math.sqrt(variance), freedom(residuals, rows, squares)) };
+}
+
+/** A cluster's observations: how many they are, and the sum of their residuals. */
+interface Residuals {
+  readonly rows: number;
+  readonly sum: number;
+}
+
+/**
+ * The degrees of freedom of a CR2 standard error of a mean (Imbens & Kolesár, Review of Economics and Statistics 98(4), 2016;
+ * Pustejovsky & Tipton, Journal of Business & Economic Statistics 36(4), 2018): Satterthwaite's for the quadratic form that the
+ * variance estimate is, were the rows of a cluster correlated by ρ, the same in all. They are G - 1 for clusters of one size, and
+ * fewer the more unlike the sizes are.
+ *
+ * ρ is estimated by moments, `[(Σ U_g² - Σ u²) / (Σ n_g² - N)] / (Σ u² / N)`, and held within 0 and 1. A cluster's sum then varies by
+ * `v_g = n_g (1 + (n_g - 1) ρ)` and the weighted sums of residuals by the matrix
+ * `B_gh = √(w_g w_h) (δ_gh v_g + p_h x_g + p_g x_h)` with `x_g = p_g V / 2 - v_g` and `V = Σ v_g`. The result is `(tr B)² / tr B²`,
+ * reached in one pass since what stands off B's diagonal is of rank two.
+ */
+function freedom(clusters: readonly Residuals[], rows: number, squares: number): number {
+  const total = (of: (cluster: Residuals) => number) => clusters.reduce((sum, cluster) => sum + of(cluster), 0);
+  const pairs = total((cluster) => cluster.rows ** 2) - rows;
+  const agreement = (total((cluster) => cluster.sum ** 2) - squares) / pairs / (squares / rows);
+  // Undefined where no cluster has two rows, or no row differs from the mean.
+  const rho = Number.isFinite(agreement) ? Math.min(1, Math.max(0, agreement)) : 0;
+  const varianceOf = (cluster: Residuals) => cluster.rows * (1 + (cluster.rows - 1) * rho);
+  const whole = total(varianceOf);
+  let trace = 0;
+  let diagonal = 0;
+  let [xx, pp, xp] = [0, 0, 0];
+  for (const cluster of clusters) {
+    const p = cluster.rows / rows;
+    const w = 1 / (1 - p);
+    const v = varianceOf(cluster);
+    const x = (p * whole) / 2 - v;
+    const onDiagonal = w * (v + 2 * p * x);
+    trace += onDiagonal;
+    diagonal += onDiagonal ** 2 - (2 * w * p * x) ** 2;
+    xx += w * x ** 2;
+    pp += w * p ** 2;
+    xp += w * x * p;
   }
-  const se = Math.sqrt((clusters / (clusters - 1)) * squares) / rows;
-  return { value, rows, clusters, ...interval(value, se, clusters - 1) };
+  return trace ** 2 / (diagonal + 2 * (xx * pp + xp ** 2));
 }
 
 /**

@@ -51,7 +51,7 @@ function ok(base: RunRows, candidate: RunRows): Comparison {
 const total = (comparison: Comparison) => comparison.domains[0]?.figures.total;
 
 describe('pairing', () => {
-  test('gives the difference, standard error and interval of statsmodels', () => {
+  test('gives the difference, standard error and interval of the reference', () => {
     const rows = (totals: number[]) =>
       totals.map((value, index) => row(`r${index}`, value, { trajectory: paired.clusters[index] ?? '' }));
     const found = total(compared(rows(paired.base), rows(paired.candidate).reverse()))?.difference;

@@ -29,6 +29,7 @@ interface Reference {
     readonly clusters: string[];
     readonly mean: number;
     readonly se: number;
+    readonly df: number;
     readonly low: number;
     readonly high: number;
   }[];
@@ -99,24 +100,79 @@ describe('mean', () => {
   });
 });
 
+/** The degrees of freedom from the G x G matrix of covariances, entry by entry. */
+function freedomByMatrix(observations: readonly Observation[]): number {
+  const rows = observations.length;
+  const centre = mean(observations.map(({ value }) => value));
+  const clusters = [...new Set(observations.map(({ cluster }) => cluster))].map((name) =>
+    observations.filter(({ cluster }) => cluster === name).map(({ value }) => value - centre),
+  );
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const products = clusters.map((one) => sum(one.flatMap((a, i) => one.flatMap((b, j) => (i === j ? [] : a * b)))));
+  const variance = sum(clusters.flat().map((value) => value ** 2)) / rows;
+  const pairs = sum(clusters.map((one) => one.length * (one.length - 1)));
+  const rho = pairs === 0 || variance === 0 ? 0 : Math.min(1, Math.max(0, sum(products) / pairs / variance));
+  const sums = clusters.map((one) => one.length + one.length * (one.length - 1) * rho);
+  const covariance = (g: number, h: number) =>
+    sum(
+      clusters.map((_, k) => {
+        const [pg, ph] = [g, h].map((place) => (clusters[place] as number[]).length / rows) as [number, number];
+        return ((g === k ? 1 : 0) - pg) * ((h === k ? 1 : 0) - ph) * (sums[k] as number);
+      }),
+    );
+  const weight = (g: number) => 1 / Math.sqrt(1 - (clusters[g] as number[]).length / rows);
+  const matrix = clusters.map((_, g) => clusters.map((_, h) => weight(g) * weight(h) * covariance(g, h)));
+  return sum(matrix.map((line, g) => line[g] ?? 0)) ** 2 / sum(matrix.flat().map((value) => value ** 2));
+}
+
 describe('clustered estimate', () => {
-  test.each(reference.clustered)('has the standard error and interval of statsmodels: $se', (known) => {
-    const observations = known.values.map((value, index) => ({ value, cluster: known.clusters[index] ?? '' }));
-    const estimate = clusteredEstimate(observations);
-    expect(estimate.value).toBeCloseTo(known.mean, 10);
-    expect(estimate.se).toBeCloseTo(known.se, 10);
-    expect(estimate.low).toBeCloseTo(known.low, 9);
-    expect(estimate.high).toBeCloseTo(known.high, 9);
-    expect(estimate.df).toBe(new Set(known.clusters).size - 1);
-    expect(estimate.rows).toBe(known.values.length);
-  });
+  test.each(reference.clustered)(
+    'has the CR2 standard error, degrees of freedom and interval of whole matrices: $se, $df',
+    (known) => {
+      const observations = known.values.map((value, index) => ({ value, cluster: known.clusters[index] ?? '' }));
+      const estimate = clusteredEstimate(observations);
+      expect(estimate.value).toBeCloseTo(known.mean, 10);
+      expect(estimate.se).toBeCloseTo(known.se, 10);
+      expect(estimate.low).toBeCloseTo(known.low, 9);
+      expect(estimate.high).toBeCloseTo(known.high, 9);
+      expect(Math.abs((estimate.df ?? 0) / known.df - 1)).toBeLessThan(1e-10);
+      expect(estimate.rows).toBe(known.values.length);
+    },
+  );
 
   test('follows the formula by hand', () => {
     const [one, two, ...rest] = each(1, 2, 4, 5);
-    // Residuals by cluster: (1 - 3) + (2 - 3), 4 - 3 and 5 - 3. SE² = 3/2 · (9 + 1 + 4) / 16.
+    // Residuals by cluster: (1 - 3) + (2 - 3), 4 - 3 and 5 - 3. SE² = (9 / (1 - 1/2) + (1 + 4) / (1 - 1/4)) / 16.
     const estimate = clusteredEstimate([one, { ...two, cluster: 'c0' }, ...rest] as Observation[]);
-    expect(estimate).toMatchObject({ value: 3, rows: 4, clusters: 3, df: 2 });
-    expect(estimate.se).toBeCloseTo(Math.sqrt(1.3125), 14);
+    expect(estimate).toMatchObject({ value: 3, rows: 4, clusters: 3 });
+    expect(estimate.se).toBeCloseTo(Math.sqrt((18 + 20 / 3) / 16), 14);
+  });
+
+  const unlike = fc.array(fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 12 }), {
+    minLength: 5,
+    maxLength: 14,
+  });
+  const clustersOf = (sets: number[][]) =>
+    sets.flatMap((values, index) => values.map((value) => ({ value: value / 5, cluster: `t${index}` })));
+
+  test('has the degrees of freedom of the whole matrix of clusters, whatever their sizes', () => {
+    fc.assert(
+      fc.property(unlike, (sets) => {
+        const observations = clustersOf(sets);
+        const { df = Number.NaN } = clusteredEstimate(observations);
+        expect(Math.abs(df / freedomByMatrix(observations) - 1)).toBeLessThan(1e-9);
+      }),
+    );
+  });
+
+  test('has G - 1 degrees of freedom for clusters of one size, and never more', () => {
+    fc.assert(
+      fc.property(unlike, (sets) => {
+        const alike = sets.map((values) => Array.from({ length: 4 }, (_, index) => values[index % values.length] ?? 0));
+        expect(clusteredEstimate(clustersOf(alike)).df).toBeCloseTo(sets.length - 1, 9);
+        expect(clusteredEstimate(clustersOf(sets)).df).toBeLessThan(sets.length - 1 + 1e-9);
+      }),
+    );
   });
 
   test('of one cluster claims no uncertainty at all', () => {
@@ -144,7 +200,7 @@ describe('clustered estimate', () => {
         const twice = clusteredEstimate([...each(...some), ...each(...some)]);
         expect(twice.value).toBe(once.value);
         expect(twice.se).toBeCloseTo(once.se ?? Number.NaN, 9);
-        expect(twice.df).toBe(once.df);
+        expect(twice.df).toBeCloseTo(once.df ?? Number.NaN, 9);
       }),
     );
   });
