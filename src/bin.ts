@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
 
+import { writeSync } from 'node:fs';
 import type { Io, TextSink } from './types.js';
 
-// Only types are imported above, which leaves nothing behind: an old Node gets as far as the message below, and would
-// stop at syntax that it cannot read.
+// Nothing but types and what every Node has is imported above: an old one gets as far as the message below, and would stop
+// at syntax that it cannot read.
 const OLDEST = [20, 20];
 /** `npm` and `npx` pass on a Ctrl-C that the terminal has delivered already; two within this time are one. */
 const SAME_SIGNAL_MS = 100;
@@ -24,12 +25,16 @@ if (isOld) {
 }
 
 function run(): void {
+  let lastWords = 'ended at once';
   const io: Io = {
     stdout: sink(process.stdout),
     stderr: sink(process.stderr),
     env: process.env,
     cwd: process.cwd(),
-    stop: stopSignal(),
+    stop: stopSignal(() => lastWords),
+    setLastWords(words) {
+      lastWords = words;
+    },
     stdinClosed: () =>
       new Promise((done) => {
         process.stdin
@@ -78,8 +83,8 @@ function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } 
   };
 }
 
-/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM); the second ends the process. */
-function stopSignal(): AbortSignal {
+/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM); the second prints the last words and ends the process. */
+function stopSignal(lastWords: () => string): AbortSignal {
   const controller = new AbortController();
   let firstAt = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -88,9 +93,19 @@ function stopSignal(): AbortSignal {
         firstAt = performance.now();
         controller.abort(signal === 'SIGHUP' ? 'SIGTERM' : signal);
       } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
+        sayAtOnce(`awb: ${lastWords()}\n`);
         process.exit(EXIT_CODES[signal]);
       }
     });
   }
   return controller.signal;
+}
+
+/** Past the stream's buffer, which a process that ends at once would take with it; a full pipe or a closed terminal loses the words. */
+function sayAtOnce(text: string): void {
+  try {
+    writeSync(process.stderr.fd, text);
+  } catch {
+    // The exit code says the same.
+  }
 }

@@ -289,6 +289,8 @@ export interface Io {
   readonly cwd: string;
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
+  /** What a second signal prints before it ends the process; the last words given hold. */
+  setLastWords(words: string): void;
   /** Resolves when standard input has ended; asking for it keeps the process alive until then. */
   stdinClosed(): Promise<undefined>;
 }

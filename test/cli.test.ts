@@ -57,6 +57,7 @@ async function runMain(
     env,
     cwd: '/',
     stop: new AbortController().signal,
+    setLastWords() {},
     stdinClosed: () => new Promise<undefined>(() => {}),
   };
   const table = commands ?? [{ name: 'paint', summary: 'paint rows', load: async () => ({ command }) }];
@@ -127,6 +128,7 @@ describe("every command's help", () => {
       env: {},
       cwd: '/',
       stop: new AbortController().signal,
+      setLastWords() {},
       stdinClosed: () => new Promise<undefined>(() => {}),
     };
     expect(await main([name, '--help'], io)).toBe(EXIT.done);

@@ -115,7 +115,12 @@ export async function openRun(options: {
 export interface Stage<J extends StageJob> {
   readonly io: Io;
   readonly run: Run;
-  readonly settings: { readonly quiet: boolean; readonly verbose: boolean; readonly color: boolean };
+  readonly settings: {
+    readonly quiet: boolean;
+    readonly verbose: boolean;
+    readonly color: boolean;
+    readonly fresh: boolean;
+  };
   /** Every row that the run chose or has a record of, in output order. */
   readonly rows: readonly J[];
   /** The chosen ones in the order of asking. */
@@ -240,6 +245,7 @@ async function askAll<J extends StageJob>(
   let backend: Backend | undefined;
   const abort = new AbortController();
   let drain: NodeJS.Timeout | undefined;
+  io.setLastWords(`ended at once: all finished rows are saved; ${sameCommand(stage.settings.fresh)} continues`);
   const onStop = () => {
     progress.notice(`stopping: ${DRAIN_MS / 1000} s for calls in flight; interrupt again to end at once`);
     drain = setTimeout(() => abort.abort(), DRAIN_MS);
@@ -296,6 +302,11 @@ async function askAll<J extends StageJob>(
     progress.finish();
     await backend?.close();
   }
+}
+
+/** What to type to continue: `--fresh` would start over once more. */
+export function sameCommand(fresh: boolean): string {
+  return fresh ? 'the same command without --fresh' : 'the same command';
 }
 
 function failureLine(job: StageJob, { class: failure = 'unknown', reason }: RowSummary): string {

@@ -3,7 +3,7 @@
 import { relative } from 'node:path';
 import { printable } from '../printable.js';
 import type { Io, Usage } from '../types.js';
-import type { StageResult } from './stage.js';
+import { type StageResult, sameCommand } from './stage.js';
 
 /** What the two stages say differently. */
 interface Words {
@@ -73,7 +73,7 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
 }
 
 function nextSteps(state: StageResult['manifest']['state'], canMend: boolean, fresh: boolean, next: string): string[] {
-  const same = fresh ? 'the same command without --fresh' : 'the same command';
+  const same = sameCommand(fresh);
   if (state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
   if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];

@@ -501,10 +501,11 @@ describe('interrupts', () => {
     await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
     child.kill('SIGINT');
     const again = setInterval(() => child.kill('SIGINT'), 150);
-    const { code, stdout } = await ended;
+    const { code, stdout, stderr } = await ended;
     clearInterval(again);
     // It did not get as far as its summary.
     expect([code, stdout]).toEqual([130, '']);
+    expect(stderr).toMatch(/^awb: ended at once: all finished rows are saved; the same command continues$/m);
     state.stalls = false;
     expect((await run.infer()).code).toBe(0);
     expect(run.server.count).toBe(7);

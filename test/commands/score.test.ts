@@ -42,6 +42,7 @@ async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Ou
     env: {},
     cwd,
     stop: new AbortController().signal,
+    setLastWords() {},
     stdinClosed: () => new Promise<undefined>(() => {}),
   };
   const defaults = { predictions: 'judged.jsonl', minCoverage: 0.99, json: false, color: true };

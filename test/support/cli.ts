@@ -41,6 +41,7 @@ export async function awb(
     env: options.env ?? {},
     cwd: options.cwd ?? ROOT,
     stop: options.stop ?? new AbortController().signal,
+    setLastWords() {},
     stdinClosed: () => new Promise(() => {}),
   };
   const code = await main(args, io);
