@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { EXIT, UserError } from '../errors.js';
 import { type Line, splitLines } from '../lines.js';
-import { isModelCaused } from '../points.js';
+import { impossibleFigures, isModelCaused, officialRating } from '../points.js';
 import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { decodeLine, domainOf, readRow } from './sample.js';
@@ -14,25 +14,40 @@ export interface JudgedFile {
   readonly rows: readonly JudgedRow[];
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
+  /** Ratings that no judge can have meant, a sentence each, with file and line; of many the first. */
+  readonly warnings: readonly string[];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 type Identified = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat'>;
 
+/** Where something stands, for error texts. */
+interface Place {
+  readonly path: string;
+  readonly line: number;
+}
+
+/** A larger number in a judged file is damage: no rating or measure comes near it, and means and squares still hold below it. */
+const LARGEST_NUMBER = 1e6;
+const MOST_WARNINGS = 5;
+
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
  * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
- * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, a row stands there twice, or nothing was judged.
+ * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (beyond 1e6, a
+ * turn that is no safe integer), a row stands there twice, or nothing was judged.
  */
 export async function readJudged(path: string): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
   const lines = new Map<string, number>();
   const rows: JudgedRow[] = [];
+  const warnings: string[] = [];
   let judged = false;
   for await (const line of splitLines(hashed(chunksOf(path), hash))) {
     const { fields, text } = parseLine(path, line);
-    const identified = identify(fields, text, equals);
+    const place = { path, line: line.number };
+    const identified = identify(fields, text, equals, place);
     const id = `${identified.key}#${identified.repeat}`;
     const earlier = lines.get(id);
     if (earlier !== undefined) {
@@ -40,7 +55,10 @@ export async function readJudged(path: string): Promise<JudgedFile> {
     }
     lines.set(id, line.number);
     judged ||= isJudged(fields);
-    rows.push(judgedRow(path, line.number, fields, identified));
+    const row = judgedRow(place, fields, identified);
+    const warning = impossibleIn(row);
+    if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
+    rows.push(row);
   }
   if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
   if (!judged) {
@@ -49,7 +67,27 @@ export async function readJudged(path: string): Promise<JudgedFile> {
       EXIT.badData,
     );
   }
-  return { rows, sha256: hash.digest('hex') };
+  return { rows, sha256: hash.digest('hex'), warnings: shortened(warnings) };
+}
+
+function impossibleIn(row: JudgedRow): string | undefined {
+  const figures = impossibleFigures(row).map(
+    (figure) => `${figure === 'total' ? 'total_score' : figure} ${officialRating(row, figure)}`,
+  );
+  return figures.length === 0
+    ? undefined
+    : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
+}
+
+/** The first of many warnings, and what follows from all of them. */
+function shortened(warnings: readonly string[]): string[] {
+  if (warnings.length === 0) return [];
+  const left = warnings.length - MOST_WARNINGS;
+  return [
+    ...warnings.slice(0, MOST_WARNINGS),
+    ...(left > 0 ? [`and ${left} more ${left === 1 ? 'row' : 'rows'} with such ratings`] : []),
+    'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them',
+  ];
 }
 
 /**
@@ -121,10 +159,10 @@ function objectOf(value: unknown): Fields | undefined {
   return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
 }
 
-function identify(fields: Fields, text: string, equals: EqualRows): Identified {
+function identify(fields: Fields, text: string, equals: EqualRows, place: Place): Identified {
   const awb = objectOf(fields.awb);
   if (typeof awb?.key === 'string' && typeof awb.trajectory === 'string') {
-    return { key: awb.key, trajectory: awb.trajectory, repeat: isCount(awb.repeat) ? awb.repeat : 0 };
+    return { key: awb.key, trajectory: awb.trajectory, repeat: countIn(awb, 'repeat', place) ?? 0 };
   }
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   const reading = readRow(text, [domain]);
@@ -136,22 +174,23 @@ function identify(fields: Fields, text: string, equals: EqualRows): Identified {
   return { key, trajectory: key, repeat: 0 };
 }
 
-function judgedRow(path: string, line: number, fields: Fields, identified: Identified): JudgedRow {
+function judgedRow(place: Place, fields: Fields, identified: Identified): JudgedRow {
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
-  if (domain === '')
-    throw bad(path, line, 'the key "task" is missing or names no domain; mend the line or take it out');
+  if (domain === '') {
+    throw bad(place.path, place.line, 'the key "task" is missing or names no domain; mend the line or take it out');
+  }
   const awb = objectOf(fields.awb);
-  const failed = numberOf(fields.failed);
-  const measures = measuresOf(awb?.measures);
+  const failed = numberIn(fields, 'failed', place);
+  const measures = measuresOf(awb?.measures, place);
   const isFine = failed === 0 || measures !== undefined;
   const failure = failureOf(fields, awb, isFine);
   return {
     ...identified,
     domain,
-    turnIdx: isCount(fields.turn_idx) ? fields.turn_idx : 1,
+    turnIdx: countIn(fields, 'turn_idx', place) ?? 1,
     ...(failed === undefined ? {} : { failed }),
-    total: numberOf(fields.total_score) ?? 0,
-    ratings: ratingsOf(fields),
+    total: numberIn(fields, 'total_score', place) ?? 0,
+    ratings: ratingsOf(fields, place),
     ...(failure === undefined ? {} : { failure }),
     ...(measures === undefined ? {} : { measures }),
     flags: Array.isArray(awb?.flags) ? awb.flags.filter((flag) => typeof flag === 'string') : [],
@@ -163,19 +202,37 @@ function isJudged(fields: Fields): boolean {
   return 'failed' in fields || 'total_score' in fields || awb?.judge !== undefined || awb?.measures !== undefined;
 }
 
-function ratingsOf(fields: Fields): Ratings {
+function ratingsOf(fields: Fields, place: Place): Ratings {
   const ratings: Ratings = {};
   for (const dimension of DIMENSIONS) {
-    const rating = numberOf(fields[dimension]);
+    const rating = numberIn(fields, dimension, place);
     if (rating !== undefined) ratings[dimension] = rating;
   }
   return ratings;
 }
 
 /** Numbers as the official script, being Python, counts them: true is 1 and false is 0. */
-function numberOf(value: unknown): number | undefined {
+function numberIn(fields: Fields, key: string, place: Place): number | undefined {
+  const value = fields[key];
   if (typeof value === 'boolean') return Number(value);
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+  if (typeof value !== 'number') return undefined;
+  if (Math.abs(value) > LARGEST_NUMBER) throw impossible(key, value, `is beyond ${LARGEST_NUMBER}`, place);
+  return value;
+}
+
+/** A whole number from 0; undefined for what is none. */
+function countIn(fields: Fields, key: string, place: Place): number | undefined {
+  const value = fields[key];
+  if (!isCount(value)) {
+    if (value === Infinity) throw impossible(key, value, 'is not finite', place);
+    return undefined;
+  }
+  if (!Number.isSafeInteger(value)) throw impossible(key, value, `is beyond ${Number.MAX_SAFE_INTEGER}`, place);
+  return value;
+}
+
+function impossible(key: string, value: number, why: string, { path, line }: Place): UserError {
+  return bad(path, line, `"${key}" cannot be ${value}, which ${why}; mend the line or take it out`);
 }
 
 function isCount(value: unknown): value is number {
@@ -206,9 +263,13 @@ function isFailureClass(value: unknown): value is JudgementFailure {
   return typeof value === 'string' && value.startsWith('judge-');
 }
 
-function measuresOf(value: unknown): Record<string, number> | undefined {
-  const entries = Object.entries(objectOf(value) ?? {}).filter(([, measure]) => Number.isFinite(measure));
-  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as Record<string, number>);
+function measuresOf(value: unknown, place: Place): Record<string, number> | undefined {
+  const fields = objectOf(value) ?? {};
+  const entries = Object.keys(fields).flatMap((name) => {
+    const measure = typeof fields[name] === 'number' ? numberIn(fields, name, place) : undefined;
+    return measure === undefined ? [] : [[name, measure] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 function callLog(value: unknown): CallLog | undefined {

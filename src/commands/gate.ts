@@ -5,6 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { appendFile, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
+import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import {
   annotations,
@@ -278,18 +279,27 @@ function evidenceOf(
   published: ReturnType<typeof publishedRow> | undefined,
   policy: Policy,
 ): { evidence: Evidence; notes: string[] } {
-  const own = { candidate: candidate.card, usage: usageOf(candidate) };
+  const impossible = { base: impossibleRows(base), candidate: impossibleRows(candidate) };
+  const own = { candidate: candidate.card, usage: usageOf(candidate), impossible };
   if (published !== undefined) {
     return { evidence: { ...own, published: published.published }, notes: publishedNotes(candidate) };
   }
   if (base === undefined) return { evidence: own, notes: [] };
   const comparison = compareRuns(base, candidate, { moved: 0 });
-  if (comparison.status !== 'ok') throw nothingToCompare(base, candidate, comparison.reason);
+  if (comparison.status !== 'ok') {
+    // Ratings that cannot be may be all there are: the gate then says so.
+    if (impossible.base + impossible.candidate > 0) return { evidence: own, notes: [] };
+    throw nothingToCompare(base, candidate, comparison.reason);
+  }
   const shared = sharedBy(base, candidate);
   const known = IDENTITIES.filter((name) => shared[name].state !== 'unknown');
   const identity: Evidence['identity'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
   const allowed: Identity[] = IDENTITIES.filter((name) => !policy.requireEqual.includes(name));
   return { evidence: { ...own, comparison, identity }, notes: notesOn(shared, allowed) };
+}
+
+function impossibleRows(run: ReadRun | undefined): number {
+  return (run?.rows ?? []).filter((row) => impossibleFigures(row).length > 0).length;
 }
 
 /** The world model's tokens, and the cost where the run was told it: `--meta cost=12.5`. */

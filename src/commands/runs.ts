@@ -7,7 +7,7 @@ import { readJudged } from '../bench/judged.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
 import { isModelCaused } from '../points.js';
-import { oneLine } from '../printable.js';
+import { oneLine, printable } from '../printable.js';
 import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
@@ -82,7 +82,7 @@ export async function readRuns(
       if (!quiet) io.stderr.write(`note: ${text}\n`);
     };
     const runs: ReadRun[] = [];
-    for (const name of names) runs.push(await readRun(findRun(name, known, note, io), io));
+    for (const name of names) runs.push(await readRun(findRun(name, known, note, io), note, io));
     return runs;
   } finally {
     for (const store of stores) store.close();
@@ -159,7 +159,7 @@ function shownPath(path: string, io: Io): string {
   return below.startsWith('..') ? path : below;
 }
 
-async function readRun(found: FoundRun, io: Io): Promise<ReadRun> {
+async function readRun(found: FoundRun, note: (text: string) => void, io: Io): Promise<ReadRun> {
   if ('store' in found) {
     const { run, store } = found;
     const manifest = run.manifest === undefined ? undefined : (JSON.parse(run.manifest) as Partial<Manifest>);
@@ -176,7 +176,8 @@ async function readRun(found: FoundRun, io: Io): Promise<ReadRun> {
     };
   }
   const { path } = found;
-  const { rows, sha256 } = await readJudged(path);
+  const { rows, sha256, warnings } = await readJudged(path);
+  for (const warning of warnings) note(withoutCommands(printable(warning)));
   const manifest = await readManifest(path.replace(/(\.jsonl)?$/i, '.manifest.json'));
   const chosen = manifest?.chosen === undefined ? {} : { chosen: new Map(Object.entries(manifest.chosen)) };
   const label = manifest?.predictions?.label ?? manifest?.label;

@@ -83,6 +83,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const short = card.domains.filter((domain) => domain.coverage < settings.minCoverage);
   const result: Result = { ...stored, db, run, card, short, isOurs: manifest !== undefined };
   io.stdout.write(settings.json ? `${JSON.stringify(documentOf(result))}\n` : page(result, settings.color, io));
+  for (const warning of judged.warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
   for (const line of coverageWarning(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
   return short.length === 0 ? EXIT.done : EXIT.incomplete;
 }

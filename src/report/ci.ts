@@ -14,7 +14,7 @@ export type ShownAdvice =
 
 /** One rule of the gate and what came of it. */
 export interface ShownRule {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'limit';
+  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
   readonly domain?: string;
   readonly dimension?: string;
   readonly identity?: string;
@@ -235,6 +235,7 @@ function nameOf({ kind, domain, dimension, identity, limit }: ShownRule): string
   const names = { drop: 'drop', floor: 'floor', published: 'against published', coverage: 'coverage' };
   if (kind === 'identity') return `same ${identity}`;
   if (kind === 'limit') return `limit ${limit}`;
+  if (kind === 'ratings') return 'ratings of 1 to 5';
   return `${target.join(' ')} ${names[kind]}`;
 }
 
@@ -247,7 +248,7 @@ function nameOf({ kind, domain, dimension, identity, limit }: ShownRule): string
 export function junit({ rules, verdict }: GatePage): string {
   const suites = new Map<string, ShownRule[]>();
   for (const rule of rules) {
-    const whole = rule.kind === 'identity' || rule.kind === 'limit' ? 'run' : 'overall';
+    const whole = ['identity', 'ratings', 'limit'].includes(rule.kind) ? 'run' : 'overall';
     const suite = rule.domain ?? whole;
     suites.set(suite, [...(suites.get(suite) ?? []), rule]);
   }

@@ -29,6 +29,8 @@ export interface Evidence {
   readonly usage?: { readonly tokensPerRow?: number; readonly cost?: number };
   /** What the two runs share; one that is absent is unknown. */
   readonly identity?: Readonly<Partial<Record<Identity, 'equal' | 'different'>>>;
+  /** Rows with ratings outside 1 to 5, which no judge can have meant: one that has them passes nothing. */
+  readonly impossible?: { readonly base: number; readonly candidate: number };
   /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
   readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }
@@ -39,7 +41,7 @@ export type RepeatAdvice =
   { readonly kind: 'enough' | 'at-least'; readonly repeats: number } | { readonly kind: 'none' };
 
 export interface RuleResult {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'limit';
+  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
   /** Absent where the rule is on Overall or on the whole run. */
   readonly domain?: Domain;
   /** Absent where the rule is on the total, or on no score. */
@@ -93,7 +95,8 @@ const MOST_REPEATS = 100;
  * other rules that count together at `alpha / 2` by Holm's method. The chance of a NO-GO where every bound truly holds is
  * thus at most `alpha`.
  *
- * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, a figure that a critical rule needs), since what
+ * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
+ * rule needs), since what
  * the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors hold scores with
  * failures that the model caused at rating 1. Pure: the same evidence gives the same report.
  */
@@ -101,6 +104,7 @@ export function decide(evidence: Evidence, policy: Policy): GateReport {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
   const rules = [
     ...identityRules(evidence, policy),
+    ...ratingRules(evidence),
     ...coverageRules(evidence, policy),
     ...judgeTests(tests, policy),
     ...limitRules(evidence, policy),
@@ -122,7 +126,7 @@ export function decide(evidence: Evidence, policy: Policy): GateReport {
 
 /** What has to be so before anything can be tested. */
 function isCondition({ kind }: RuleResult): boolean {
-  return kind === 'identity' || kind === 'coverage';
+  return kind === 'identity' || kind === 'coverage' || kind === 'ratings';
 }
 
 const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
@@ -502,6 +506,27 @@ function identityRules({ comparison, identity }: Evidence, policy: Policy): Rule
           sentence,
         };
       });
+}
+
+/** Not in a policy: no policy can want such ratings, and where there are none there is nothing to say. */
+function ratingRules({ impossible }: Evidence): RuleResult[] {
+  const { base = 0, candidate = 0 } = impossible ?? {};
+  const found = [
+    ...(base > 0 ? [`${base} of the base`] : []),
+    ...(candidate > 0 ? [`${candidate} of the candidate`] : []),
+  ];
+  if (found.length === 0) return [];
+  return [
+    {
+      kind: 'ratings',
+      tier: 'critical',
+      verdict: 'INCOMPLETE',
+      counts: true,
+      value: base + candidate,
+      impact: 100,
+      sentence: `Rows with ratings outside 1 to 5, which no judge can have meant: ${found.join(' and ')}; judge them again (awb score names their lines).`,
+    },
+  ];
 }
 
 const LIMIT_NAMES: Readonly<Record<Limit, { readonly what: string; show(value: number): string }>> = {

@@ -20,6 +20,8 @@ beforeAll(async () => {
   await make('lacking', {
     rating: (domain, row) => (domain === 'web' && row < 3 ? undefined : around(3)(domain, row)),
   });
+  await make('impossible', { rating: (domain, row) => (domain === 'os' && row === 3 ? 100 : around(3)(domain, row)) });
+  await make('all-impossible', { rating: () => 100 });
   await make('other-judge', { identity: { judge: 'another' } });
   await make('costly', { meta: { cost: '12.50' } });
 });
@@ -41,12 +43,26 @@ describe('the verdict is the exit code', () => {
     ['one-fell', 4, 'NO-GO'],
     ['unsure', 5, 'INCONCLUSIVE'],
     ['lacking', 3, 'INCOMPLETE'],
+    ['impossible', 3, 'INCOMPLETE'],
+    ['all-impossible', 3, 'INCOMPLETE'],
     ['other-judge', 3, 'INCOMPLETE'],
   ])('%s: %d %s', async (candidate, code, verdict) => {
     const result = await gate(['base', candidate]);
     expect(result).toMatchObject({ code, stderr: '' });
     expect(result.stdout.startsWith(`${verdict}: `)).toBe(true);
     expect(await report(['base', candidate])).toMatchObject({ schema: 'awb.gate/1', verdict, exit_code: code });
+  });
+
+  it('ratings that cannot be pass no gate, on either side and whatever it holds', async () => {
+    const told =
+      'Rows with ratings outside 1 to 5, which no judge can have meant: 1 of the candidate; judge them again';
+    expect((await gate(['base', 'impossible'])).stdout).toContain(told);
+    expect(await gate(['impossible', 'same'])).toMatchObject({ code: 3 });
+    expect(await gate(['--min-overall', '1', 'all-impossible'])).toMatchObject({ code: 3 });
+    expect(await gate(['impossible', 'impossible'])).toMatchObject({ code: 3 });
+    const junit = join(dir, 'impossible.xml');
+    await gate(['base', 'impossible', '--junit', junit]);
+    expect(await readFile(junit, 'utf8')).toMatch(/testsuite name="run"[\s\S]*ratings of 1 to 5[\s\S]*<error/);
   });
 
   it('INCONCLUSIVE says how many repeats would decide', async () => {

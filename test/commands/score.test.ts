@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ScoreSettings, score } from '../../src/commands/score.js';
 import { EXIT, type ExitCode } from '../../src/errors.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { DOMAINS } from '../../src/types.js';
+import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 
 const JUDGED = resolve(import.meta.dirname, '../../fixtures/judged');
 
@@ -328,6 +328,21 @@ describe('a run in SQLite', () => {
 });
 
 describe('bad input', () => {
+  it('ratings that cannot be are named with file and line, and count officially alone', async () => {
+    const rated = (key: string, rating: number) => {
+      const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, rating]));
+      return JSON.stringify({ task: 'web', ...ratings, failed: 0, awb: { key, trajectory: key, repeat: 0 } });
+    };
+    await writeFile(join(dir, 'judged.jsonl'), `${rated('a', 3)}\n${rated('b', 100)}\n`);
+    const { code, stderr, stdout } = await run({ json: true });
+    expect(code).toBe(0);
+    expect(stderr).toContain(`warning: ${join(dir, 'judged.jsonl')}:2: format 100, factuality 100`);
+    expect(stderr).toContain('all others leave them out');
+    const { domains } = JSON.parse(stdout);
+    expect(domains.web.total_score).toBe(((51.5 - 1) / 4) * 100);
+    expect(domains.web.with_failures.total_score).toBe(50);
+  });
+
   it('predictions that were not judged are refused, and no SQLite file is made', async () => {
     await writeFile(join(dir, 'predictions.jsonl'), '{"task": "mcp", "gen": "x", "awb": {"key": "a"}}\n');
     const refused = run({ predictions: 'predictions.jsonl' });
