@@ -1,6 +1,5 @@
 // `awb leaderboard`: the runs of SQLite files -> tables of what was judged alike, in any format.
 
-import { writeFile } from 'node:fs/promises';
 import { extname, relative, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
@@ -11,6 +10,7 @@ import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../rep
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
 import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
 import type { Io } from '../types.js';
+import { writeText } from './runs.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
@@ -263,11 +263,6 @@ async function deliver(text: string, { output, quiet }: LeaderboardSettings, io:
     io.stdout.write(text);
     return;
   }
-  try {
-    await writeFile(resolve(io.cwd, output), text);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(`cannot write ${output} (${code}); name another file with --output`, EXIT.cannotWrite);
-  }
+  await writeText(output, text, '--output', io);
   if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
 }

@@ -1,10 +1,11 @@
 // The files of a report: one page, or beyond a limit a page and pages of texts beside it.
 
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { type Report, reportPage, textsPage } from '../report/html.js';
+import { replaceFile } from '../run/files.js';
 
 /** Where texts go while it is not known yet whether they fit into the page. */
 export interface Pages {
@@ -23,6 +24,7 @@ export interface Written {
   readonly texts?: { readonly folder: string; readonly pages: number };
 }
 
+const REMEDY = 'mend that, or name another file with --output';
 const PAGE_NAME = /^texts-\d+\.(html|json)$/;
 
 /**
@@ -39,10 +41,10 @@ export function pagesAt(output: string, limitBytes: number): Pages {
   const spill = async () => {
     if (!spilled) {
       await clearPages(folder);
-      await written(folder, () => mkdir(folder, { recursive: true }));
+      await makeFolder(folder);
       spilled = true;
     }
-    for (const [index, json] of kept.entries()) await writeWhole(draftOf(count - kept.length + index), [json]);
+    for (const [index, json] of kept.entries()) await write(draftOf(count - kept.length + index), [json]);
     kept = [];
   };
   return {
@@ -55,7 +57,7 @@ export function pagesAt(output: string, limitBytes: number): Pages {
     async write(report) {
       if (!spilled) {
         await clearPages(folder);
-        const bytes = await writeWhole(output, reportPage(report, { inline: kept }, sha256));
+        const bytes = await write(output, reportPage(report, { inline: kept }, sha256));
         return { samples: report.samples.length, bytes };
       }
       const links = { back: `../${encodeURIComponent(basename(output))}`, own: 'texts-' };
@@ -63,11 +65,11 @@ export function pagesAt(output: string, limitBytes: number): Pages {
       for (let chunk = 0; chunk < count; chunk++) {
         const draft = draftOf(chunk);
         const json = await readFile(draft, 'utf8');
-        bytes += await writeWhole(draft.replace(/json$/, 'html'), [textsPage(report, chunk, json, links, sha256)]);
+        bytes += await write(draft.replace(/json$/, 'html'), [textsPage(report, chunk, json, links, sha256)]);
         await rm(draft);
       }
       const pages = `${encodeURIComponent(basename(folder))}/texts-`;
-      bytes += await writeWhole(output, reportPage(report, { pages }, sha256));
+      bytes += await write(output, reportPage(report, { pages }, sha256));
       return { samples: report.samples.length, bytes, texts: { folder, pages: count } };
     },
     async discard() {
@@ -84,38 +86,17 @@ async function clearPages(folder: string): Promise<void> {
   if (names.length > 0 && (await readdir(folder)).length === 0) await rm(folder, { recursive: true });
 }
 
-/** Writes a file through a temporary one, so that a reader sees the old one or the new one. Returns its bytes. */
-async function writeWhole(path: string, pieces: Iterable<string>): Promise<number> {
-  return written(path, async () => {
-    const temporary = `${path}.tmp`;
-    try {
-      const handle = await open(temporary, 'w');
-      try {
-        for (const piece of pieces) await handle.writeFile(piece);
-      } finally {
-        await handle.close();
-      }
-      await rename(temporary, path);
-      return (await stat(path)).size;
-    } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
-      throw error;
-    }
-  });
+/** Returns the bytes written. */
+async function write(path: string, pieces: Iterable<string>): Promise<number> {
+  return (await replaceFile(path, pieces, { remedy: REMEDY })).bytes;
 }
 
-async function written<T>(path: string, action: () => Promise<T>): Promise<T> {
+async function makeFolder(path: string): Promise<void> {
   try {
-    return await action();
+    await mkdir(path, { recursive: true });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    const cause =
-      { ENOSPC: 'the disk is full', ENOENT: 'its folder does not exist', EISDIR: 'it is a folder' }[code] ?? code;
-    throw new UserError(
-      `cannot write ${path}: ${cause}; mend that, or name another file with --output`,
-      EXIT.cannotWrite,
-    );
+    throw new UserError(`cannot create the folder ${path} (${code}); ${REMEDY}`, EXIT.cannotWrite);
   }
 }
 

@@ -1,7 +1,6 @@
 // What compare and gate share: runs named by label, number or judged file, what two of them were made with, and files to write.
 
 import { createReadStream, existsSync, statSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import { EXIT, nearest, UserError } from '../errors.js';
@@ -10,6 +9,7 @@ import { isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
+import { replaceFile } from '../run/files.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
@@ -340,10 +340,5 @@ export function shownRun({ name, source, manifest }: ReadRun): ShownRun {
 
 /** @throws UserError (74) that names the flag. */
 export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
-  try {
-    await writeFile(resolve(io.cwd, path), text);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(`cannot write ${path} (${code}); name another file with ${flag}`, EXIT.cannotWrite);
-  }
+  await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
 }

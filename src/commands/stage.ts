@@ -5,7 +5,7 @@ import { mkdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { writeLines } from '../run/files.js';
+import { clearRemains, writeLines } from '../run/files.js';
 import { type Journal, type JournalRecord, openJournal } from '../run/journal.js';
 import {
   type Counts,
@@ -79,6 +79,7 @@ export async function openRun(options: {
   const release = await lockFile(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
   let close = async () => {};
   try {
+    for (const path of [outputPath, manifestPath]) await clearRemains(path);
     if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
     const found = await readManifest(manifestPath);
     if (found === undefined) await requireNoStray([outputPath, journalPath]);
@@ -363,7 +364,7 @@ async function assemble<J extends StageJob>(
       if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
     }
   };
-  return { file: run.outputPath, bytes: await writeLines(run.outputPath, lines()), form };
+  return { file: run.outputPath, ...(await writeLines(run.outputPath, lines())), form };
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

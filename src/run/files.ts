@@ -1,57 +1,54 @@
-// Whole files, written so that a reader sees the old one or the new one and never half of either.
+// Whole files, written so that a reader sees the old one or the new one and never half of either; and small ones, read.
 
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 
 const FLUSH_BYTES = 1 << 20;
+/** As many links as Linux follows. */
+const MOST_LINKS = 40;
+/** What a process calls its own open files: replacing the file behind such a name would not reach whoever holds it open. */
+const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
+
+export interface WrittenFile {
+  readonly bytes: number;
+  /** Of the bytes, in hex. */
+  readonly sha256: string;
+}
 
 /**
- * Writes lines to a temporary file beside `path`, syncs it and renames it into place. Returns the bytes written.
+ * Puts text in the place of a file's content, or makes the file. A regular file is replaced as a whole: a temporary one is
+ * made beside it, synced and renamed over it, with its permissions. Links are followed and stay. Whatever else has the name
+ * (a device, a FIFO) is written to.
+ * @param path absolute
+ * @param words the name that the user gave it, and what he can do where it cannot be written
  * @throws UserError (74) where it cannot be written; the temporary file is removed and the old one stays.
  */
-export async function writeLines(path: string, lines: AsyncIterable<string>): Promise<number> {
-  const temporary = `${path}.tmp`;
+export async function replaceFile(
+  path: string,
+  pieces: Iterable<string> | AsyncIterable<string>,
+  words: { readonly name?: string; readonly remedy: string },
+): Promise<WrittenFile> {
   try {
-    const handle = await open(temporary, 'w');
-    let bytes = 0;
-    try {
-      let waiting: Buffer[] = [];
-      let size = 0;
-      const flush = async () => {
-        if (size > 0) await handle.writeFile(Buffer.concat(waiting));
-        bytes += size;
-        waiting = [];
-        size = 0;
-      };
-      for await (const line of lines) {
-        const encoded = Buffer.from(`${line}\n`);
-        waiting.push(encoded);
-        size += encoded.length;
-        if (size >= FLUSH_BYTES) await flush();
-      }
-      await flush();
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, path);
-    await syncFolder(dirname(path));
-    return bytes;
+    const target = await regularFile(path);
+    return target === undefined ? await writeThrough(path, pieces) : await writeAside(target, pieces);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    throw writeError(path, error);
+    throw writeError(words.name ?? path, error, words.remedy);
   }
 }
 
-/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r').catch(() => undefined);
-  await folder?.sync().catch(() => undefined);
-  await folder?.close();
+/** Writes a run's file line by line, as `replaceFile` does. */
+export async function writeLines(path: string, lines: AsyncIterable<string>): Promise<WrittenFile> {
+  const ended = async function* () {
+    for await (const line of lines) yield `${line}\n`;
+  };
+  const remedy = 'every finished row is safe in the journal, so mend that and run the same command again';
+  return replaceFile(path, ended(), { remedy });
 }
 
-/** Writes a JSON document in the same way, indented for people. */
+/** Writes a run's JSON document, indented for people. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   await writeLines(
     path,
@@ -61,32 +58,144 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   );
 }
 
-/** Reads a JSON object; undefined where there is no such file. @throws UserError (65) where it is not a JSON object. */
-export async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
-  let text: string;
+/** Takes away what killed writers of this file have left beside it. Only for who has the file to himself. */
+export async function clearRemains(path: string): Promise<void> {
+  const own = `${basename(path)}.`;
+  for (const name of await readdir(dirname(path)).catch(() => [])) {
+    if (name.startsWith(own) && /^([0-9a-f]{12}\.)?tmp$/.test(name.slice(own.length))) {
+      await rm(join(dirname(path), name), { force: true });
+    }
+  }
+}
+
+/** The regular file that a name stands for, be it there or to be made, behind all links; undefined for anything else. */
+async function regularFile(path: string): Promise<string | undefined> {
+  if (OPEN_FILE.test(path)) return undefined;
+  const found = await unlessMissing(stat(path));
+  if (found !== undefined) return found.isFile() ? await realpath(path) : undefined;
+  let at = path;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    if ((await unlessMissing(lstat(at))) === undefined) return at;
+    at = resolve(await realpath(dirname(at)), await readlink(at));
+  }
+  return undefined;
+}
+
+async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  return found.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+async function writeAside(path: string, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+  // Made by us alone (`wx`): a link that someone has laid there is not followed.
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  const before = await unlessMissing(stat(path));
+  const handle = await open(temporary, 'wx');
   try {
-    text = await readFile(path, 'utf8');
+    let written: WrittenFile;
+    try {
+      if (before !== undefined) await handle.chmod(before.mode & 0o7777);
+      written = await writePieces(handle, pieces);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+    await syncFolder(dirname(path));
+    return written;
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function writeThrough(path: string, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+  const handle = await open(path, 'w');
+  try {
+    return await writePieces(handle, pieces);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let waiting: Buffer[] = [];
+  let size = 0;
+  const flush = async () => {
+    const block = Buffer.concat(waiting);
+    hash.update(block);
+    await handle.writeFile(block);
+    bytes += size;
+    waiting = [];
+    size = 0;
+  };
+  for await (const piece of pieces) {
+    const encoded = Buffer.from(piece);
+    waiting.push(encoded);
+    size += encoded.length;
+    if (size >= FLUSH_BYTES) await flush();
+  }
+  if (size > 0) await flush();
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota is used up',
+  EISDIR: 'it is a folder',
+  ENOENT: 'its folder does not exist',
+};
+
+function writeError(name: string, error: unknown, remedy: string): unknown {
+  if (error instanceof UserError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined) return error;
+  return new UserError(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`, EXIT.cannotWrite);
+}
+
+/**
+ * The text of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
+ * @throws UserError (66) that ends with the remedy.
+ */
+export async function readText(path: string, remedy: string): Promise<string | undefined> {
+  try {
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      if (!(await handle.stat()).isFile())
+        throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw new UserError(`cannot read ${path} (${code})`, EXIT.inputMissing);
+    if (code === undefined) throw error;
+    throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
   }
+}
+
+/** Reads a JSON object; undefined where there is no such file. @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object. */
+export async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
+  const remedy = 'move it aside, or start over with --fresh';
+  const text = await readText(path, remedy);
+  if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
     // Falls through to the error below.
   }
-  throw new UserError(`${path} is not a JSON object; move it aside, or start over with --fresh`, EXIT.badData);
-}
-
-function writeError(path: string, error: unknown): unknown {
-  if (error instanceof UserError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) return error;
-  const cause = code === 'ENOSPC' ? 'the disk is full' : code;
-  return new UserError(
-    `cannot write ${path} (${cause}); every finished row is safe in the journal, so mend that and run the same command again`,
-    EXIT.cannotWrite,
-  );
+  throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
 }

@@ -39,8 +39,8 @@ export interface Manifest {
   readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped';
   /** The process that works, or worked, on the run. */
   readonly process: { readonly pid: number; readonly host: string };
-  /** The assembled file, its size, and a fingerprint of the form it was written in. */
-  readonly output?: { readonly file: string; readonly bytes: number; readonly form: string };
+  /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes, which earlier versions left out. */
+  readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
 }
 
 export interface Counts {

@@ -237,6 +237,6 @@ describe('bad input', () => {
   it('a file that cannot be written is named', async () => {
     const { code, stderr } = await refused(['--db', db, '--output', 'none/board.md']);
     expect(code).toBe(EXIT.cannotWrite);
-    expect(stderr).toContain('cannot write none/board.md (ENOENT)');
+    expect(stderr).toContain('cannot write none/board.md: its folder does not exist');
   });
 });

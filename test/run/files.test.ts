@@ -1,8 +1,10 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { readJson, writeJson, writeLines } from '../../src/run/files.js';
+import { clearRemains, readJson, replaceFile, writeJson, writeLines } from '../../src/run/files.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -23,11 +25,12 @@ describe('writeLines', () => {
     ['empty ones', ['', '']],
     ['text of several bytes a letter', ['é😀\u2028', 'b\r']],
     ['more than one buffer', Array.from({ length: 40 }, (_, index) => `${index}`.repeat(100_000))],
-  ])('writes lines: %s, and counts their bytes', async (_what, lines) => {
-    const bytes = await writeLines(path, linesOf(lines));
+  ])('writes lines: %s, counts their bytes and hashes them', async (_what, lines) => {
+    const { bytes, sha256 } = await writeLines(path, linesOf(lines));
     const text = await readFile(path, 'utf8');
     expect(text === lines.map((line) => `${line}\n`).join('')).toBe(true);
     expect(bytes).toBe(Buffer.byteLength(text));
+    expect(sha256).toBe(createHash('sha256').update(text).digest('hex'));
     expect(await readdir(dir)).toEqual(['out.jsonl']);
   });
 
@@ -57,11 +60,12 @@ describe('writeLines', () => {
     expect(await readdir(dir)).toEqual(['out.jsonl']);
   });
 
-  test('the remains of a killed write are written over', async () => {
-    await writeFile(`${path}.tmp`, 'x'.repeat(1000));
-    await writeLines(path, linesOf(['new']));
-    expect(await readFile(path, 'utf8')).toBe('new\n');
-    expect(await readdir(dir)).toEqual(['out.jsonl']);
+  test('the remains of killed writes are taken away, and nothing else', async () => {
+    const others = ['out.jsonl.tmp.txt', 'out.jsonl.0123456789ab.tmp.gz', 'mout.jsonl.tmp', 'out.manifest.json.tmp'];
+    for (const name of [...others, 'out.jsonl.tmp', 'out.jsonl.0123456789ab.tmp'])
+      await writeFile(join(dir, name), 'x');
+    await clearRemains(path);
+    expect(await readdir(dir)).toEqual([...others].sort());
   });
 
   test.each([
@@ -79,7 +83,80 @@ describe('writeLines', () => {
   });
 });
 
+describe('replaceFile', () => {
+  const replace = (at: string, text = 'new') => replaceFile(at, [text], { remedy: 'name another' });
+
+  test('a link stays a link, and what it names is replaced', async () => {
+    await mkdir(join(dir, 'elsewhere'));
+    await writeFile(join(dir, 'elsewhere/real'), 'old');
+    await symlink('elsewhere/real', join(dir, 'middle'));
+    await symlink('middle', path);
+    await replace(path);
+    expect((await lstat(path)).isSymbolicLink()).toBe(true);
+    expect((await lstat(join(dir, 'middle'))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(dir, 'elsewhere/real'), 'utf8')).toBe('new');
+    expect(await readdir(join(dir, 'elsewhere'))).toEqual(['real']);
+  });
+
+  test('a link to nothing yet makes what it names', async () => {
+    await mkdir(join(dir, 'elsewhere'));
+    await symlink('elsewhere/real', path);
+    await replace(path);
+    expect((await lstat(path)).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(dir, 'elsewhere/real'), 'utf8')).toBe('new');
+  });
+
+  test('links in a circle cannot be written', async () => {
+    await symlink('other', path);
+    await symlink('out.jsonl', join(dir, 'other'));
+    await expect(replace(path)).rejects.toMatchObject({ exitCode: EXIT.cannotWrite });
+  });
+
+  test('a device is written to, and stays one', async () => {
+    await symlink('/dev/null', path);
+    await replace(path);
+    expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
+    expect((await lstat(path)).isSymbolicLink()).toBe(true);
+    expect(await readdir(dir)).toEqual(['out.jsonl']);
+  });
+
+  test('a FIFO is written to, and stays one', async () => {
+    execFileSync('mkfifo', [path]);
+    const [read] = await Promise.all([readFile(path, 'utf8'), replace(path)]);
+    expect(read).toBe('new');
+    expect((await stat(path)).isFIFO()).toBe(true);
+  });
+
+  test('a full device is said to be full', async () => {
+    const message = 'cannot write /dev/full: the disk is full; name another';
+    await expect(replace('/dev/full')).rejects.toMatchObject({ exitCode: EXIT.cannotWrite, message });
+  });
+
+  test('what others have laid beside it is neither written to nor taken away', async () => {
+    await writeFile(join(dir, 'victim'), 'precious');
+    await symlink('victim', `${path}.tmp`);
+    await replace(path);
+    expect(await readFile(join(dir, 'victim'), 'utf8')).toBe('precious');
+    expect(await readFile(path, 'utf8')).toBe('new');
+  });
+
+  test('the new file has the permissions of the old one', async () => {
+    await writeFile(path, 'old');
+    await chmod(path, 0o640);
+    await replace(path);
+    expect((await stat(path)).mode & 0o777).toBe(0o640);
+  });
+});
+
 describe('readJson', () => {
+  test.each([
+    ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
+    ['a device', (at: string) => symlink('/dev/zero', at)],
+  ])('%s is not read, which would never end', async (_what, make) => {
+    await make(path);
+    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
+  });
+
   test('reads what writeJson wrote', async () => {
     const value = { a: [1, null, 'é\u2028'], b: { c: true } };
     await writeJson(path, value);
