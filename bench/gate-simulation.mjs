@@ -1,11 +1,12 @@
 // How often intervals hold the truth, and how often the gate errs, over simulated runs; the figures stand in bench/README.md.
 // node bench/gate-simulation.mjs [coverage] [gate] [domain] [repeats] [small]   (all where none is named; `npm run build` first)
 
+import { clusteredEstimate } from '../dist/score/clusters.js';
 import { compareRuns } from '../dist/score/compare.js';
 import { decide } from '../dist/score/gate.js';
 import { defaultPolicy } from '../dist/score/policy.js';
 import { randomOf } from '../dist/score/random.js';
-import { bootstrapInterval, clusteredEstimate, signFlipP } from '../dist/score/statistics.js';
+import { bootstrapInterval, signFlipP } from '../dist/score/resampling.js';
 import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample } from './simulated-runs.mjs';
 
 const SETS = 2_000;

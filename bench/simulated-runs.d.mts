@@ -1,6 +1,7 @@
 // The types of simulated-runs.mjs, for tests.
+
+import type { Observation } from '../src/score/clusters.js';
 import type { CompareOptions, RunRows } from '../src/score/compare.js';
-import type { Observation } from '../src/score/statistics.js';
 
 export declare const PUBLISHED: Readonly<Record<string, readonly [number, number]>>;
 export declare const SAMPLE_MEAN: number;

@@ -9,7 +9,7 @@ import { countedPoints, isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { recordId } from '../run/journal.js';
 import { differencesOf, type Identity } from '../run/manifest.js';
-import { pairedShift } from '../score/statistics.js';
+import { pairedShift } from '../score/clusters.js';
 import type { Estimate, JudgedRow } from '../types.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type JudgeJob, type Judging, jobsOf, judgeIdentity, judgeRows, summarise } from './judging.js';

@@ -21,8 +21,8 @@ import {
 } from '../report/html.js';
 import { recordId } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
+import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
-import { clusteredEstimate } from '../score/statistics.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
 import { notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';

@@ -11,7 +11,8 @@ import {
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
-import { clusteredEstimate, mean, meanOfEstimates, type Observation } from './statistics.js';
+import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
+import { mean } from './mean.js';
 
 const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 

@@ -2,22 +2,11 @@
 import type { Comparison, Difference, DifferenceSet, DomainComparison, Figure, MovedRow } from '../comparison.js';
 import { countedPoints } from '../points.js';
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type JudgedRow } from '../types.js';
-import {
-  bootstrapInterval,
-  clusteredEstimate,
-  type Generations,
-  holm,
-  mean,
-  meanOfEstimates,
-  meanOfSplits,
-  type Observation,
-  type Resampling,
-  rowValue,
-  type Strata,
-  signFlipP,
-  smallestEffect,
-  splitVariance,
-} from './statistics.js';
+import { clusteredEstimate, meanOfEstimates, type Observation, smallestEffect } from './clusters.js';
+import { mean } from './mean.js';
+import { holm } from './multiple.js';
+import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
+import { type Generations, meanOfSplits, rowValue, splitVariance } from './sampling.js';
 
 /** A run as a comparison takes it. */
 export interface RunRows {
@@ -81,7 +70,7 @@ interface Part {
  *
  * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains'. Both follow
  * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in
- * statistics.ts. The same rows and seed give the same numbers, in whatever order the rows come.
+ * clusters.ts. The same rows and seed give the same numbers, in whatever order the rows come.
  */
 export function compareRuns(
   base: RunRows,

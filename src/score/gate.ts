@@ -3,6 +3,9 @@
 import type { Comparison, Figure, Interval, VarianceSplit } from '../comparison.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
 import { DIMENSIONS } from '../types.js';
+import { chanceBelow, intervalAt, meanOfEstimates } from './clusters.js';
+import { mean } from './mean.js';
+import { holm } from './multiple.js';
 import {
   type Bound,
   type Bounds,
@@ -14,7 +17,7 @@ import {
   type Policy,
   type Tier,
 } from './policy.js';
-import { chanceBelow, holm, intervalAt, mean, meanOfEstimates, studentTQuantile } from './statistics.js';
+import { studentTQuantile } from './student.js';
 
 /** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
 export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';

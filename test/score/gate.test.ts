@@ -5,7 +5,7 @@ import type { Comparison, Difference, DomainComparison, VarianceSplit } from '..
 import { aggregate } from '../../src/score/aggregate.js';
 import { decide, type Evidence, type GateReport } from '../../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
-import { studentTQuantile } from '../../src/score/statistics.js';
+import { studentTQuantile } from '../../src/score/student.js';
 import type { Dimension, JudgedRow } from '../../src/types.js';
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */

@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample } from '../../bench/simulated-runs.mjs';
 import type { Comparison, Interval } from '../../src/comparison.js';
+import { clusteredEstimate } from '../../src/score/clusters.js';
 import { compareRuns } from '../../src/score/compare.js';
 import { decide, type GateVerdict } from '../../src/score/gate.js';
 import { defaultPolicy } from '../../src/score/policy.js';
 import { randomOf } from '../../src/score/random.js';
-import { bootstrapInterval, clusteredEstimate, signFlipP } from '../../src/score/statistics.js';
+import { bootstrapInterval, signFlipP } from '../../src/score/resampling.js';
 
 type Bounds = Partial<Interval> | undefined;
 

@@ -2,24 +2,20 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { randomFrom, randomOf } from '../../src/score/random.js';
 import {
-  bootstrapInterval,
   chanceBelow,
   clusteredEstimate,
-  holm,
   intervalAt,
-  mean,
   meanOfEstimates,
-  meanOfSplits,
   type Observation,
   pairedShift,
-  rowValue,
-  signFlipP,
   smallestEffect,
-  splitVariance,
-  studentTQuantile,
-} from '../../src/score/statistics.js';
+} from '../../src/score/clusters.js';
+import { mean } from '../../src/score/mean.js';
+import { randomFrom, randomOf } from '../../src/score/random.js';
+import { bootstrapInterval, signFlipP } from '../../src/score/resampling.js';
+import { meanOfSplits, rowValue, splitVariance } from '../../src/score/sampling.js';
+import { studentTQuantile } from '../../src/score/student.js';
 
 interface Reference {
   readonly quantiles: [number, number, number][];
@@ -41,7 +37,6 @@ interface Clustered {
 interface ComparisonReference {
   readonly tails: [number, number, number][];
   readonly detectable: [number, number][];
-  readonly holm: { readonly p: number[]; readonly adjusted: number[] }[];
   readonly flips: (Clustered & { readonly p: number })[];
   readonly overall: Record<'x' | 'y', number[]> & Record<'mean' | 'se' | 'df' | 'low' | 'high' | 'p', number>;
   readonly split: {
@@ -412,18 +407,6 @@ describe('smallest effect', () => {
     const effect = smallestEffect({ value: 0, rows: 9, clusters: 9, se: 1, df, low: 0, high: 0 }) ?? 0;
     const error = effect / exact - 1;
     expect(Math.abs(error)).toBeLessThan(df >= 5 ? 0.01 : df === 2 ? 0.055 : 0.14);
-  });
-});
-
-describe('Holm', () => {
-  test.each(compared.holm)('adjusts $p as statsmodels', ({ p, adjusted }) => {
-    for (const [index, value] of holm(p).entries()) {
-      expect(value).toBeCloseTo(adjusted[index] ?? Number.NaN, 12);
-    }
-  });
-
-  test('of no values is no values', () => {
-    expect(holm([])).toEqual([]);
   });
 });
 
