@@ -19,8 +19,8 @@ export interface PredictionRef {
   readonly length: number;
   /** Changes whenever `gen`, or the failure in its place, changes. */
   readonly stamp: string;
-  /** Why there is no prediction; `empty` where the model gave none. */
-  readonly failure?: { readonly class: PredictionRecord['class'] | 'empty'; readonly reason: string };
+  /** Why there is no prediction: `empty` where the model gave none, `absent` where the row has no `gen` at all. */
+  readonly failure?: { readonly class: PredictionRecord['class'] | 'empty' | 'absent'; readonly reason: string };
   /** The row of the data that a lean prediction belongs to. */
   readonly row?: RowRef;
 }
@@ -29,6 +29,7 @@ export interface PredictionRef {
 export interface PredictedRow {
   /** The line's own text. */
   readonly text: string;
+  /** Empty where the row has none. */
   readonly gen: string;
   /** The row's `awb` object as it stands there, unknown keys kept; empty where there is none. */
   readonly awb: Readonly<Record<string, unknown>>;
@@ -46,9 +47,10 @@ export interface PredictionFile {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Indexes a predictions file. Lean rows are looked up in `data` by their key.
- * @throws UserError 66 where the file cannot be read; 65 for a line that is not a prediction, a row that stands there twice, or a
- * lean row without its data.
+ * Indexes a predictions file. Lean rows are looked up in `data` by their key. A row without `gen` (absent or null) was not
+ * predicted: it fails as `absent`, and the others are judged.
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
+ * there twice, a lean row without its data, or a file without a single `gen`.
  */
 export async function openPredictions(
   path: string,
@@ -73,6 +75,12 @@ export async function openPredictions(
       refs.push(ref);
     }
     if (refs.length === 0) throw new UserError(`${path} holds no rows; run awb infer first`, EXIT.badData);
+    if (refs.every((ref) => ref.failure?.class === 'absent')) {
+      throw new UserError(
+        `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
+        EXIT.badData,
+      );
+    }
   } catch (error) {
     await handle.close();
     throw error;
@@ -83,7 +91,7 @@ export async function openPredictions(
     async read(ref) {
       const text = decodeLine(await readSpan(handle, ref.offset, ref.length)) ?? '';
       const fields = objectOf(text) ?? {};
-      const { gen } = fields;
+      const gen = fields.gen ?? '';
       if (typeof gen !== 'string' || stampOf(gen, ref.failure?.class) !== ref.stamp) throw changed(path);
       const sample = ref.row === undefined ? wholeSample(text, domains) : await (data as Dataset).readSample(ref.row);
       if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
@@ -105,21 +113,26 @@ function readRef(
   const fields = text === undefined ? undefined : objectOf(text);
   if (text === undefined || fields === undefined)
     throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
-  if (typeof fields.gen !== 'string') {
-    throw bad(path, line.number, 'it has no "gen": these are rows without predictions; run awb infer on them first');
+  const gen = fields.gen ?? undefined;
+  if (gen !== undefined && typeof gen !== 'string') {
+    throw bad(
+      path,
+      line.number,
+      '"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none',
+    );
   }
   const awb = awbOf(fields);
   const identity =
     'prompt' in fields
       ? wholeRow(path, line, text, domains, equals, awb)
       : leanRow(path, line, fields, awb, rows, hasData);
-  const failure = failureOf(fields.gen, awb);
+  const failure = failureOf(gen, awb);
   return {
     ...identity,
     repeat: awb?.repeat ?? 0,
     line: line.number,
     ...placeOf(line),
-    stamp: stampOf(fields.gen, failure?.class),
+    stamp: stampOf(gen ?? '', failure?.class),
     ...(failure === undefined ? {} : { failure }),
   };
 }
@@ -176,8 +189,9 @@ function leanRow(
   return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
 }
 
-function failureOf(gen: string, awb: PredictionRecord | undefined): PredictionRef['failure'] {
+function failureOf(gen: string | undefined, awb: PredictionRecord | undefined): PredictionRef['failure'] {
   if (awb?.status === 'failed') return { class: awb.class ?? 'fatal', reason: awb.reason ?? 'no reason recorded' };
+  if (gen === undefined) return { class: 'absent', reason: 'not predicted: the row has no "gen"' };
   return gen === '' ? { class: 'empty', reason: 'the model gave no prediction' } : undefined;
 }
 

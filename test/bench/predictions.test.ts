@@ -119,6 +119,21 @@ describe('predictions of the official script', () => {
     );
   });
 
+  test('a row without gen was not predicted, and the others stand', async () => {
+    const lines = [
+      rowText(),
+      withMembers(rowText({ id: 2 }), WHOLE, { gen: null }),
+      withMembers(rowText(), WHOLE, { gen: 'g' }),
+    ];
+    await opened(lines, async (file) => {
+      const absent = { class: 'absent', reason: 'not predicted: the row has no "gen"' };
+      expect(file.refs.map((ref) => ref.failure)).toEqual([absent, absent, undefined]);
+      expect(await file.read(file.refs[0] as PredictionRef)).toMatchObject({ gen: '', text: lines[0] });
+      expect((await file.read(file.refs[2] as PredictionRef)).gen).toBe('g');
+    });
+    expect(await refusal(lines.slice(0, 2))).toContain('holds rows without predictions (none has a "gen")');
+  });
+
   test('an empty gen is a failure of the model', async () => {
     const refs = await refsOf([withMembers(rowText(), WHOLE, { gen: '' })]);
     expect(refs[0]?.failure).toEqual({ class: 'empty', reason: 'the model gave no prediction' });
@@ -137,8 +152,7 @@ describe('a line that is no prediction is refused with its place', () => {
     ['a torn line', whole.slice(0, -5), 'not a JSON object'],
     ['a list', '[]', 'not a JSON object'],
     ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0x7d]), 'not a JSON object'],
-    ['a row without gen', rowText(), 'it has no "gen"'],
-    ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), 'it has no "gen"'],
+    ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), '"gen" is not a text'],
     ['a row of an unknown domain', withMembers(rowText({ task: 'go' }), WHOLE, { gen: 'g' }), 'unknown domain "go"'],
     ['a row beyond its turns', withMembers(rowText({ turn_idx: 3 }), WHOLE, { gen: 'g' }), '"turn_idx" 3'],
     ['neither prompt nor awb', '{"task":"mcp","gen":"g"}', 'neither "prompt" nor "awb"'],

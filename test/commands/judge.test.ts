@@ -145,6 +145,31 @@ describe('predictions', () => {
     expect(server.count).toBe(4);
   });
 
+  it('of another tool that has rows without gen: these are not predicted, and count against coverage', async () => {
+    const folder = await inferred(['--limit', '2']);
+    const rows = (await rowsOf(folder.predictions)).map(({ awb: _awb, ...row }) => row);
+    delete rows[0]?.gen;
+    (rows[1] as Row).gen = null;
+    await writeRows(folder.predictions, rows);
+    const server = await judgeServer();
+    const { code, stdout } = await judge(folder, server);
+    expect(code).toBe(3);
+    expect(server.count).toBe(12);
+    expect(stdout).toContain('2 rows lack a prediction');
+    const judged = await judgedIn(folder);
+    expect(judged.map((row) => row.failed)).toEqual([1, 1, ...Array(12).fill(0)]);
+    const failure = { status: 'failed', class: 'prediction', reason: 'not predicted: the row has no "gen"' };
+    expect(judged[0]?.awb.judge).toMatchObject(failure);
+    const scored = await awb(['score', '--predictions', join(folder.dir, 'judged.jsonl'), '--json']);
+    const { domains } = JSON.parse(scored.stdout);
+    expect(scored.code).toBe(3);
+    expect(domains.android).toMatchObject({ chosen: 2, valid: 0, failed: 2, coverage: 0 });
+    expect(domains.web).toMatchObject({ chosen: 2, valid: 2, coverage: 1 });
+    const mended = rows.map((row) => ({ ...row, gen: row.gen ?? 'there now' }));
+    await writeRows(folder.predictions, mended);
+    expect((await judge(folder, server)).code).toBe(0);
+  });
+
   it('that are nothing but thinking are judged as the words No output', async () => {
     const folder = await inferred(['--domains', 'os']);
     await changeRows(folder.predictions, (row) => {
