@@ -19,7 +19,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['store/'],
   'cli-table3': ['report/'],
   jsonrepair: ['judge/'],
-  'node-llama-cpp': ['serve/engine.ts'],
+  'node-llama-cpp': ['serve/runtime.ts'],
   commander: ['commands/', 'cli.ts'],
   yaml: ['commands/', 'cli.ts'],
 };

@@ -7,8 +7,8 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { BASELINES } from '../infer/baselines.js';
 import { terminal } from '../report/formats.js';
 import { type Column, domainName, type Table } from '../report/table.js';
-import { hasRuntime } from '../serve/engine.js';
 import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
+import { hasRuntime } from '../serve/runtime.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
 import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 

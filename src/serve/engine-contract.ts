@@ -81,8 +81,8 @@ export class EngineError extends Error {
 export interface Engine {
   readonly facts: ModelFacts;
   /**
-   * Takes a free slot (the one with the longest shared prefix), or waits for one in order of arrival; the caller bounds how many wait.
-   * Ends early, its slot free at once, when `signal` aborts. Throws EngineError before the first event where the request cannot be served.
+   * Takes a free slot, or waits for one: who can go on from most of what a slot holds is served first, but no more than eight later
+   * requests before an earlier one. The caller bounds how many wait. Ends early, its place free at once, when `signal` aborts. Throws EngineError before the first event where the request cannot be served.
    */
   generate(
     messages: readonly EngineMessage[],

@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { type EngineSettings, installationHint, openEngine } from '../../src/serve/engine.js';
+import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
+import type { EngineSettings } from '../../src/serve/load.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
+import { installationHint } from '../../src/serve/runtime.js';
 
 type Batch = readonly { readonly slot: number; readonly tokens: number }[];
 type Answer = { reasoning: string; content: string; end: Extract<GenerateEvent, { type: 'end' }> | undefined };

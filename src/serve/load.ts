@@ -1,0 +1,194 @@
+// Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
+
+import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import type { ModelFacts } from './engine-contract.js';
+import type { ModelFile } from './gguf-file.js';
+import { type Gpu, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
+
+export interface EngineSettings {
+  /** A GGUF file, or the first part of one that is split. */
+  readonly modelPath: string;
+  /** The name under which the model is served. */
+  readonly name: string;
+  readonly gpu: Gpu;
+  /** Layers on the GPU; absent: as many as fit. */
+  readonly gpuLayers?: number;
+  /** Tokens per slot; absent: as many as fit, up to what the model was trained on. */
+  readonly contextSize?: number;
+  /** Slots: requests served at the same time. */
+  readonly parallel: number;
+  readonly kvCache: 'f16' | 'q8_0';
+  readonly flashAttention: boolean;
+  /** Absent: cores less one, since ggml's waiting threads starve Node's own on the last core. */
+  readonly threads?: number;
+  /** Host memory in bytes for checkpoints of recurrent state, all slots together; 0 keeps none. */
+  readonly checkpointBytes: number;
+  /** Tokens per evaluation, all slots together. Default 512. */
+  readonly batchSize?: number;
+  /** Evaluate every prompt from its start. */
+  readonly noReuse?: boolean;
+  /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
+  readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
+  /** Told how far loading is, 0 to 1. */
+  readonly onProgress?: (loaded: number) => void;
+}
+
+const DEFAULT_BATCH = 512;
+
+export interface Loaded {
+  readonly runtime: Runtime;
+  readonly llama: LlamaCpp.Llama;
+  readonly model: LlamaCpp.LlamaModel;
+  readonly context: LlamaCpp.LlamaContext;
+}
+
+export async function load(runtime: Runtime, settings: EngineSettings): Promise<Loaded> {
+  const { llama, log } = await startLlama(runtime, settings.gpu);
+  log.length = 0;
+  const model = await loadModel(runtime, llama, settings, log);
+  try {
+    return { runtime, llama, model, context: await createContext(model, settings) };
+  } catch (error) {
+    await model.dispose();
+    throw error;
+  }
+}
+
+export async function unload({ context, model }: Loaded): Promise<void> {
+  await context.dispose();
+  await model.dispose();
+}
+
+function threadsOf(settings: Pick<EngineSettings, 'threads'>): number {
+  return settings.threads ?? Math.max(1, availableParallelism() - 1);
+}
+
+async function loadModel(
+  runtime: Runtime,
+  llama: LlamaCpp.Llama,
+  settings: EngineSettings,
+  log: readonly string[],
+): Promise<LlamaCpp.LlamaModel> {
+  const { gpuLayers, contextSize, onProgress } = settings;
+  const { metadata } = await runtime.readGgufFileInfo(settings.modelPath, {
+    sourceType: 'filesystem',
+    readTensorInfo: false,
+    logWarnings: false,
+  });
+  const { architecture } = metadata.general;
+  const trained = Number(Reflect.get(metadata, architecture)?.context_length ?? Number.POSITIVE_INFINITY);
+  if (contextSize !== undefined && contextSize > trained) {
+    throw new UserError(
+      `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
+    );
+  }
+  try {
+    return await llama.loadModel({
+      modelPath: settings.modelPath,
+      gpuLayers:
+        gpuLayers ??
+        (contextSize === undefined ? 'auto' : { fitContext: { contextSize: contextSize * settings.parallel } }),
+      defaultContextFlashAttention: settings.flashAttention,
+      ...(onProgress === undefined ? {} : { onLoadProgress: onProgress }),
+    });
+  } catch (error) {
+    throw loadFailure(runtime, settings, architecture, error, log);
+  }
+}
+
+/** One sentence with the remedy. */
+function loadFailure(
+  runtime: Runtime,
+  settings: EngineSettings,
+  architecture: string,
+  error: unknown,
+  log: readonly string[],
+): UserError {
+  if (isMemoryError(error) || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line)))
+    return memoryFailure(error);
+  // A const enum to the compiler, an object at run time.
+  const known = Object.values<string>(Reflect.get(runtime as object, 'GgufArchitectureType'));
+  const reason = known.includes(architecture)
+    ? `(${oneLine(log[0] ?? lineOf(error))}); download it again, or use another file of the model`
+    : `: this release does not know the architecture "${architecture}"; use a newer node-llama-cpp or another model`;
+  return new UserError(`llama.cpp cannot load ${settings.modelPath} ${reason}`.replace(' :', ':'), EXIT.badData);
+}
+
+function isMemoryError(error: unknown): boolean {
+  return error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
+}
+
+function memoryFailure(error: unknown): UserError {
+  return new UserError(
+    `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
+    EXIT.unavailable,
+  );
+}
+
+/** Smallest context worth having where the size is left to what fits. */
+const LEAST_CONTEXT = 2048;
+
+async function createContext(model: LlamaCpp.LlamaModel, settings: EngineSettings): Promise<LlamaCpp.LlamaContext> {
+  const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
+  try {
+    return await model.createContext({
+      sequences: settings.parallel,
+      contextSize: settings.contextSize ?? {
+        min: Math.min(LEAST_CONTEXT, model.trainContextSize),
+        max: model.trainContextSize,
+      },
+      batchSize: Math.max(settings.batchSize ?? DEFAULT_BATCH, LARGEST_REPLY_DEMAND * settings.parallel),
+      flashAttention: settings.flashAttention,
+      threads: { ideal: threadsOf(settings), min: threadsOf(settings) },
+      experimentalKvCacheKeyType: cacheType,
+      experimentalKvCacheValueType: cacheType,
+      batching: { itemPrioritizationStrategy: inSlotOrder(settings.onBatch) },
+      // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
+      failedCreationRemedy: false,
+    });
+  } catch (error) {
+    throw memoryFailure(error);
+  }
+}
+
+/** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
+const LARGEST_REPLY_DEMAND = 4;
+
+/**
+ * All of every slot's tokens, in ascending slot order: llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph. The
+ * library hands the slot on as a priority, which it does not read itself where a strategy is given.
+ */
+function inSlotOrder(onBatch: EngineSettings['onBatch']): LlamaCpp.CustomBatchingPrioritizationStrategy {
+  return ({ items }) => {
+    const ordered = [...items].sort((a, b) => a.evaluationPriority - b.evaluationPriority);
+    onBatch?.(ordered.map((item) => ({ slot: item.evaluationPriority - 1, tokens: item.tokens.length })));
+    return ordered.map((item) => ({ item, processAmount: item.tokens.length }));
+  };
+}
+
+export function describe(
+  { runtime, llama, model, context }: Loaded,
+  settings: EngineSettings,
+  files: readonly ModelFile[],
+): Omit<ModelFacts, 'sha256'> {
+  const fileType = model.fileInfo.metadata.general.file_type;
+  const typeName = fileType === undefined ? undefined : runtime.GgufFileType[fileType];
+  return {
+    name: settings.name,
+    file: basename(settings.modelPath),
+    bytes: files.reduce((sum, file) => sum + file.bytes, 0),
+    architecture: model.fileInfo.metadata.general.architecture,
+    quantization: typeName?.replace(/^(?:MOSTLY|ALL)_/, '') ?? (fileType === undefined ? 'unknown' : String(fileType)),
+    llamaCpp: llama.llamaCppRelease.release,
+    kvCache: settings.kvCache,
+    flashAttention: settings.flashAttention,
+    contextSize: context.contextSize,
+    slots: settings.parallel,
+    gpu: llama.gpu === false ? 'off' : llama.gpu,
+    gpuLayers: model.gpuLayers,
+    threads: threadsOf(settings),
+    batchSize: context.batchSize,
+  };
+}

@@ -1,0 +1,242 @@
+// Which request goes next and into which slot, and how slots step together: the engine without its model.
+
+import { addCheckpoint, chooseSlot, type Prompt, shareBatch } from './slots.js';
+
+/** A request as the scheduler sees it. */
+export interface Scheduled {
+  readonly prompt: Prompt;
+  /** Told when the request cannot be served; no more is done for it. */
+  fail(error: unknown): void;
+}
+
+/** What evaluates one slot's tokens: llama.cpp in the engine, a counter in tests. Each call may reject, which ends its request alone. */
+export interface Evaluator<R> {
+  /** Whether a state can be gone back to only where it was kept (recurrent state); else every position of the prompt can. */
+  readonly needsCheckpoints: boolean;
+  /** Goes back to the state behind the first `tokens` of the request's prompt; resolves with the position it really has then. */
+  restore(request: R, tokens: number): Promise<number>;
+  /** Evaluates the prompt's tokens from one position to another, which lies before the prompt's end. */
+  feed(request: R, from: number, to: number): Promise<void>;
+  /** Keeps the present state; resolves with how many states are kept now, the oldest having been dropped first. */
+  keep(): Promise<number>;
+  /** Evaluates the prompt from a position to its end and samples; resolves with the tokens of the next step, 0 where the reply is over. */
+  begin(request: R, from: number): Promise<number>;
+  /** The reply's next step; resolves likewise. */
+  step(request: R): Promise<number>;
+  /** The request leaves the slot, its reply over or not. */
+  leave(): Promise<void>;
+}
+
+export interface SchedulerOptions {
+  /** Tokens per step, all slots together. */
+  readonly batchSize: number;
+  /** Whether slots go on from what they hold; otherwise every prompt is evaluated from its start. */
+  readonly reuse: boolean;
+}
+
+/** Requests that came later and are served before one that waits; then it is its turn. */
+const MOST_OVERTAKING = 8;
+
+interface Waiting<R> {
+  readonly request: R;
+  /** How many later ones were admitted before it. */
+  overtaken: number;
+}
+
+interface Slot<R> {
+  readonly slot: number;
+  readonly evaluator: Evaluator<R>;
+  prompt: Prompt | undefined;
+  restorable: number[];
+  lastUsed: number;
+  work: Work<R> | undefined;
+}
+
+/** A request in its slot. */
+interface Work<R> {
+  readonly request: R;
+  /** Prompt tokens evaluated so far. */
+  position: number;
+  /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
+  wants: number | undefined;
+  /** Its reply is over, or nobody waits for it any more. */
+  over: boolean;
+}
+
+/**
+ * Serves requests on slots, in steps that all slots share.
+ *
+ * A free slot takes the waiting request that can go on from most of what a free slot holds, the earliest of equals: turns of a
+ * trajectory then follow each other, however many trajectories are sent side by side. At most eight later requests overtake one.
+ */
+export class Scheduler<R extends Scheduled> {
+  readonly #slots: readonly Slot<R>[];
+  readonly #options: SchedulerOptions;
+  /** In order of arrival; so the first is also the one overtaken most. */
+  readonly #waiting: Waiting<R>[] = [];
+  #uses = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(evaluators: readonly Evaluator<R>[], options: SchedulerOptions) {
+    this.#options = options;
+    this.#slots = evaluators.map((evaluator, slot) => ({
+      slot,
+      evaluator,
+      prompt: undefined,
+      restorable: [],
+      lastUsed: 0,
+      work: undefined,
+    }));
+  }
+
+  /** Requests that wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Slots that work. */
+  get busy(): number {
+    return this.#slots.filter(({ work }) => work !== undefined && !work.over).length;
+  }
+
+  submit(request: R): void {
+    this.#waiting.push({ request, overtaken: 0 });
+    this.#wake();
+  }
+
+  /** Takes a request out of the queue at once, or out of its slot before the next step. Does nothing for one that is not there. */
+  withdraw(request: R): void {
+    const place = this.#waiting.findIndex((waiting) => waiting.request === request);
+    if (place >= 0) this.#waiting.splice(place, 1);
+    const work = this.#slots.find((slot) => slot.work?.request === request)?.work;
+    if (work === undefined) return;
+    work.over = true;
+    this.#wake();
+  }
+
+  /** Withdraws everything; resolves when no slot works any more. */
+  async close(): Promise<void> {
+    this.#waiting.length = 0;
+    for (const { work } of this.#slots) if (work !== undefined) work.over = true;
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  #wake(): void {
+    this.#running ??= this.#run()
+      .catch((error) => this.#failAll(error))
+      .finally(() => {
+        this.#running = undefined;
+        if (this.#waiting.length > 0) this.#wake();
+      });
+  }
+
+  /** Steps while there is work. */
+  async #run(): Promise<void> {
+    for (;;) {
+      for (const slot of this.#slots) if (slot.work?.over) await this.#vacate(slot);
+      await this.#admit();
+      if (this.#slots.every(({ work }) => work === undefined)) return;
+      const working = this.#slots.flatMap((slot) => (slot.work?.over === false ? [{ slot, work: slot.work }] : []));
+      const shares = shareBatch(
+        working.map(({ work }) => demandOf(work)),
+        this.#options.batchSize,
+      );
+      // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
+      await Promise.all(working.map(({ slot, work }, index) => this.#advance(slot, work, shares[index] as number)));
+    }
+  }
+
+  /** Should stepping itself fail, nobody waits for ever. */
+  #failAll(error: unknown): void {
+    for (const { request } of this.#waiting.splice(0)) request.fail(error);
+    for (const slot of this.#slots) {
+      slot.work?.request.fail(error);
+      slot.work = undefined;
+      forget(slot);
+    }
+  }
+
+  async #vacate(slot: Slot<R>): Promise<void> {
+    await slot.evaluator.leave();
+    slot.work = undefined;
+  }
+
+  async #admit(): Promise<void> {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const { request } = this.#waiting.splice(next.place, 1)[0] as Waiting<R>;
+      for (const passed of this.#waiting.slice(0, next.place)) passed.overtaken++;
+      await this.#start(this.#slots[next.slot] as Slot<R>, request, next.reuse);
+    }
+  }
+
+  /** The place in the queue of the request to admit, and its slot; undefined where nothing waits or no slot is free. */
+  #next(): { readonly place: number; readonly slot: number; readonly reuse: number } | undefined {
+    const free = this.#slots.filter(({ work }) => work === undefined);
+    const first = this.#waiting[0];
+    if (free.length === 0 || first === undefined) return undefined;
+    const candidates = first.overtaken >= MOST_OVERTAKING ? [first] : this.#waiting;
+    const offers = candidates.flatMap(({ request }, place) => {
+      const choice = chooseSlot(free, request.prompt);
+      return choice === undefined ? [] : [{ place, slot: choice.slot, reuse: this.#options.reuse ? choice.reuse : 0 }];
+    });
+    return offers.reduce((best, offer) => (offer.reuse > best.reuse ? offer : best));
+  }
+
+  /** Brings the slot to the state that is reused. What it really restored counts, should the two disagree. */
+  async #start(slot: Slot<R>, request: R, reuse: number): Promise<void> {
+    const work = { request, position: 0, wants: undefined, over: false };
+    slot.work = work;
+    try {
+      work.position = await slot.evaluator.restore(request, reuse);
+    } catch (error) {
+      slot.work = undefined;
+      forget(slot);
+      request.fail(error);
+      return;
+    }
+    slot.prompt = request.prompt;
+    slot.restorable = slot.restorable.filter((at) => at <= work.position);
+    slot.lastUsed = ++this.#uses;
+  }
+
+  /** One slot's part of a step. A failure ends its request alone. */
+  async #advance(slot: Slot<R>, work: Work<R>, share: number): Promise<void> {
+    if (share === 0) return;
+    const { request, position } = work;
+    try {
+      if (work.wants !== undefined) work.wants = await slot.evaluator.step(request);
+      else if (position + share < request.prompt.tokens.length) await this.#feed(slot, work, position + share);
+      else work.wants = await slot.evaluator.begin(request, position);
+      if (work.wants === 0) work.over = true;
+    } catch (error) {
+      work.over = true;
+      forget(slot);
+      request.fail(error);
+    }
+  }
+
+  async #feed(slot: Slot<R>, work: Work<R>, end: number): Promise<void> {
+    const { evaluator } = slot;
+    const { pauses, checkpoints } = work.request.prompt;
+    await evaluator.feed(work.request, work.position, end);
+    work.position = end;
+    if (!pauses.includes(end)) return;
+    if (!evaluator.needsCheckpoints) slot.restorable = addCheckpoint(slot.restorable, end, Number.POSITIVE_INFINITY);
+    else if (this.#options.reuse && checkpoints.includes(end)) {
+      slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
+    }
+  }
+}
+
+/** Nothing is reused of a slot in an unknown state. */
+function forget(slot: { prompt: Prompt | undefined; restorable: number[] }): void {
+  slot.prompt = undefined;
+  slot.restorable = [];
+}
+
+/** A prompt is evaluated up to its next pause. */
+function demandOf({ request, position, wants }: Work<Scheduled>): { tokens: number; replying: boolean } {
+  if (wants !== undefined) return { tokens: wants, replying: true };
+  const { tokens, pauses } = request.prompt;
+  return { tokens: (pauses.find((pause) => pause > position) ?? tokens.length) - position, replying: false };
+}

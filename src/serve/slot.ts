@@ -1,0 +1,113 @@
+// One slot on node-llama-cpp: a sequence of the context, and the request whose prompt and reply it evaluates.
+
+import type { Loaded } from './load.js';
+import type { Request } from './request.js';
+import type { LlamaCpp, Token } from './runtime.js';
+import { sampling } from './sampling.js';
+import type { Evaluator } from './scheduler.js';
+
+/** More than any memory budget allows. */
+const MOST_CHECKPOINTS = 4096;
+
+export class LlamaSlot implements Evaluator<Request> {
+  readonly #sequence: LlamaCpp.LlamaContextSequence;
+  readonly #contextSize: number;
+  readonly #priority: LlamaCpp.EvaluationPriority;
+  /** Host memory in bytes for the states that are kept. */
+  readonly #checkpointBytes: number;
+  /** Bytes of one kept state, all of a sequence being alike; known once one was taken. */
+  #checkpointSize: number | undefined;
+  /** The library's generator; there once the whole prompt is evaluated. */
+  #reply: ReturnType<LlamaCpp.LlamaContextSequence['evaluate']> | undefined;
+  /** What the next step evaluates in place of the sampled token. */
+  #insteadOf: readonly number[] | undefined;
+
+  constructor({ context }: Loaded, slot: number, checkpointBytes: number) {
+    this.#contextSize = context.contextSize;
+    this.#checkpointBytes = checkpointBytes;
+    this.#priority = (slot + 1) as LlamaCpp.EvaluationPriority;
+    this.#sequence = context.getSequence({
+      contextShift: { strategy: refuseShift },
+      checkpoints: { max: MOST_CHECKPOINTS, interval: false, maxMemory: checkpointBytes },
+    });
+  }
+
+  get needsCheckpoints(): boolean {
+    return this.#sequence.needsCheckpoints;
+  }
+
+  async restore(request: Request, tokens: number): Promise<number> {
+    if (tokens === 0) await this.#sequence.clearHistory();
+    else await this.#sequence.adaptStateToTokens(request.prompt.tokens.slice(0, tokens) as Token[], false);
+    request.cachedTokens = this.#sequence.nextTokenIndex;
+    return request.cachedTokens;
+  }
+
+  async feed({ prompt }: Request, from: number, to: number): Promise<void> {
+    await this.#sequence.evaluateWithoutGeneratingNewTokens(prompt.tokens.slice(from, to) as Token[], {
+      evaluationPriority: this.#priority,
+    });
+  }
+
+  /** The library drops the oldest when its memory is full. */
+  async keep(): Promise<number> {
+    if ((this.#checkpointSize ?? 1) > this.#checkpointBytes) return 0;
+    const before = this.#sequence.checkpointsMemoryUsage;
+    await this.#sequence.takeCheckpoint();
+    const after = this.#sequence.checkpointsMemoryUsage;
+    this.#checkpointSize ??= after - before;
+    return this.#checkpointSize > this.#checkpointBytes ? 0 : Math.round(after / this.#checkpointSize);
+  }
+
+  async begin(request: Request, from: number): Promise<number> {
+    this.#insteadOf = undefined;
+    this.#reply = this.#sequence.evaluate(request.prompt.tokens.slice(from) as Token[], {
+      ...sampling(request, this.#contextSize),
+      evaluationPriority: this.#priority,
+      yieldEogToken: true,
+    });
+    return this.step(request);
+  }
+
+  async step(request: Request): Promise<number> {
+    const { reader, events, spoken } = request;
+    const next = await this.#reply?.next(this.#insteadOf as Token[] | undefined);
+    this.#insteadOf = undefined;
+    if (next === undefined || next.done) throw new Error('llama.cpp gave no token');
+    const taken = reader.take(next.value);
+    for (const text of taken.texts) events.push({ type: 'text', ...text });
+    this.#insteadOf = taken.insteadOf;
+    spoken.push(...(taken.insteadOf ?? [next.value]));
+    const wants = taken.insteadOf?.length ?? 1;
+    const full = taken.finish === undefined && this.#contextSize - 1 - this.#sequence.nextTokenIndex < wants;
+    if (full) for (const text of reader.rest()) events.push({ type: 'text', ...text });
+    const finishReason = taken.finish ?? (full ? 'length' : undefined);
+    if (finishReason === undefined) return wants;
+    finish(request, finishReason);
+    return 0;
+  }
+
+  async leave(): Promise<void> {
+    await this.#reply?.return();
+    this.#reply = undefined;
+  }
+}
+
+function finish({ reader, events, prompt, cachedTokens }: Request, finishReason: 'stop' | 'length'): void {
+  events.push({
+    type: 'end',
+    finishReason,
+    usage: {
+      promptTokens: prompt.tokens.length,
+      cachedTokens,
+      completionTokens: reader.completionTokens,
+      reasoningTokens: reader.reasoningTokens,
+    },
+  });
+  events.close();
+}
+
+/** Nothing may ever be shifted out of a context; lengths are checked before, so that this is never called. */
+function refuseShift(): never {
+  throw new Error('the context is full');
+}

@@ -1,0 +1,71 @@
+// The chat template that a model's file carries: messages in, the prompt's text out, and how it marks messages.
+
+import { EXIT, UserError } from '../errors.js';
+import { EngineError, type EngineMessage, type GenerateOptions } from './engine-contract.js';
+import type { Loaded } from './load.js';
+import { type Jinja, type LlamaCpp, lineOf, type Token } from './runtime.js';
+import type { MessageMarks } from './slots.js';
+
+export interface Templating {
+  /** The text of a prompt, the generation prompt at its end included. Throws EngineError where the template refuses. */
+  render(messages: readonly EngineMessage[], options: GenerateOptions): string;
+  readonly marks: MessageMarks | undefined;
+}
+
+/** Stands for any message's text while the template is asked how it marks messages. */
+const PROBE = 'Q7x';
+
+export function readTemplate({ model }: Loaded, { Template }: Jinja, path: string): Templating {
+  const source = model.fileInfo.metadata.tokenizer?.chat_template;
+  if (source === undefined)
+    throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
+  const template = parseTemplate(Template, source, path);
+  const fixed = { bos_token: model.tokens.bosString ?? '', eos_token: model.tokens.eosString ?? '' };
+  const render = (
+    messages: readonly EngineMessage[],
+    add_generation_prompt: boolean,
+    extra: Readonly<Record<string, unknown>> = {},
+  ): string => template.render({ ...extra, ...fixed, messages, add_generation_prompt });
+  return {
+    marks: findMarks(model, (add) => render([{ role: 'user', content: PROBE }], add)),
+    render(messages, options) {
+      try {
+        return render(messages, true, options.templateArguments);
+      } catch (error) {
+        throw new EngineError({
+          reason: 'invalid-request',
+          message: `the model's chat template refuses the messages: ${lineOf(error)}`,
+          param: 'messages',
+        });
+      }
+    },
+  };
+}
+
+function parseTemplate(Template: Jinja['Template'], source: string, path: string): InstanceType<Jinja['Template']> {
+  try {
+    return new Template(source);
+  } catch (error) {
+    throw new UserError(
+      `the chat template of ${path} cannot be read (${lineOf(error)}); use another file of the model`,
+      EXIT.badData,
+    );
+  }
+}
+
+/** Special tokens around messages, read off a rendered message; undefined where the template uses none. */
+function findMarks(model: LlamaCpp.LlamaModel, render: (add: boolean) => string): MessageMarks | undefined {
+  let [plain, prompting] = ['', ''];
+  try {
+    [plain, prompting] = [render(false), render(true)];
+  } catch {
+    // A template that wants more than a lone user message says nothing about its marks.
+    return undefined;
+  }
+  const [openerId] = model.tokenize(prompting.slice(plain.length), true);
+  const [closerId] = model.tokenize(plain.slice(plain.lastIndexOf(PROBE) + PROBE.length), true);
+  if (!prompting.startsWith(plain) || !model.isSpecialToken(openerId) || !model.isSpecialToken(closerId))
+    return undefined;
+  const nameOf = (token: Token | undefined): string => (token === undefined ? '' : model.detokenize([token], true));
+  return { opener: nameOf(openerId), openerId: openerId as number, closer: nameOf(closerId) };
+}
