@@ -12,9 +12,15 @@ export interface WireResponse {
   readonly status: number;
   readonly url: string;
   readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
-  /** Hands over the body piece by piece as it arrives; resolves at its end, rejects when the connection broke or the call was aborted. */
-  read(onData: (piece: Buffer) => void): Promise<void>;
+  /**
+   * Hands over the body piece by piece as it arrives; resolves at its end, or when `onData` says false to have no more of it, which
+   * closes the connection. Rejects when the connection broke, the call was aborted, or with what `onData` threw.
+   */
+  read(onData: OnData): Promise<void>;
 }
+
+/** Says whether more is wanted. */
+type OnData = (piece: Buffer) => boolean;
 
 export interface Transport {
   readonly fetch: typeof fetch;
@@ -59,6 +65,17 @@ function headersOf(init: RequestInit): Record<string, string> {
   return headers;
 }
 
+interface Reader {
+  readonly onData: OnData;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** Without an error where the body came to its end, or to where it is wanted no longer. */
+interface Ended {
+  readonly error?: unknown;
+}
+
 /** One request and its answer: undici's handler on one side, a `WireResponse` on the other. */
 class Exchange implements Dispatcher.DispatchHandler, WireResponse {
   readonly ok = true;
@@ -72,8 +89,8 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
   #fields: Record<string, string | string[] | undefined> = {};
   /** What came before `read` was called. */
   #early: Buffer[] = [];
-  #reader: { onData(piece: Buffer): void; resolve(): void; reject(error: unknown): void } | undefined;
-  #ended: { readonly error?: unknown } | undefined;
+  #reader: Reader | undefined;
+  #ended: Ended | undefined;
 
   constructor(
     url: string,
@@ -101,8 +118,9 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
   }
 
   onResponseData(_controller: unknown, piece: Buffer): void {
+    if (this.#ended !== undefined) return;
     if (this.#reader === undefined) this.#early.push(piece);
-    else this.#reader.onData(piece);
+    else this.#give(piece, this.#reader);
   }
 
   onResponseEnd(): void {
@@ -122,14 +140,34 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
     };
   }
 
-  read(onData: (piece: Buffer) => void): Promise<void> {
+  read(onData: OnData): Promise<void> {
     return new Promise((resolve, reject) => {
-      for (const piece of this.#early) onData(piece);
+      const reader = { onData, resolve, reject };
+      this.#reader = reader;
+      this.#early.every((piece) => this.#give(piece, reader));
       this.#early = [];
-      if (this.#ended === undefined) this.#reader = { onData, resolve, reject };
-      else if ('error' in this.#ended) reject(this.#ended.error);
+      if (this.#ended === undefined) return;
+      if ('error' in this.#ended) reject(this.#ended.error);
       else resolve();
     });
+  }
+
+  /** Hands over a piece; false where it was the last that is wanted. */
+  #give(piece: Buffer, reader: Reader): boolean {
+    try {
+      if (reader.onData(piece)) return true;
+      reader.resolve();
+      this.#close({});
+    } catch (error) {
+      reader.reject(error);
+      this.#close({ error });
+    }
+    return false;
+  }
+
+  #close(how: Ended): void {
+    this.#end(how);
+    this.#controller?.abort(new Error('no more of the body is wanted'));
   }
 
   #abort(): void {
@@ -139,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
     else this.#controller.abort(reason);
   }
 
-  #end(how: { readonly error?: unknown }): void {
+  #end(how: Ended): void {
     if (this.#ended !== undefined) return;
     this.#ended = how;
     this.#signal?.removeEventListener('abort', this.#onAbort);

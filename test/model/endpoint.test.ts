@@ -1,76 +1,30 @@
 // One try at a real endpoint over loopback: what is sent, what is read, and how each way of going wrong ends.
 
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import type { Attempt } from '../../src/model/attempt.js';
-import { type DialectState, openDialect } from '../../src/model/dialect.js';
-import { type EndpointOptions, openEndpoint, seedOf } from '../../src/model/endpoint.js';
-import type { ModelRequest } from '../../src/types.js';
+import { openEndpoint } from '../../src/model/endpoint.js';
+import { seedOf } from '../../src/model/request.js';
 import {
-  type Answer,
-  deterministicAnswer,
-  type Handler,
-  type LoopbackServer,
-  startLoopbackServer,
-} from '../support/loopback-server.js';
+  ask,
+  closeAll,
+  closers,
+  failure,
+  KEY,
+  listen,
+  MESSAGES,
+  NEVER,
+  open,
+  optionsOf,
+  REQUEST,
+  reply,
+  serve,
+  until,
+} from '../support/endpoint.js';
+import { type Answer, deterministicAnswer, type Handler, startLoopbackServer } from '../support/loopback-server.js';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-const MESSAGES = [{ role: 'user', content: 'what happens?' }] as const;
-const REQUEST: ModelRequest = { messages: MESSAGES, seedOffset: 0 };
-const KEY = 'sk-test-0123456789';
-const NEVER = new AbortController().signal;
-
-type Overrides = Partial<EndpointOptions> & { allowParamDrop?: boolean; initial?: Partial<DialectState> };
-
-async function serve(script?: Handler | readonly Answer[], options = {}): Promise<LoopbackServer> {
-  const server = await startLoopbackServer(script, options);
-  closers.push(server.close);
-  return server;
-}
-
-function open(baseUrl: string, { allowParamDrop = false, initial = {}, ...overrides }: Overrides = {}) {
-  const notices: string[] = [];
-  const dialect = openDialect({ allowParamDrop, initial, onNotice: (text) => notices.push(text) });
-  const endpoint = openEndpoint({
-    baseUrl,
-    apiKey: KEY,
-    model: 'wm-35b',
-    sampling: { maxTokens: 32_768, temperature: 0.6 },
-    stream: true,
-    clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-    fitMaxTokens: false,
-    dialect,
-    secrets: [],
-    flagPrefix: 'model',
-    ...overrides,
-  });
-  closers.push(() => endpoint.close());
-  return { endpoint, dialect, notices };
-}
-
-/** One call at a server that answers by the script. */
-async function ask(script: Handler | readonly Answer[] | undefined, overrides: Overrides = {}, request = REQUEST) {
-  const server = await serve(script);
-  const opened = open(server.url, overrides);
-  const attempt = await opened.endpoint.call(request, 0, NEVER);
-  return { attempt, server, ...opened, body: server.requests[0]?.body, headers: server.requests[0]?.headers };
-}
-
-function failure(attempt: Attempt) {
-  if (attempt.status !== 'failed') throw new Error(`expected a failure, got ${JSON.stringify(attempt)}`);
-  return attempt;
-}
-
-function reply(attempt: Attempt) {
-  if (attempt.status !== 'ok') throw new Error(`expected a reply, got ${JSON.stringify(attempt)}`);
-  return attempt;
-}
+afterEach(closeAll);
 
 describe('a request', () => {
   it('holds what is set, and nothing that is not', async () => {
@@ -382,7 +336,17 @@ describe('an abort', () => {
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
     closers.push(() => process.off('warning', onWarning));
-    const server = await serve(() => ({ content: 'x', latencyMs: 30 }));
+    // Nobody is answered before all have asked.
+    let arrived = 0;
+    let letGo = () => {};
+    const all = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const server = await serve(async () => {
+      if (++arrived === 64) letGo();
+      await all;
+      return { content: 'x' };
+    });
     const { endpoint } = open(server.url);
     const signal = new AbortController().signal;
     await Promise.all([...Array(64)].map(() => endpoint.call(REQUEST, 0, signal)));
@@ -653,31 +617,3 @@ it('the same failure reads the same on another endpoint', async () => {
   const [one, other] = [await ask(script), await ask(script)];
   expect(failure(one.attempt).reason).toBe(failure(other.attempt).reason);
 });
-
-function optionsOf(baseUrl: string): EndpointOptions {
-  return {
-    baseUrl,
-    apiKey: KEY,
-    model: 'wm-35b',
-    sampling: { maxTokens: 32_768 },
-    stream: false,
-    clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-    fitMaxTokens: false,
-    dialect: openDialect({ allowParamDrop: false, onNotice() {} }),
-    secrets: [],
-    flagPrefix: 'model',
-  };
-}
-
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}

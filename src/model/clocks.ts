@@ -1,0 +1,82 @@
+// The clocks of one call: no first token, no further token, no end.
+
+import { setMaxListeners } from 'node:events';
+
+/** Limits of one call in milliseconds. The first two apply to streamed replies alone; text and reasoning are progress, nothing else. */
+export interface Clocks {
+  readonly firstTokenTimeoutMs: number;
+  readonly gapTimeoutMs: number;
+  readonly callTimeoutMs: number;
+}
+
+export interface RunningClocks {
+  /** Aborted when a clock runs out or the run is aborted. */
+  readonly signal: AbortSignal;
+  /** The clock that ended the call, in words. */
+  readonly expired: string | undefined;
+  /** Milliseconds to the first progress. */
+  readonly firstTokenMs: number | undefined;
+  progress(): void;
+  /** What matters has come; what is left is worth a short wait. */
+  tail(): void;
+  stop(): void;
+}
+
+/** How long what follows a reply's end (its token counts), and the body of an error, is waited for. */
+const TAIL_MS = 5_000;
+/** The longest that a timer can wait. */
+export const MOST_TIMER_MS = 2 ** 31 - 1;
+
+/** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */
+export function startClocks(clocks: Clocks, stream: boolean, abort: AbortSignal, leftMs: number): RunningClocks {
+  const controller = new AbortController();
+  const startedMs = performance.now();
+  const cancel = () => controller.abort();
+  let expired: string | undefined;
+  let firstTokenMs: number | undefined;
+  const after = (ms: number, words: string): NodeJS.Timeout => {
+    const expire = () => {
+      expired ??= words;
+      controller.abort();
+    };
+    return setTimeout(expire, Math.max(0, Math.min(ms, MOST_TIMER_MS)));
+  };
+  const whole = after(leftMs, `no whole reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
+  const first = `no first token within ${seconds(clocks.firstTokenTimeoutMs)} (--first-token-timeout)`;
+  let step = stream ? after(clocks.firstTokenTimeoutMs, first) : undefined;
+  // Many calls share this signal, each with a listener of its own.
+  setMaxListeners(0, abort);
+  abort.addEventListener('abort', cancel, { once: true });
+  return {
+    signal: controller.signal,
+    get expired() {
+      return expired;
+    },
+    get firstTokenMs() {
+      return firstTokenMs;
+    },
+    progress() {
+      if (!stream) return;
+      if (firstTokenMs !== undefined) {
+        step?.refresh();
+        return;
+      }
+      firstTokenMs = performance.now() - startedMs;
+      clearTimeout(step);
+      step = after(clocks.gapTimeoutMs, `no further token within ${seconds(clocks.gapTimeoutMs)} (--gap-timeout)`);
+    },
+    tail() {
+      clearTimeout(step);
+      step = setTimeout(cancel, Math.min(TAIL_MS, clocks.gapTimeoutMs));
+    },
+    stop() {
+      clearTimeout(whole);
+      clearTimeout(step);
+      abort.removeEventListener('abort', cancel);
+    },
+  };
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`;
+}

@@ -1,0 +1,268 @@
+// A reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
+
+import { StringDecoder } from 'node:string_decoder';
+import type { Usage } from '../types.js';
+import type { AttemptReply } from './attempt.js';
+import type { RunningClocks } from './clocks.js';
+import { EventStream, GrowingText } from './events.js';
+import { type CallContext, classify, type Failure, isHtml } from './failures.js';
+
+/** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
+const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
+/** Longer than any token's text, so that only a server that ignores the budget runs into it. */
+const CHARACTERS_PER_TOKEN = 64;
+const LEAST_BOUND = 8 * 2 ** 20;
+/** What a string can hold with room to spare, whatever the budget. */
+const MOST_BOUND = 2 ** 28;
+/** A message that has none of these is no message of a chat. */
+const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
+/** No call has as many tokens; up to here the sum over millions of rows is exact. */
+const MOST_TOKENS = 1e9;
+
+type Json = Record<string, unknown>;
+
+/** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
+export class Reading {
+  usage: Usage = {};
+  /** The reply has come to its end; what is late or broken behind it costs no more than its token counts. */
+  finished = false;
+  readonly #clocks: RunningClocks;
+  readonly #mostCharacters: number;
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #stream = new EventStream((data) => this.#event(data));
+  readonly #document = new GrowingText();
+  readonly #content = new GrowingText();
+  readonly #reasoning = new GrowingText();
+  #kind: 'unknown' | 'events' | 'document' = 'unknown';
+  #events = 0;
+  /** Set when the body made no sense. */
+  #broken: string | undefined;
+  #error: unknown;
+  #hasMessage = false;
+  #refused = false;
+  #finishReason: string | undefined;
+  #servedModel: string | undefined;
+
+  /** `maxTokens` is the output budget that was asked for: a reply of more than 64 characters a token (and 8 Mi in all) is cut off. */
+  constructor(clocks: RunningClocks, maxTokens: number | undefined) {
+    this.#clocks = clocks;
+    this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
+  }
+
+  /** Takes the next piece of the body; false when nothing behind it matters any more. */
+  feed(piece: Buffer): boolean {
+    this.#grow(this.#decoder.write(piece));
+    const held = this.#stream.held + this.#document.length + this.#content.length + this.#reasoning.length;
+    if (held > this.#mostCharacters) {
+      this.#breakOff(`the reply is longer than its token budget allows (${this.#mostCharacters} characters)`);
+    }
+    return this.#broken === undefined && this.#error === undefined;
+  }
+
+  /** What the body came to, once it has ended or is given up. */
+  outcome(context: () => CallContext): AttemptReply | Failure {
+    this.#grow(this.#decoder.end());
+    if (this.#kind === 'events') {
+      this.#stream.end();
+      if (this.#events === 0) this.#breakOff('the reply is neither JSON nor a stream of events');
+    } else if (this.#broken === undefined) {
+      this.#readDocument(this.#document.take());
+    }
+    if (this.finished) return this.#completed();
+    if (this.#error !== undefined) {
+      const failure = classify({ body: JSON.stringify({ error: this.#error }) }, context());
+      return { ...failure, usage: this.usage };
+    }
+    const reason = this.#broken ?? 'the reply was cut off: its stream ended without finish_reason';
+    return this.#failed({ class: 'malformed', reason });
+  }
+
+  #failed(rest: Pick<Failure, 'class' | 'reason'>): Failure {
+    return { status: 'failed', ...rest, usage: this.usage };
+  }
+
+  #completed(): AttemptReply | Failure {
+    const reason = this.#finishReason;
+    if (reason === 'content_filter') {
+      return this.#failed({ class: 'refused', reason: 'refused by the content filter (finish_reason content_filter)' });
+    }
+    if (this.#refused && this.#content.length === 0) {
+      return this.#failed({ class: 'refused', reason: 'the model refused to answer (message.refusal)' });
+    }
+    if (reason !== undefined && ENDED_EARLY.has(reason)) {
+      return this.#failed({
+        class: 'transient',
+        reason: `the server ended the reply early (finish_reason ${reason})`,
+      });
+    }
+    if (!this.#hasMessage) {
+      return this.#failed({ class: 'malformed', reason: 'the reply holds no message: neither content nor reasoning' });
+    }
+    return {
+      status: 'ok',
+      content: this.#content.toString(),
+      ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
+      ...(reason !== undefined && { finishReason: reason }),
+      ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
+      usage: this.usage,
+      ...(this.#clocks.firstTokenMs !== undefined && { firstTokenMs: this.#clocks.firstTokenMs }),
+    };
+  }
+
+  #grow(piece: string): void {
+    let text = piece;
+    if (this.#kind === 'unknown') {
+      // What leads the body, a byte order mark included, belongs to no reply: some servers keep a connection alive by spaces.
+      text = piece.trimStart();
+      if (text === '') return;
+      // As its first character shows, whatever was asked for.
+      this.#kind = '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
+    }
+    if (this.#kind === 'document') this.#document.add(text);
+    else this.#stream.feed(text);
+  }
+
+  #event(data: string): void {
+    this.#events++;
+    // An event without data is legal, and says nothing.
+    if (data.startsWith('[DONE]') || data.trim() === '') return;
+    if (this.#broken !== undefined || this.#error !== undefined) return;
+    const chunk = parseObject(data);
+    if (this.finished) {
+      if (chunk !== undefined) this.#count(chunk.usage);
+      return;
+    }
+    if (chunk === undefined) {
+      this.#breakOff('an event of the reply is not a JSON object');
+      return;
+    }
+    this.#describe(chunk);
+    const choice = this.#firstChoice(chunk.choices);
+    if (choice === undefined) return;
+    if (this.#add(choice.delta ?? choice.message)) this.#clocks.progress();
+    this.#end(choice);
+    if (this.finished) this.#clocks.tail();
+  }
+
+  #readDocument(text: string): void {
+    const completion = parseObject(text);
+    if (completion === undefined) {
+      const page = isHtml(text);
+      const what = text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON';
+      this.#breakOff(page ? 'the reply is a web page, not JSON: does the base URL lack /v1?' : what);
+      return;
+    }
+    this.#describe(completion);
+    const choice = this.#firstChoice(completion.choices);
+    if (choice === undefined) {
+      this.#breakOff('the reply has no choices');
+      return;
+    }
+    this.#add(choice.message);
+    this.#end(choice);
+    // A document is whole by its closing brace: some servers leave finish_reason out.
+    this.finished = this.#broken === undefined && this.#error === undefined;
+  }
+
+  #breakOff(reason: string): void {
+    this.#broken ??= reason;
+  }
+
+  /** What a completion, or a piece of one, says beside its choices. */
+  #describe(completion: Json): void {
+    const { model, usage, error } = completion;
+    if (typeof model === 'string' && model !== '') this.#servedModel = model;
+    this.#count(usage);
+    // Older vLLM has no `error` around what it says.
+    if (error || completion.object === 'error') this.#error ??= error || completion;
+  }
+
+  /** Token counts as OpenAI names them, and DeepSeek's name for cached ones. */
+  #count(raw: unknown): void {
+    if (!isObject(raw)) return;
+    const counts = {
+      promptTokens: raw.prompt_tokens,
+      cachedTokens: asObject(raw.prompt_tokens_details).cached_tokens ?? raw.prompt_cache_hit_tokens,
+      completionTokens: raw.completion_tokens,
+      reasoningTokens: asObject(raw.completion_tokens_details).reasoning_tokens,
+    };
+    const credible = Object.entries(counts).filter(([, count]) => isCount(count));
+    if (credible.length > 0) this.usage = { ...this.usage, ...Object.fromEntries(credible) };
+  }
+
+  #firstChoice(choices: unknown): Json | undefined {
+    if (choices === undefined || choices === null) return undefined;
+    if (!Array.isArray(choices)) {
+      this.#breakOff('choices of the reply is no list');
+      return undefined;
+    }
+    if (!choices.every(isObject)) {
+      this.#breakOff('a choice of the reply is no object');
+      return undefined;
+    }
+    return choices.find(({ index }) => (index ?? 0) === 0);
+  }
+
+  /** Adds a message, or a piece of it; true where it held any text. */
+  #add(message: unknown): boolean {
+    if (message === undefined || message === null) return false;
+    if (!isObject(message)) {
+      this.#breakOff('a message of the reply is no object');
+      return false;
+    }
+    this.#hasMessage ||= MESSAGE_KEYS.some((key) => key in message);
+    const content = this.#text(message, 'content');
+    const reasoning = this.#text(message, 'reasoning_content') || this.#text(message, 'reasoning');
+    this.#content.add(content);
+    this.#reasoning.add(reasoning);
+    if (this.#text(message, 'refusal') !== '') this.#refused = true;
+    return content !== '' || reasoning !== '' || this.#refused;
+  }
+
+  #text(message: Json, name: string): string {
+    const text = textOf(message[name]);
+    if (text === undefined) this.#breakOff(`${name} of the reply is no text`);
+    return text ?? '';
+  }
+
+  #end({ finish_reason, error }: Json): void {
+    if (error) this.#error ??= error;
+    if (finish_reason === undefined || finish_reason === null || finish_reason === '') return;
+    if (typeof finish_reason !== 'string') {
+      this.#breakOff('finish_reason of the reply is no text');
+      return;
+    }
+    this.#finishReason = finish_reason;
+    this.finished = this.#broken === undefined && this.#error === undefined;
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function asObject(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MOST_TOKENS;
+}
+
+function parseObject(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Text, or the text of a list of parts; nothing where it is neither. */
+function textOf(content: unknown): string | undefined {
+  if (typeof content === 'string') return content;
+  if (content === undefined || content === null) return '';
+  if (!Array.isArray(content) || !content.every(isObject)) return undefined;
+  const texts = content.map(({ text }) => text ?? '');
+  return texts.every((text) => typeof text === 'string') ? texts.join('') : undefined;
+}

@@ -1,0 +1,57 @@
+// What an endpoint is asked: the body of a chat request, and the seed of each try.
+
+import type { ModelRequest, Sampling } from '../types.js';
+import { type Dialect, MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
+
+export type Body = Record<string, unknown>;
+
+export interface Asked {
+  readonly model: string;
+  readonly sampling: Sampling;
+  readonly stream: boolean;
+  readonly responseFormat?: unknown;
+  readonly dialect: Dialect;
+}
+
+/** The body of a chat request as the servers take it: what is set, and nothing that is not. */
+export function requestBody(
+  { model, sampling, stream, responseFormat, dialect }: Asked,
+  { messages, seedOffset }: ModelRequest,
+  attemptIndex: number,
+  maxTokens = sampling.maxTokens,
+): Body {
+  const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, seedOffset, attemptIndex);
+  const wanted: Body = {
+    model,
+    messages,
+    [MAX_TOKENS]: maxTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    min_p: sampling.minP,
+    seed,
+    presence_penalty: sampling.presencePenalty,
+    reasoning_effort: sampling.reasoningEffort,
+    response_format: responseFormat,
+    ...(stream && { stream: true, stream_options: { include_usage: true } }),
+    ...sampling.extraBody,
+  };
+  const set = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  return dialect.translate(Object.fromEntries(set));
+}
+
+/** The output budget of a body, in tokens; undefined where it has none. */
+export function budgetOf(body: Body): number | undefined {
+  const budget = body[MAX_TOKENS] ?? body[MAX_COMPLETION_TOKENS];
+  return typeof budget === 'number' ? budget : undefined;
+}
+
+/**
+ * The seed of one try: `(seed + 1,000,003 * seedOffset + 7,919 * attemptIndex) mod 2^31`. The first try of the first repeat is
+ * asked under the seed as given; two primes keep repeats and tries apart.
+ */
+export function seedOf(seed: number, seedOffset: number, attemptIndex: number): number {
+  const modulus = 2 ** 31;
+  const sum = (seed % modulus) + ((1_000_003 * seedOffset) % modulus) + ((7_919 * attemptIndex) % modulus);
+  return ((sum % modulus) + modulus) % modulus;
+}
