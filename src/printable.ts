@@ -45,6 +45,13 @@ function columnsOf(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
+/** Columns that a terminal needs for printable text on one line. */
+export function widthOf(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += columnsOf(character);
+  return columns;
+}
+
 /** Text on one line of at most `maxColumns` terminal columns: as `shortened`, with runs of white space as one space. */
 export function oneLine(text: string, maxColumns: number): string {
   return shortened(printable(text).replace(/\s+/g, ' ').trim(), maxColumns);

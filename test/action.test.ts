@@ -96,8 +96,9 @@ describe('action.yml', () => {
     ['unsure', 'INCONCLUSIVE', 5],
     ['other judge', 'INCOMPLETE', 3],
     ['nobody', 'ERROR', 2],
-  ])('%s: %s is the output, and %d the exit code', async (candidate, verdict, code) => {
-    const { status, output, summary } = await runAction({ base: 'base', candidate });
+    ['same', 'ADVICE', 0, 'published:GPT-5.4'],
+  ])('%s: %s is the output, and %d the exit code', async (candidate, verdict, code, base = 'base') => {
+    const { status, output, summary } = await runAction({ base, candidate });
     expect({ status, output }).toEqual({ status: code, output: `verdict=${verdict}\nexit-code=${code}\n` });
     expect(summary.startsWith(`## ${verdict}: `)).toBe(verdict !== 'ERROR');
   });

@@ -9,6 +9,7 @@ import { compareRuns } from '../score/compare.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { Io } from '../types.js';
 import {
+  coverageWarning,
   notesOn,
   nothingToCompare,
   type ReadRun,
@@ -81,7 +82,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
     comparison,
     shared: Object.fromEntries(IDENTITIES.map((name) => [name, shared[name].state])),
     weaknesses,
-    notes: [...notesOn(shared, allowed), ...notes],
+    notes: [...[base, candidate].flatMap(coverageWarning), ...notesOn(shared, allowed), ...notes],
     dimensions: settings.dimensions,
   };
   const isText = format === 'terminal';

@@ -7,19 +7,11 @@ import { resolve } from 'node:path';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
-import {
-  annotations,
-  type GatePage,
-  gateJson,
-  gateText,
-  jobSummary,
-  junit,
-  SUMMARY_LIMIT,
-  withoutCommands,
-} from '../report/ci.js';
+import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT, withoutCommands } from '../report/ci.js';
+import { type GatePage, gateText } from '../report/gate-page.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import { compareRuns } from '../score/compare.js';
-import { decide, type Evidence, type GateVerdict } from '../score/gate.js';
+import { adviceText, decide, type Evidence, type GateOutcome, type GateReport } from '../score/gate.js';
 import {
   canonicalPolicy,
   defaultPolicy,
@@ -90,7 +82,7 @@ const PUBLISHED_PREFIX = 'published:';
 
 export const command = defineCommand({
   description:
-    'Decides whether a candidate passes, on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing).',
+    'Decides whether a candidate passes, on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (nothing was to be decided).',
   examples: [
     { line: 'awb gate step-100 step-200 --db runs.sqlite', does: 'two checkpoints, the default policy' },
     {
@@ -111,7 +103,9 @@ const EXIT_CODES = {
   'NO-GO': EXIT.noGo,
   INCONCLUSIVE: EXIT.inconclusive,
   INCOMPLETE: EXIT.incomplete,
-} as const satisfies Record<GateVerdict, ExitCode>;
+  // Nothing was decided, so nothing stops.
+  ADVICE: EXIT.done,
+} as const satisfies Record<GateOutcome, ExitCode>;
 
 /** A base can be left out where there is a floor to hold, or a policy that may have one. */
 function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
@@ -153,7 +147,7 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
     ...(published === undefined ? {} : { base: published.shown }),
     candidate: shownRun(candidate),
     ...(evidence.comparison === undefined ? {} : { comparison: evidence.comparison }),
-    notes,
+    notes: [...adviceNotes(report), ...notes],
   };
   await deliver(page, settings, io);
   return exitCode;
@@ -313,12 +307,23 @@ function usageOf({ manifest }: ReadRun): NonNullable<Evidence['usage']> {
   };
 }
 
+const ADVICE_ONLY =
+  'Advice only: nothing can be paired with a published row, its figures have an error of their own, and judge and rubric pack must be the official ones.';
+
 function publishedNotes(candidate: ReadRun): string[] {
   const { judge = 'a judge that is not recorded', rubricPack = 'that is not recorded' } = shownRun(candidate);
-  if (judge === PUBLISHED_SOURCE.judge && rubricPack === 'official') return [];
+  if (judge === PUBLISHED_SOURCE.judge && rubricPack === 'official') return [ADVICE_ONLY];
   return [
+    ADVICE_ONLY,
     `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with rubric pack ${oneLine(rubricPack, 80)}.`,
   ];
+}
+
+/** What the rules that may not decide would come to, beside a verdict that others brought. */
+function adviceNotes({ verdict, advice }: GateReport): string[] {
+  return advice === undefined || verdict === 'ADVICE'
+    ? []
+    : [`The advisory rules by themselves: ${adviceText(advice)}.`];
 }
 
 // What is written.
@@ -326,7 +331,7 @@ function publishedNotes(candidate: ReadRun): string[] {
 async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<void> {
   const { json, color, junit: junitFile, jsonReport, summary } = settings;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
-  io.stdout.write(json ? gateJson(page) : gateText(page, look));
+  io.stdout.write(json ? gateJson(page) : withoutCommands(gateText(page, look)));
   // Beside a JSON document they would break it; the runner reads both streams.
   if (io.env.GITHUB_ACTIONS === 'true') (json ? io.stderr : io.stdout).write(annotations(page));
   await appendStepSummary(page, io);

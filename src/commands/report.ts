@@ -25,7 +25,7 @@ import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
-import { notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';
+import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';
 import { modelOf } from './score.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
@@ -75,8 +75,6 @@ export const command = defineCommand({
 
 /** Texts of one chunk, in characters: what the page parses when one of its samples is looked at. */
 const CHUNK_CHARACTERS = 1_000_000;
-/** As `awb score` has it where nothing else is asked for. */
-const LEAST_COVERAGE = 0.99;
 /** Parts of about equal size that turns and context lengths are cut into. */
 const BINS = 6;
 
@@ -308,10 +306,7 @@ function factsOf(manifest: Partial<Manifest> | undefined): (readonly [string, st
 
 function warningsOf(run: ReadRun, other: ReadRun | undefined, change: ReportChange | undefined): string[] {
   const warnings: string[] = [];
-  if (run.card.coverage < LEAST_COVERAGE) {
-    const percent = (run.card.coverage * 100).toFixed(1);
-    warnings.push(`Coverage is ${percent} %: rows are missing, and these scores must not be compared with others.`);
-  }
+  warnings.push(...[run, ...(other === undefined ? [] : [other])].flatMap(coverageWarning));
   if (other === undefined) return warnings;
   if (change === undefined) warnings.push('No row is rated in both runs, so nothing is compared.');
   return [...warnings, ...notesOn(sharedBy(other, run), [])];

@@ -3,12 +3,14 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
+import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
 import { isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
+import { domainName } from '../report/table.js';
 import { replaceFile } from '../run/files.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
@@ -276,6 +278,16 @@ export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyw
   const unknown = of('unknown');
   if (unknown.length === 0) return different;
   return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
+}
+
+/** What `awb score` says of a run of which too much is missing, for whoever compares it all the same. */
+export function coverageWarning({ name, card }: ReadRun): string[] {
+  const short = shortDomains(card);
+  if (short.length === 0) return [];
+  const listed = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ');
+  return [
+    `INCOMPLETE: ${name} has a coverage below ${percent(LEAST_COVERAGE)} (${listed}); its scores must not be compared with others.`,
+  ];
 }
 
 /**

@@ -3,10 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readCosts, readJudged } from '../bench/judged.js';
+import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
-import { terminal } from '../report/formats.js';
-import { domainName, measureTable, scoreTable } from '../report/table.js';
+import { coverageText, domainName, measureTable, scoreTable } from '../report/table.js';
+import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
 import { aggregate } from '../score/aggregate.js';
 import { openStore, type RunRecord, type StoredJudgement } from '../store/store.js';
@@ -56,7 +57,7 @@ export const command = defineCommand({
       kind: 'number',
       min: 0,
       max: 1,
-      default: 0.99,
+      default: LEAST_COVERAGE,
       help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
     },
   },
@@ -80,7 +81,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat)) }));
   const db = resolve(io.cwd, settings.db ?? resolve(dirname(source), 'awb.sqlite'));
   const stored = storeRun(db, run, judgements, card);
-  const short = card.domains.filter((domain) => domain.coverage < settings.minCoverage);
+  const short = shortDomains(card, settings.minCoverage);
   const result: Result = { ...stored, db, run, card, short, isOurs: manifest !== undefined };
   io.stdout.write(settings.json ? `${JSON.stringify(documentOf(result))}\n` : page(result, settings.color, io));
   for (const warning of judged.warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
@@ -213,6 +214,7 @@ function page(result: Result, color: boolean, io: Io): string {
   const below = relative(io.cwd, result.db);
   const db = below.startsWith('..') ? result.db : below;
   const lines = [
+    `coverage: ${coverageText(card)}`,
     tallyLine(
       'failed',
       card.domains.map((domain) => domain.failures),
@@ -253,10 +255,9 @@ function coverageWarning(short: readonly DomainScore[], least: number): string[]
   if (short.length === 0) return [];
   const rows = short.map((score) => {
     const failures = tallyLine('not valid', [score.failures]);
-    const percent = `${(score.coverage * 100).toFixed(1)} %`;
-    return `  ${domainName(score.domain)}: ${percent} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
+    return `  ${domainName(score.domain)}: ${percent(score.coverage)} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
   });
-  return [`INCOMPLETE: coverage below ${least * 100} %; these scores must not be compared with others:`, ...rows];
+  return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
 }
 
 function nextStep({ short, isOurs }: Result, db: string): string {

@@ -1,61 +1,19 @@
-// What a gate decided -> the terminal, a job summary, annotations, JUnit XML and JSON, for people and for CI.
+// What a gate decided, for CI: a job summary, annotations, JUnit XML and JSON, in which no text acts.
 
-import type { Comparison } from '../comparison.js';
 import { oneLine, printable } from '../printable.js';
-import { differencesDocument, differenceTable, markdownTable, runDocument, type ShownRun } from './comparison.js';
-import { asciiJson, type Look, markdownText, terminal } from './formats.js';
-import { domainName, type Table } from './table.js';
-
-export type ShownVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
-
-export type ShownAdvice =
-  | { readonly kind: 'enough' | 'at-least'; readonly repeats: number }
-  | { readonly kind: 'none' };
-
-/** One rule of the gate and what came of it. */
-export interface ShownRule {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
-  readonly domain?: string;
-  readonly dimension?: string;
-  readonly identity?: string;
-  readonly limit?: string;
-  readonly tier: string;
-  readonly verdict: ShownVerdict;
-  /** Whether the gate's verdict heeds it. */
-  readonly counts: boolean;
-  readonly value?: number;
-  readonly low?: number;
-  readonly high?: number;
-  readonly bound?: number;
-  readonly adjustedP?: number;
-  readonly repeats?: ShownAdvice;
-  /** How far the figure lies beyond its bound, in points or percent. */
-  readonly impact: number;
-  readonly sentence: string;
-}
-
-/** A gate's decision with all that is told of it. Names and domains may be hostile. */
-export interface GatePage {
-  readonly verdict: ShownVerdict;
-  readonly exitCode: number;
-  readonly summary: string;
-  /** Those that brought the verdict first. */
-  readonly rules: readonly ShownRule[];
-  readonly repeats?: ShownAdvice;
-  readonly advisoryOnly: boolean;
-  readonly policy: {
-    /** Where it came from: a file's name, or `flags and defaults`. */
-    readonly from: string;
-    /** SHA-256 hex of the policy with its defaults filled in. */
-    readonly fingerprint: string;
-    readonly rules: object;
-  };
-  /** Absent where there is no base. */
-  readonly base?: ShownRun;
-  readonly candidate: ShownRun;
-  readonly comparison?: Comparison;
-  readonly notes: readonly string[];
-}
+import { differencesDocument, differenceTable, markdownTable, runDocument } from './comparison.js';
+import { asciiJson, markdownText } from './formats.js';
+import {
+  adviceLines,
+  factsOf,
+  type GatePage,
+  headlineOf,
+  isReason,
+  ruleTable,
+  type ShownOutcome,
+  type ShownRule,
+} from './gate-page.js';
+import { domainName } from './table.js';
 
 /**
  * Text in which GitHub's runner finds no command. It takes one where a line starts with `::`, white space aside, and in its older
@@ -63,69 +21,6 @@ export interface GatePage {
  */
 export function withoutCommands(text: string): string {
   return text.replace(/^(\s*:)(?=:)/gm, '$1 ').replace(/##(?=\[)/g, '# #');
-}
-
-const MARK_COLUMNS = 16;
-
-/** For a terminal or a job's log; ends in a line feed. */
-export function gateText(page: GatePage, look: Look): string {
-  const { rules, comparison } = page;
-  const lines = [
-    page.summary,
-    '',
-    ...rules.filter((rule) => !isKept(rule)).map((rule) => `${markOf(rule).padEnd(MARK_COLUMNS)}${rule.sentence}`),
-    ...keptLine(rules).map((line) => `${'kept'.padEnd(MARK_COLUMNS)}${line}`),
-    '',
-    ...factsOf(page),
-    ...page.notes,
-  ];
-  const text = lines.map((line) => printable(line)).join('\n');
-  return withoutCommands(
-    comparison === undefined ? `${text}\n` : `${text}\n\n${terminal(differenceTable(comparison, 'none'), look)}`,
-  );
-}
-
-/** What is as it should be and decides nothing by itself: one line says it of all. */
-function isKept({ kind, tier, verdict }: ShownRule): boolean {
-  return verdict === 'GO' && (kind === 'coverage' || kind === 'identity' || tier === 'supporting');
-}
-
-function keptLine(rules: readonly ShownRule[]): string[] {
-  const kept = rules.filter(isKept);
-  const covered = kept.filter(({ kind }) => kind === 'coverage').length;
-  // What was not recorded passes, but was not found to be so; the notes say it.
-  const same = kept.filter(({ kind, sentence }) => kind === 'identity' && !sentence.includes('not recorded'));
-  const supporting = kept.filter(({ tier }) => tier === 'supporting').length;
-  const parts = [
-    ...(supporting === 0 ? [] : [`${supporting} supporting ${supporting === 1 ? 'rule' : 'rules'}`]),
-    ...(same.length === 0 ? [] : [`the same ${same.map(({ identity }) => identity).join(' and ')}`]),
-    ...(covered === 0 ? [] : [`coverage of ${covered} ${covered === 1 ? 'domain' : 'domains'}`]),
-  ];
-  return parts.length === 0 ? [] : [parts.join(', ')];
-}
-
-/** In parentheses where the gate does not heed it. */
-function markOf({ verdict, counts }: ShownRule): string {
-  return counts || verdict === 'GO' ? verdict : `(${verdict.toLowerCase()})`;
-}
-
-function factsOf({ base, candidate, policy, repeats }: GatePage): string[] {
-  const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
-  const judged = [
-    candidate.judge && `judge ${candidate.judge}`,
-    candidate.rubricPack && `rubric pack ${candidate.rubricPack}`,
-  ].filter((part) => part !== undefined && part !== '');
-  return [
-    [...runs, ...judged].map((part) => oneLine(part as string, 200)).join(', '),
-    `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
-    ...(repeats === undefined ? [] : [adviceText(repeats)]),
-  ];
-}
-
-function adviceText(advice: ShownAdvice): string {
-  if (advice.kind === 'none') return 'To decide: no number of repeats would, if the figures stay where they are.';
-  const least = advice.kind === 'at-least' ? 'at least ' : '';
-  return `To decide: ${least}${advice.repeats} repeats of every row in both runs (awb infer --repeats), if the figures stay where they are.`;
 }
 
 // The job summary.
@@ -138,16 +33,17 @@ export const SUMMARY_LIMIT = 1024 * 1024;
  * Empty where not even the verdict fits.
  */
 export function jobSummary(page: GatePage, limit = SUMMARY_LIMIT): string {
-  const shown = page.rules.filter((rule) => !isKept(rule));
+  const item = (text: string) => `- ${markdownText(oneLine(text, 2000))}\n`;
+  const list = (items: readonly string[]) => (items.length === 0 ? '' : `${items.map(item).join('')}\n`);
   const sections = [
-    `## ${page.verdict}: ${markdownText(oneLine(namesOf(page), 200))}\n\n${markdownText(oneLine(page.summary, 2000))}\n\n`,
-    `${factsOf(page)
-      .map((fact) => `- ${markdownText(oneLine(fact, 1000))}`)
-      .join('\n')}\n\n`,
+    `## ${page.verdict}: ${markdownText(oneLine(namesOf(page), 200))}\n\n${markdownText(headlineOf(page))}\n\n`,
+    list(factsOf(page)),
+    `${markdownTable(ruleTable(page))}\n`,
+    ...page.rules.filter(isReason).map(({ sentence }) => item(sentence)),
+    '\n',
     page.notes.map((note) => `> ${markdownText(oneLine(note, 1000))}\n\n`).join(''),
+    list(adviceLines(page)),
     ...(page.comparison === undefined ? [] : [`${markdownTable(differenceTable(page.comparison, 'overall'))}\n`]),
-    ...(shown.length === 0 ? [] : [`${markdownTable(ruleTable(shown))}\n`]),
-    ...keptLine(page.rules).map((line) => `Kept: ${markdownText(line)}.\n`),
   ];
   const leftOut = '\nThe rest does not fit into the job summary; the JSON report has it.\n';
   let text = '';
@@ -173,14 +69,6 @@ function bytesOf(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-function ruleTable(rules: readonly ShownRule[]): Table {
-  return {
-    columns: ['Result', 'Tier', 'Rule'].map((heading) => ({ heading, short: heading, align: 'left' })),
-    groups: [rules.map((rule) => [markOf(rule), rule.tier, oneLine(rule.sentence, 1000)])],
-    footnotes: [],
-  };
-}
-
 // Annotations.
 
 /** GitHub shows at most this many annotations of each kind for a step. */
@@ -189,23 +77,29 @@ export const ANNOTATION_LIMIT = 10;
 /**
  * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, a notice for
  * what is broken and does not count; of each kind the ten with the greatest impact, the last of which says how many more
- * there are. A GO has one notice. Ends in a line feed.
+ * there are. A GO, and advice, have a notice of their own. Ends in a line feed.
  */
 export function annotations({ verdict, summary, rules }: GatePage): string {
-  const go = verdict === 'GO' ? [{ title: 'awb gate: GO', text: summary }] : [];
+  const hasNotice = verdict === 'GO' || verdict === 'ADVICE';
+  const whole = hasNotice ? [{ title: `awb gate: ${verdict}`, text: summary }] : [];
   const titled = (found: readonly ShownRule[]) =>
     [...found]
       .sort((a, b) => b.impact - a.impact)
-      .map((rule) => ({ title: `awb gate: ${rule.verdict}, ${nameOf(rule)}`, text: rule.sentence }));
+      .map((rule) => ({ title: `awb gate: ${verdictIn(rule)}, ${nameOf(rule)}`, text: rule.sentence }));
   const broken = (rule: ShownRule) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
   const kinds = {
     error: titled(rules.filter((rule) => rule.counts && broken(rule))),
     warning: titled(rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE')),
-    notice: [...go, ...titled(rules.filter((rule) => !rule.counts && rule.verdict === 'NO-GO'))],
+    notice: [...whole, ...titled(rules.filter((rule) => !rule.counts && rule.verdict === 'NO-GO'))],
   };
   return Object.entries(kinds)
     .flatMap(([kind, found]) => limited(found).map(({ title, text }) => command(kind, title, text)))
     .join('');
+}
+
+/** What a rule says for the gate: an advisory one gives advice, whatever it finds. */
+function verdictIn({ verdict, tier }: ShownRule): ShownOutcome {
+  return tier === 'advisory' ? 'ADVICE' : verdict;
 }
 
 interface Annotation {
@@ -243,7 +137,7 @@ function nameOf({ kind, domain, dimension, identity, limit }: ShownRule): string
 
 /**
  * JUnit XML: a suite for each domain, one for Overall, and one for what concerns the whole run. A case fails only where the gate is
- * breached; missing evidence that the gate demands is an error, and what is open, or could not be tested, is skipped.
+ * breached; missing evidence that the gate demands is an error, and what is open, could not be tested, or is advice, is skipped.
  */
 export function junit({ rules, verdict }: GatePage): string {
   const suites = new Map<string, ShownRule[]>();
@@ -260,7 +154,8 @@ export function junit({ rules, verdict }: GatePage): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${whole}\n${sections.join('')}</testsuites>\n`;
 }
 
-function resultOf({ verdict, counts }: ShownRule): 'failure' | 'error' | 'skipped' | 'passed' {
+function resultOf({ verdict, counts, tier }: ShownRule): 'failure' | 'error' | 'skipped' | 'passed' {
+  if (tier === 'advisory') return 'skipped';
   if (verdict === 'GO') return 'passed';
   if (verdict === 'INCONCLUSIVE' || !counts) return 'skipped';
   return verdict === 'NO-GO' ? 'failure' : 'error';
@@ -276,7 +171,8 @@ function caseOf(suite: string, rule: ShownRule): string {
   const name = `${nameOf(rule)}${rule.tier === 'critical' ? '' : ` (${rule.tier})`}`;
   const said = `<system-out>${xmlText(rule.sentence)}</system-out>`;
   const type = result === 'skipped' ? '' : ` type="${rule.verdict}"`;
-  const outcome = result === 'passed' ? '' : `<${result} message="${xmlText(rule.sentence)}"${type}/>`;
+  const message = rule.tier === 'advisory' ? `ADVICE: ${rule.sentence}` : rule.sentence;
+  const outcome = result === 'passed' ? '' : `<${result} message="${xmlText(message)}"${type}/>`;
   return `    <testcase classname="awb.gate.${xmlText(suite)}" name="${xmlText(name)}" time="0">${outcome}${said}</testcase>\n`;
 }
 
@@ -298,6 +194,7 @@ export function gateJson(page: GatePage): string {
     exit_code: page.exitCode,
     summary: page.summary,
     advisory_only: page.advisoryOnly,
+    advice: page.advice ?? null,
     repeats: page.repeats ?? null,
     policy: { from: policy.from, fingerprint: policy.fingerprint, ...policy.rules },
     base: base === undefined ? null : runDocument(base),

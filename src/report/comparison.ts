@@ -3,8 +3,9 @@
 import type { Comparison, Difference, DifferenceSet } from '../comparison.js';
 import { oneLine, shortened } from '../printable.js';
 import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
-import { asciiJson, csvCell, type Look, markdownText, terminal } from './formats.js';
+import { asciiJson, csvCell, markdownText } from './formats.js';
 import { type Column, domainName, type Table } from './table.js';
+import { type Look, terminal } from './terminal.js';
 
 const FIGURES = ['total', ...DIMENSIONS] as const;
 
@@ -30,7 +31,8 @@ export interface ComparisonPage {
   readonly dimensions: boolean;
 }
 
-const NONE = '-';
+/** What stands where there is no figure. */
+export const NONE = '-';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },

@@ -1,21 +1,11 @@
 // Tables and leaderboards -> text, in each format.
 
-import CliTable from 'cli-table3';
 import { UserError } from '../errors.js';
 import { printable, shortened } from '../printable.js';
 import { DOMAINS } from '../types.js';
 import type { Block, BoardRow, Leaderboard } from './leaderboard.js';
-import { type Column, type Table, twoDecimals } from './table.js';
-
-const BOLD = '\x1b[1m';
-const DIM = '\x1b[2m';
-const RESET = '\x1b[0m';
-
-/** How wide a terminal is, and whether it shows colours. */
-export interface Look {
-  readonly columns: number;
-  readonly color: boolean;
-}
+import { type Column, twoDecimals } from './table.js';
+import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 /** A leaderboard in each format, ending in a line feed. Whatever its texts hold, they stay text. */
 export const FORMATS = {
@@ -29,133 +19,13 @@ export const FORMATS = {
 } satisfies Record<string, (board: Leaderboard, look: Look) => string>;
 export type Format = keyof typeof FORMATS;
 
-/** A table of which some cells stand out: those for which `isStrong` (by group, row and column) is true. */
-interface MarkedTable extends Table {
-  isStrong?(group: number, row: number, column: number): boolean;
-}
-
-/**
- * A table for the terminal, ending in a line feed. Where it is wider than `columns`, headings become short and gaps narrow; what
- * still does not fit follows in further tables under the same first column, so that nothing is left out.
- */
-export function terminal(table: MarkedTable, look: Look): string {
-  const notes = table.footnotes.flatMap((note) => wrap(note, look.columns));
-  const footer = notes.map((note) => (look.color ? `${DIM}${note}${RESET}` : note));
-  return `${[...layOut(table, look.columns, look.color), ...footer].join('\n')}\n`;
-}
-
-function layOut(table: MarkedTable, width: number, color: boolean): string[] {
-  const [plain, shown] = [withMarks(table, false), withMarks(table, color)];
-  for (const form of ['heading', 'short'] as const) {
-    for (const gap of [2, 1]) {
-      if (widthOf(render(plain, form, gap, false)) <= width) return render(shown, form, gap, color);
-    }
-  }
-  return rangesOf(plain, width).flatMap(([from, to], index) => [
-    ...(index === 0 ? [] : ['']),
-    ...render(part(shown, from, to), 'short', 1, color),
-  ]);
-}
-
-/** What stands out is bold where there are colours; else it has an asterisk, for which the rest of its column leaves a space. */
-function withMarks(table: MarkedTable, color: boolean): Table {
-  const isStrong = (group: number, row: number, column: number) => table.isStrong?.(group, row, column) ?? false;
-  const spaces = table.columns.map((_, column) => {
-    const hasMarks = table.groups.some((rows, group) => rows.some((_row, row) => isStrong(group, row, column)));
-    return hasMarks && !color ? ' ' : '';
-  });
-  const cell = (text: string, strong: boolean, column: number) => {
-    if (!strong) return text + spaces[column];
-    return color ? `${BOLD}${text}${RESET}` : `${text}*`;
-  };
-  return {
-    ...table,
-    columns: table.columns.map((column, index) => ({
-      ...column,
-      heading: column.heading + spaces[index],
-      short: column.short + spaces[index],
-    })),
-    groups: table.groups.map((rows, group) =>
-      rows.map((cells, row) => cells.map((text, column) => cell(text, isStrong(group, row, column), column))),
-    ),
-  };
-}
-
-/** Ranges of columns, from and to before, that each fit beside the first. */
-function rangesOf(table: Table, width: number): (readonly [from: number, to: number])[] {
-  const ranges: (readonly [number, number])[] = [];
-  for (let from = 1; from < table.columns.length; ) {
-    let to = table.columns.length;
-    while (to > from + 1 && widthOf(render(part(table, from, to), 'short', 1, false)) > width) to--;
-    ranges.push([from, to]);
-    from = to;
-  }
-  return ranges;
-}
-
-/** The first column and those from `from` to before `to`. */
-function part(table: Table, from: number, to: number): Table {
-  const pick = <T>(cells: readonly T[]) => [...cells.slice(0, 1), ...cells.slice(from, to)];
-  return { ...table, columns: pick(table.columns), groups: table.groups.map((rows) => rows.map(pick)) };
-}
-
-function render(table: Table, form: 'heading' | 'short', gap: number, color: boolean): string[] {
-  const strong = (text: string) => (color && text !== '' ? `${BOLD}${text}${RESET}` : text);
-  const text = new CliTable({
-    head: table.columns.map((column: Column) => strong(column[form])),
-    colAligns: table.columns.map((column) => column.align),
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': gap },
-    chars: NO_LINES,
-  });
-  for (const [index, rows] of table.groups.entries()) {
-    if (index > 0 && rows.length > 0) text.push(table.columns.map(() => ''));
-    for (const row of rows) text.push([...row]);
-  }
-  return text
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd());
-}
-
-const NO_LINES = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
-};
-
-function widthOf(lines: readonly string[]): number {
-  return Math.max(...lines.map((line) => line.length));
-}
-
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
-
 // Leaderboards in a terminal and in Markdown.
 
 /** Widest cell in a terminal. */
 const CELL_COLUMNS = 40;
 
 function terminalBlock(block: Block, look: Look): string {
-  const title = wrap(headingOf(block), look.columns).map((line) => (look.color ? `${BOLD}${line}${RESET}` : line));
+  const title = wrapped(headingOf(block), look.columns).map((line) => bold(line, look));
   const footnotes = notesOf(block, look.color ? 'Bold' : '*');
   const table = {
     columns: block.columns,

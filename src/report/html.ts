@@ -1,5 +1,6 @@
 // The HTML report: one file that needs no other and no network, or, where texts are many, pages of texts beside it.
 
+import { percent } from '../coverage.js';
 import { isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../types.js';
@@ -20,7 +21,7 @@ import {
 } from './html-charts.js';
 import { SCRIPT } from './html-script.js';
 import { STYLE } from './html-style.js';
-import { domainName, overallName } from './table.js';
+import { domainName, leastText, overallName } from './table.js';
 
 /** A run as the report shows it. */
 export interface ReportRun {
@@ -290,7 +291,6 @@ function keyFigures(report: Report): string {
       : `95 %: ${sum.estimate.low.toFixed(1)} to ${sum.estimate.high.toFixed(1)}`;
   const name = overallName(card);
   const failed = card.domains.reduce((all, domain) => all + (domain.failures['not-judged'] ?? 0), card.failed);
-  const worst = [...card.domains].sort((a, b) => a.coverage - b.coverage)[0];
   const tokens = report.usage.reduce(
     (all, { usage }) => all + (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0),
     0,
@@ -315,10 +315,8 @@ function keyFigures(report: Report): string {
         ]),
     [
       'Coverage',
-      `${percent(card.coverage)} <small>%</small>`,
-      worst === undefined || worst.coverage === 1
-        ? 'of every domain'
-        : `least: ${escapeHtml(domainName(worst.domain))} ${percent(worst.coverage)} %`,
+      percent(card.coverage).replace('%', '<small>%</small>'),
+      escapeHtml(leastText(card) ?? 'of every domain'),
     ],
     ['Valid rows', count(card.valid), `of ${card.chosen.toLocaleString('en')} chosen`],
     [
@@ -335,11 +333,6 @@ function keyFigures(report: Report): string {
       `<div><dt>${escapeHtml(title)}</dt><dd class="big">${figure}</dd><dd class="under">${under}</dd></div>`,
   );
   return `<dl class="key">${items.join('')}</dl>`;
-}
-
-function percent(share: number): string {
-  // A share that is not all must not read as 100.
-  return share === 1 ? '100' : Math.min(99.9, share * 100).toFixed(1);
 }
 
 function inShort(tokens: number): string {

@@ -1,5 +1,6 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
+import { percent, shortDomains } from '../coverage.js';
 import { nearest, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
 import {
@@ -279,7 +280,9 @@ function textColumn(id: string, heading: string, align: Column['align'], of: Tex
 
 const TEXT_COLUMNS: readonly TextColumn[] = [
   textColumn('interval', '95 %', 'right', ({ mean }) => intervalText(mean)),
-  textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? 'published' : percent(leastOf(run)))),
+  textColumn('coverage', 'Coverage', 'right', ({ run }) =>
+    run === undefined ? 'published' : percent(run.card.coverage),
+  ),
   textColumn('rows', 'Rows', 'right', ({ run }) =>
     run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
   ),
@@ -478,7 +481,7 @@ function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, measure: s
   const byName = new Map<string, BoardRun>();
   const value = (run: BoardRun) => meanOf(run.card, measure)?.value ?? Number.NEGATIVE_INFINITY;
   const isBetter = (a: BoardRun, b: BoardRun) => {
-    const [complete, otherComplete] = [a, b].map((run) => leastOf(run) >= options.minCoverage);
+    const [complete, otherComplete] = [a, b].map((run) => isCovered(run, options));
     if (complete !== otherComplete) return complete === true;
     const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
     return domains === 0 ? value(a) > value(b) : domains > 0;
@@ -511,7 +514,7 @@ function entryOfRun(
     name: nameOf(run, options.per),
     run,
     published: undefined,
-    isComplete: leastOf(run) >= options.minCoverage,
+    isComplete: isCovered(run, options),
     macroOf: domainsOf(run.card, measure).length,
     figures: new Map(figures),
     mean: meanOf(run.card, measure),
@@ -533,9 +536,9 @@ function entryOfPublished(published: PublishedRow): Entry {
   };
 }
 
-/** Coverage of the domain that has least of it. */
-function leastOf(run: BoardRun): number {
-  return Math.min(run.card.coverage, ...run.card.domains.map((domain) => domain.coverage));
+/** Whether the run and each of its domains reach the least coverage. */
+function isCovered({ card }: BoardRun, { minCoverage }: BoardOptions): boolean {
+  return card.coverage >= minCoverage && shortDomains(card, minCoverage).length === 0;
 }
 
 function orderOf({ sort }: BoardOptions, measure: string | undefined, runs: readonly BoardRun[]) {
@@ -636,6 +639,11 @@ function notesOf(source: NoteSource): string[] {
     ...(shows('interval') && runs.length > 0
       ? [`${whole}95 %: interval of the mean over domains, clustered by trajectory.`]
       : []),
+    ...(shows('coverage') && runs.length > 0
+      ? [
+          'Coverage: share of the chosen rows that have a judgement, or fail by the model; rows: those rated, of those chosen.',
+        ]
+      : []),
     ...(shows('macro') && runs.some((entry) => entry.figures.has('macro'))
       ? ['macro of K: mean of K domains; Overall needs all seven and no other.']
       : []),
@@ -643,13 +651,18 @@ function notesOf(source: NoteSource): string[] {
     ...(incomplete.length === 0
       ? []
       : [
-          `Coverage below ${percent(options.minCoverage)} of a domain's rows, neither tested nor marked: ${namesOf(incomplete)}.`,
+          `A domain's coverage is below ${percent(options.minCoverage)}, so the run is neither tested nor marked: ${incomplete.map((entry) => shortOf(entry, options)).join('; ')}.`,
         ]),
     ...(untested.size === 0 ? [] : [`Too little in common with the best to be tested: ${namesOf([...untested])}.`]),
     ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
     ...selectionNotes(source),
     ...publishedNotes(entries),
   ];
+}
+
+function shortOf({ name, run }: Entry, { minCoverage }: BoardOptions): string {
+  const short = run === undefined ? [] : shortDomains(run.card, minCoverage);
+  return `${name} (${short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ')})`;
 }
 
 function unrecordedNote(assumed: boolean): string {
@@ -698,11 +711,6 @@ function namesOf(entries: readonly Entry[]): string {
 function intervalText(figure: Figure | undefined): string {
   if (figure?.low === undefined || figure.high === undefined) return NONE;
   return `${twoDecimals(figure.low)}–${twoDecimals(figure.high)}`;
-}
-
-/** Rounded down, so that only what is whole reads 100 %. */
-function percent(share: number): string {
-  return `${Number((Math.floor(share * 1000 + 1e-9) / 10).toFixed(1))} %`;
 }
 
 function shown(text: string | undefined): string {

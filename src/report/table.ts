@@ -1,5 +1,6 @@
 // Score cards -> tables: rows, columns and footnotes, without a form of text.
 
+import { leastCovered, percent } from '../coverage.js';
 import { oneLine } from '../printable.js';
 import {
   DIMENSIONS,
@@ -63,6 +64,18 @@ export function overallName(card: ScoreCard): string {
   const scored = new Set(card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain));
   const published = scored.size === DOMAINS.length && DOMAINS.every((domain) => scored.has(domain));
   return published ? 'Overall' : `macro of ${card.macroOf}`;
+}
+
+/** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
+export function coverageText(card: ScoreCard): string {
+  const least = leastText(card);
+  return `${percent(card.coverage)}${least === undefined ? '' : ` (${least})`}`;
+}
+
+/** The domain that has least coverage, where that is less than the whole run's. */
+export function leastText(card: ScoreCard): string | undefined {
+  const least = leastCovered(card);
+  return least && `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
 }
 
 /**

@@ -1,6 +1,7 @@
 // A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule.
 
 import type { Comparison, Figure, Interval, VarianceSplit } from '../comparison.js';
+import { percent } from '../coverage.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
 import { DIMENSIONS } from '../types.js';
 import { chanceBelow, intervalAt, meanOfEstimates } from './clusters.js';
@@ -21,6 +22,8 @@ import { studentTQuantile } from './student.js';
 
 /** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
 export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
+/** `ADVICE`: nothing that was tested may decide, so nothing is decided. */
+export type GateOutcome = GateVerdict | 'ADVICE';
 
 /** All that a gate may look at. What is absent fails only the critical rules that need it. */
 export interface Evidence {
@@ -72,16 +75,27 @@ export interface RuleResult {
   readonly sentence: string;
 }
 
-export interface GateReport {
+/** What advisory rules come to, if they were to decide. */
+export interface GateAdvice {
   readonly verdict: GateVerdict;
-  /** One sentence: the verdict and the rule that weighs most. */
+  /** Rules that stand against a GO: broken, open, or without evidence, as the verdict says. */
+  readonly against: number;
+  /** All that were tested. */
+  readonly rules: number;
+}
+
+export interface GateReport {
+  readonly verdict: GateOutcome;
+  /** One sentence: the verdict and the rule that weighs most; of advice, how many rules stand against the candidate. */
   readonly summary: string;
   /** Those that brought the verdict first, then by impact. */
   readonly rules: readonly RuleResult[];
   /** Where the verdict is INCONCLUSIVE over drops: how many repeats would decide all of them. */
   readonly repeats?: RepeatAdvice;
-  /** No rule can count: the verdict is advice. */
+  /** No rule can count: whatever the rules say is advice. */
   readonly advisoryOnly: boolean;
+  /** What the advisory rules come to, where there are some. */
+  readonly advice?: GateAdvice;
   readonly policy: Policy;
 }
 
@@ -112,19 +126,48 @@ export function decide(evidence: Evidence, policy: Policy): GateReport {
     ...judgeTests(tests, policy),
     ...limitRules(evidence, policy),
   ].sort(byWeight);
-  const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
-  const repeats = verdict === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
+  const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
+  const repeats = outcome === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
   const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || isCondition(rule));
-  // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
-  const first = (verdict === 'GO' ? rules.find((rule) => !isCondition(rule)) : undefined) ?? rules[0];
+  const advice = adviceOf(rules);
+  // Advice about runs of which evidence is missing is worth nothing: that stays INCOMPLETE.
+  const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
   return {
     verdict,
-    summary: `${verdict}${advisoryOnly ? ' (advice only)' : ''}: ${first?.sentence ?? 'there was nothing to test.'}`,
+    summary: verdict === 'ADVICE' ? `ADVICE: ${adviceText(advice)}` : summaryOf(verdict, rules),
     rules,
     ...(repeats === undefined ? {} : { repeats }),
     advisoryOnly,
+    ...(advice === undefined ? {} : { advice }),
     policy,
   };
+}
+
+function summaryOf(verdict: GateVerdict, rules: readonly RuleResult[]): string {
+  // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
+  const first = (verdict === 'GO' ? rules.find((rule) => !isCondition(rule)) : undefined) ?? rules[0];
+  return `${verdict}: ${first?.sentence ?? 'there was nothing to test.'}`;
+}
+
+function adviceOf(all: readonly RuleResult[]): GateAdvice | undefined {
+  const rules = all.filter((rule) => rule.tier === 'advisory');
+  if (rules.length === 0) {
+    return undefined;
+  }
+  const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.verdict === one)) ?? 'GO';
+  const against = verdict === 'GO' ? 0 : rules.filter((rule) => rule.verdict === verdict).length;
+  return { verdict, against, rules: rules.length };
+}
+
+/** What advice comes to, such as `would be NO-GO (1 of 9 rules broken)`. */
+export function adviceText(advice: GateAdvice | undefined): string {
+  if (advice === undefined) {
+    return 'there was nothing to test';
+  }
+  const { verdict, against, rules } = advice;
+  const states = { GO: 'broken', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'without evidence' };
+  const count = `${against === 0 ? 'none' : against} of ${rules} ${rules === 1 ? 'rule' : 'rules'}`;
+  return `would be ${verdict} (${count} ${states[verdict]})`;
 }
 
 /** What has to be so before anything can be tested. */
@@ -410,11 +453,8 @@ function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undef
     floor: `it has to reach ${points(allowed)}`,
     published: `against ${against ?? ''}, of which ${points(allowed)} may be lost`,
   }[kind];
-  return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.${kind === 'published' ? ADVICE_ONLY : ''}`;
+  return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.`;
 }
-
-const ADVICE_ONLY =
-  ' Advice only: nothing can be paired, the published figure has an error of its own, and judge and rubric pack must be the official ones.';
 
 function conclusion(
   { bound }: Test,
@@ -479,11 +519,6 @@ function coverageRules({ comparison, candidate }: Evidence, policy: Policy): Rul
       sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
     };
   });
-}
-
-function percent(share: number): string {
-  // Rounded down, so that what falls short of 99 % never reads as 99 %.
-  return `${Number((Math.floor(share * 1000 + 1e-9) / 10).toFixed(1))} %`;
 }
 
 /** Only two runs can be required to share anything; what nobody recorded is said and let pass. */

@@ -87,8 +87,8 @@ describe('the verdict is the exit code', () => {
   it('another judge is let pass where told to, and the report says so', async () => {
     const { code, stdout } = await gate(['base', 'other-judge', '--allow-different', 'judge']);
     expect(code).toBe(0);
-    expect(stdout).toContain(
-      'NOT THE SAME: the runs differ in their judge (judge judge-model; judge another), and are',
+    expect(stdout.replace(/\s+/g, ' ')).toContain(
+      'NOT THE SAME: the runs differ in their judge (judge judge-model; judge another), and are compared all the same.',
     );
   });
 });
@@ -111,9 +111,23 @@ describe('floors and published rows', () => {
   it('a published row is advice only, and says what would have to be the same', async () => {
     const { code, stdout } = await gate(['--base', 'published:qwen-agentworld-35b-a3b', 'fell', '--max-drop', '0']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^GO \(advice only\): /);
-    expect(stdout).toContain('NOT THE SAME: the published rows were judged by gpt-5.2-2025-12-11');
-    expect(await report(['published:Qwen3.6-Plus', 'same'])).toMatchObject({ advisory_only: true, comparison: null });
+    expect(stdout).toMatch(/^ADVICE: would be NO-GO \(\d of 8 rules broken\)\n/);
+    expect(stdout.replace(/\s+/g, ' ')).toContain('NOT THE SAME: the published rows were judged by gpt-5.2-2025-12-11');
+    expect(stdout.match(/Advice only/g)).toHaveLength(1);
+    expect(stdout).not.toMatch(/^(?:NO-)?GO/m);
+    expect(await report(['published:Qwen3.6-Plus', 'same'])).toMatchObject({
+      verdict: 'ADVICE',
+      exit_code: 0,
+      advisory_only: true,
+      comparison: null,
+    });
+  });
+
+  it('beside a floor a published row stays advice: the floor decides', async () => {
+    const { code, stdout } = await gate(['published:GPT-5.4', 'fell', '--min-overall', '10']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^GO: none of \d+ rules broken\n/);
+    expect(stdout.replace(/\s+/g, ' ')).toContain('The advisory rules by themselves: would be ');
   });
 });
 
@@ -138,9 +152,9 @@ require_equal: [judge, rubric]
 
   it.each([
     ['tokens_per_row: 400', 'NO-GO', 'completion tokens a row: 500'],
-    ['tokens_per_row: 600', 'GO', 'within the limit of 600'],
+    ['tokens_per_row: 600', 'GO', 'limit tokens_per_row        500  ≤ 600  holds'],
     ['cost: 12', 'NO-GO', 'cost: 12.50, more than the limit of 12.00'],
-    ['truncated_share: 0.1', 'GO', 'truncated predictions: 0 %'],
+    ['truncated_share: 0.1', 'GO', 'limit truncated_share        0 %  ≤ 10 %  holds'],
   ])('limits %s: %s', async (limit, verdict, words) => {
     const { stdout } = await gate(['base', 'costly', '--policy', await policy(`limits: { ${limit} }`)]);
     expect(stdout.startsWith(`${verdict}: `)).toBe(true);

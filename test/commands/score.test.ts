@@ -251,7 +251,7 @@ describe('coverage', () => {
     await writeRun(complete.slice(1));
     const { stdout, stderr, code } = await run({ json: true });
     expect(code).toBe(EXIT.incomplete);
-    expect(stderr).toContain('MCP: 50.0 % of 2 rows (not valid: not-judged 1)');
+    expect(stderr).toContain('MCP: 50 % of 2 rows (not valid: not-judged 1)');
     expect(stderr).not.toContain('SWE');
     expect(JSON.parse(stdout).below_min_coverage).toEqual(['mcp']);
   });

@@ -1,17 +1,8 @@
 // What the gate writes for CI: within its limits, and with no text that acts.
 
 import { describe, expect, it, test } from 'vitest';
-import {
-  ANNOTATION_LIMIT,
-  annotations,
-  type GatePage,
-  gateJson,
-  gateText,
-  jobSummary,
-  junit,
-  type ShownRule,
-  withoutCommands,
-} from '../../src/report/ci.js';
+import { ANNOTATION_LIMIT, annotations, gateJson, jobSummary, junit, withoutCommands } from '../../src/report/ci.js';
+import { type GatePage, gateText, type ShownRule } from '../../src/report/gate-page.js';
 
 function rule(more: Partial<ShownRule> = {}): ShownRule {
   return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };
@@ -65,7 +56,7 @@ describe.each(HOSTILE)('hostile text %j', (text) => {
   const hostile = hostilePage(text);
 
   it('is no command of the runner in the log', () => {
-    const log = gateText(hostile, { columns: 80, color: false });
+    const log = withoutCommands(gateText(hostile, { columns: 80, color: false }));
     expect(log).not.toMatch(/^\s*::/m);
     expect(log).not.toMatch(/##\[|\x1b|\u202e/);
   });
@@ -155,14 +146,79 @@ describe('annotations', () => {
   });
 });
 
+describe('in a terminal', () => {
+  const long = `It fell by much: ${'everywhere and anywhere '.repeat(9)}.`;
+  const rules = [
+    rule({ verdict: 'NO-GO', value: -3, low: -4, high: -2.5, bound: -2, sentence: long }),
+    rule({ domain: 'os', tier: 'supporting', counts: false, verdict: 'INCONCLUSIVE', value: -1, sentence: 'Open.' }),
+    rule({ domain: 'web', kind: 'coverage', value: 1, bound: 0.99, sentence: 'All of it.' }),
+  ];
+  const shown = (columns: number, color = false) =>
+    gateText(page(rules, { summary: `NO-GO: ${long}`, notes: ['A note.'] }), { columns, color });
+
+  it('a headline, a table, the reasons: each sentence once, broken between words, within the width', () => {
+    for (const columns of [60, 80, 120]) {
+      const text = shown(columns);
+      expect(text).toMatch(/^NO-GO: 1 of 2 rules broken\n\n/);
+      expect(text).toMatch(/^Overall +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
+      expect(text).toMatch(/^OS +-1\.00 .* \(open\)$/m);
+      expect(text.match(/It fell by much/g)).toHaveLength(1);
+      expect(text).not.toContain('Open.');
+      expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(columns);
+      const words = new Set(long.split(' '));
+      const last = text.split('\n').filter((line) => /where/.test(line));
+      expect(
+        last.flatMap((line) => line.trim().replace(/^- /, '').split(' ')).filter((word) => !words.has(word)),
+      ).toEqual([]);
+    }
+  });
+
+  it('the headline alone is coloured as the verdict is', () => {
+    expect(shown(80, true)).toMatch(/^\x1b\[1;31mNO-GO: 1 of 2 rules broken\x1b\[0m\n/);
+  });
+});
+
+describe('advice', () => {
+  const rules = [
+    rule({ kind: 'published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
+    rule({ kind: 'published', domain: 'os', tier: 'advisory', counts: false, sentence: 'Not behind.' }),
+  ];
+  const advised = page(rules, {
+    verdict: 'ADVICE',
+    summary: 'ADVICE: would be NO-GO (1 of 2 rules broken)',
+    advice: { verdict: 'NO-GO', against: 1, rules: 2 },
+    advisoryOnly: true,
+    exitCode: 0,
+  });
+
+  it('is never a GO or a NO-GO, whoever reads it', () => {
+    expect(gateText(advised, { columns: 80, color: false })).toMatch(
+      /^ADVICE: would be NO-GO \(1 of 2 rules broken\)\n/,
+    );
+    expect(JSON.parse(gateJson(advised))).toMatchObject({
+      verdict: 'ADVICE',
+      advice: { verdict: 'NO-GO', against: 1 },
+    });
+    expect(jobSummary(advised)).toMatch(/^## ADVICE: /);
+    const xml = junit(advised);
+    expect(xml).toContain('<testsuites name="awb gate: ADVICE" tests="2" failures="0" errors="0" skipped="2"');
+    expect(xml.match(/<skipped message="[^"]*"/g)).toEqual([
+      '<skipped message="ADVICE: Behind."',
+      '<skipped message="ADVICE: Not behind."',
+    ]);
+    expect(annotations(advised)).toBe(
+      '::notice title=awb gate%3A ADVICE::ADVICE: would be NO-GO (1 of 2 rules broken)\n' +
+        '::notice title=awb gate%3A ADVICE%2C overall against published::Behind.\n',
+    );
+  });
+});
+
 describe('JUnit', () => {
   it.each([
     ['GO', true, ''],
     ['NO-GO', true, 'failure'],
-    ['NO-GO', false, 'skipped'],
     ['INCONCLUSIVE', true, 'skipped'],
     ['INCOMPLETE', true, 'error'],
-    ['INCOMPLETE', false, 'skipped'],
   ] as const)('%s that counts (%s) is %j', (verdict, counts, outcome) => {
     const xml = junit(page([rule({ verdict, counts })]));
     expect(['failure', 'error', 'skipped'].filter((name) => xml.includes(`<${name} `))).toEqual(
@@ -197,7 +253,7 @@ describe('the job summary', () => {
   it('stays within its limit, with the verdict in it, and says what it leaves out', () => {
     const summary = jobSummary(many);
     expect(bytes(summary)).toBeLessThanOrEqual(1024 * 1024);
-    expect(summary).toMatch(/^## NO-GO: b against a\n\nNO-GO: it fell\.\n/);
+    expect(summary).toMatch(/^## NO-GO: b against a\n\nNO-GO: 4000 of 4000 rules broken\n/);
     expect(summary).toContain('does not fit into the job summary');
   });
 

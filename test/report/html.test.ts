@@ -175,4 +175,12 @@ describe('an overview', () => {
     const failed = rowOf(3000, { failed: 1, total: 0, failure: { class: 'unreadable', reason: 'x' } });
     expect(pageOf(reportOf([...rows, failed]))).toContain('99.9 <small>%');
   });
+
+  it('names the domain that has least, rounded down as everywhere', () => {
+    const failed = { failed: 1, total: 0, failure: { class: 'unreadable', reason: 'x' } } as const;
+    const rows = Array.from({ length: 31 }, (_, index) =>
+      rowOf(index, { domain: 'web', ...(index < 21 ? failed : {}) }),
+    );
+    expect(pageOf(reportOf([...rows, rowOf(99)]))).toContain('least: Web 32.2 %');
+  });
 });

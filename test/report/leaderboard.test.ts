@@ -237,7 +237,9 @@ describe('rows', () => {
       ['c', true],
       ['a', false],
     ]);
-    expect(all?.notes.join()).toContain('Coverage below 99 %');
+    expect(all?.notes.join()).toContain(
+      "A domain's coverage is below 99 %, so the run is neither tested nor marked: a (MCP 50 %, Search 50 %",
+    );
   });
 
   it('show what failures would cost, where there are any', () => {

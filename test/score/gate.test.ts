@@ -197,8 +197,8 @@ describe('a policy', () => {
 
   test('of advisory rules alone never fails, and says that it is advice', () => {
     const report = gate(difference(-50, 1), [], { max_drop: { overall: { points: 2, tier: 'advisory' } } });
-    expect(report).toMatchObject({ verdict: 'GO', advisoryOnly: true });
-    expect(report.summary).toMatch(/^GO \(advice only\): Overall changed by -50.00 points/);
+    expect(report).toMatchObject({ verdict: 'ADVICE', advisoryOnly: true, advice: { verdict: 'NO-GO' } });
+    expect(report.summary).toBe('ADVICE: would be NO-GO (1 of 1 rule broken)');
   });
 
   test('a domain by the name of something that every object has gets no bound by accident', () => {
@@ -319,7 +319,12 @@ describe('a published base', () => {
   const report = decide({ candidate, published }, defaultPolicy());
 
   test('is advice, however far the candidate is behind', () => {
-    expect(report).toMatchObject({ verdict: 'GO', advisoryOnly: true });
+    expect(report).toMatchObject({
+      verdict: 'ADVICE',
+      advisoryOnly: true,
+      advice: { verdict: 'NO-GO', against: 2, rules: 3 },
+    });
+    expect(report.summary).toBe('ADVICE: would be NO-GO (2 of 3 rules broken)');
     expect(report.rules.filter((rule) => rule.kind === 'published').map((rule) => [rule.domain, rule.verdict])).toEqual(
       [
         ['os', 'NO-GO'],
@@ -333,12 +338,16 @@ describe('a published base', () => {
     const overall = report.rules.find((rule) => rule.kind === 'published' && rule.domain === undefined);
     expect(overall?.bound).toBe(78);
     expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
-    expect(overall?.sentence).toContain('judge and rubric pack must be the official ones');
+    expect(overall?.sentence).not.toMatch(/advice/i);
   });
 
   test('leaves floors their force', () => {
     const policy = parsePolicy({ max_drop: { overall: 2 }, min_score: { os: 80 } });
-    expect(decide({ candidate, published }, policy)).toMatchObject({ verdict: 'NO-GO', advisoryOnly: false });
+    expect(decide({ candidate, published }, policy)).toMatchObject({
+      verdict: 'NO-GO',
+      advisoryOnly: false,
+      advice: { verdict: 'NO-GO', against: 1, rules: 1 },
+    });
   });
 });
 
@@ -350,7 +359,7 @@ describe('limits', () => {
     [{ truncated_share: 0.05 }, 'GO', 'truncated predictions: 4.7 %, within the limit of 5 %.'],
     [{ truncated_share: 0.04 }, 'NO-GO', 'truncated predictions: 4.7 %, more than the limit of 4 %.'],
     [{ tokens_per_row: 900 }, 'NO-GO', 'completion tokens a row: 1000, more than the limit of 900.'],
-    [{ tokens_per_row: { max: 900, tier: 'advisory' } }, 'GO', 'more than the limit of 900'],
+    [{ tokens_per_row: { max: 900, tier: 'advisory' } }, 'ADVICE', 'more than the limit of 900'],
     [{ cost: 3 }, 'INCOMPLETE', 'cost: not recorded, so the limit of 3.00 cannot be tested.'],
     [{ cost: { max: 3, tier: 'supporting' } }, 'GO', 'not recorded'],
   ])('%j are %s', (limits, verdict, sentence) => {

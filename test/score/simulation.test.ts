@@ -4,7 +4,7 @@ import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample }
 import type { Comparison, Interval } from '../../src/comparison.js';
 import { clusteredEstimate } from '../../src/score/clusters.js';
 import { compareRuns } from '../../src/score/compare.js';
-import { decide, type GateVerdict } from '../../src/score/gate.js';
+import { decide, type GateOutcome } from '../../src/score/gate.js';
 import { defaultPolicy } from '../../src/score/policy.js';
 import { randomOf } from '../../src/score/random.js';
 import { bootstrapInterval, signFlipP } from '../../src/score/resampling.js';
@@ -86,7 +86,7 @@ test('sign flips find a difference between equal runs no more than 5 times in 10
 describe('the default gate on the published sizes', () => {
   function verdicts(sets: number, settings: Omit<Parameters<typeof simulateRuns>[0], 'random'>) {
     const { uniform } = randomOf(20);
-    const counts: Record<GateVerdict, number> = { GO: 0, 'NO-GO': 0, INCONCLUSIVE: 0, INCOMPLETE: 0 };
+    const counts: Record<GateOutcome, number> = { GO: 0, 'NO-GO': 0, INCONCLUSIVE: 0, INCOMPLETE: 0, ADVICE: 0 };
     for (let set = 0; set < sets; set++) {
       counts[decide({ comparison: compared(settings, uniform) }, defaultPolicy()).verdict]++;
     }
