@@ -8,7 +8,8 @@ import { printable } from '../printable.js';
 import { FORMATS, type Format } from '../report/formats.js';
 import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../report/leaderboard.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
-import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
+import type { StoredRun } from '../store/records.js';
+import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
 import { writeText } from './runs.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
@@ -91,7 +92,7 @@ const ENDINGS: Readonly<Record<string, Format>> = {
 
 async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<ExitCode> {
   const format = formatOf(settings);
-  const stores = new Map<string, Store>();
+  const stores = new Map<string, StoreReader>();
   try {
     for (const path of settings.db.map((db) => resolve(io.cwd, db))) {
       if (!stores.has(path)) stores.set(path, openExistingStore(path));
@@ -118,7 +119,7 @@ function formatOf({ format, json, output }: LeaderboardSettings): Format {
 }
 
 /** The runs of all files; one that stands in several is taken from where it was scored last. */
-function readRuns(stores: ReadonlyMap<string, Store>, io: Io): BoardRun[] {
+function readRuns(stores: ReadonlyMap<string, StoreReader>, io: Io): BoardRun[] {
   const byIdentity = new Map<string, { readonly path: string; readonly run: StoredRun }>();
   for (const [path, store] of stores) {
     for (const run of store.runs()) {
@@ -209,7 +210,7 @@ function knownRuns(runs: readonly BoardRun[]): string {
 }
 
 /** Ties by the comparison that `awb compare` makes, each pair of runs compared once. */
-function tiesOf(stores: ReadonlyMap<string, Store>, io: Io): IsTied {
+function tiesOf(stores: ReadonlyMap<string, StoreReader>, io: Io): IsTied {
   const byDb = new Map([...stores].map(([path, store]) => [shownPath(path, io), store]));
   const rows = remembered(
     (run: BoardRun) => run.id,

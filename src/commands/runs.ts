@@ -15,7 +15,8 @@ import { replaceFile } from '../run/files.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
-import { openExistingStore, type Store, type StoredRun } from '../store/store.js';
+import type { StoredRun } from '../store/records.js';
+import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
 import type { OptionTable } from './settings.js';
 
@@ -53,7 +54,7 @@ export interface ReadRun {
 }
 
 /** A found run whose rows have not been read yet. */
-type FoundRun = { readonly path: string } | { readonly store: Store; readonly run: StoredRun };
+type FoundRun = { readonly path: string } | { readonly store: StoreReader; readonly run: StoredRun };
 
 /**
  * Reads runs by their names: a label or number in one of the SQLite files (of several with one label, the one scored last), or the
@@ -65,9 +66,9 @@ export async function readRuns(
   { db, quiet }: { readonly db: readonly string[]; readonly quiet: boolean },
   io: Io,
 ): Promise<ReadRun[]> {
-  const stores: Store[] = [];
+  const stores: StoreReader[] = [];
   try {
-    const known: { store: Store; run: StoredRun; db: string }[] = [];
+    const known: { store: StoreReader; run: StoredRun; db: string }[] = [];
     if (names.some((name) => !isFileName(name))) {
       for (const path of new Set(db.map((file) => resolve(io.cwd, file)))) {
         if (!existsSync(path)) {
@@ -114,7 +115,7 @@ function fileOf(name: string, io: Io): string | undefined {
 
 function findRun(
   name: string,
-  known: readonly { readonly store: Store; readonly run: StoredRun; readonly db: string }[],
+  known: readonly { readonly store: StoreReader; readonly run: StoredRun; readonly db: string }[],
   note: (text: string) => void,
   io: Io,
 ): FoundRun {

@@ -10,7 +10,8 @@ import { coverageText, domainName, measureTable, scoreTable } from '../report/ta
 import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
 import { aggregate } from '../score/aggregate.js';
-import { openStore, type RunRecord, type StoredJudgement } from '../store/store.js';
+import type { RunRecord, StoredJudgement } from '../store/records.js';
+import { openStore } from '../store/store.js';
 import {
   DIMENSIONS,
   type Domain,

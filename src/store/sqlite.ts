@@ -11,6 +11,8 @@ export interface Sqlite {
   immediate<T>(action: () => T): T;
   /** Runs an action that only reads in a transaction, so that it sees one state of the file. */
   reading<T>(action: () => T): T;
+  /** The database as a file would hold it. */
+  serialize(): Buffer;
   close(): void;
 }
 
@@ -21,12 +23,15 @@ export interface Sqlite {
  */
 const kept: unknown[] = [];
 
-/** Opens a SQLite file, creating it unless `readonly`. `timeout`: milliseconds to wait for another process's lock. */
+/**
+ * Opens a SQLite file, creating it unless `readonly`; or a copy of one in memory, from its bytes.
+ * `timeout`: milliseconds to wait for another process's lock.
+ */
 export function openSqlite(
-  path: string,
+  file: string | Buffer,
   options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
 ): Sqlite {
-  const database = new Database(path, options);
+  const database = new Database(file, options);
   kept.push(database);
   const prepare = (sql: string) => {
     const statement = database.prepare(sql);
@@ -53,6 +58,7 @@ export function openSqlite(
     value: (sql) => prepare(sql).pluck().get(),
     immediate: (action) => transaction('BEGIN IMMEDIATE', action),
     reading: (action) => transaction('BEGIN', action),
+    serialize: () => database.serialize(),
     close() {
       database.close();
     },

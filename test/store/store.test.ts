@@ -1,15 +1,16 @@
 // The SQLite file: what is in it, that a run is never doubled or half replaced, and what it refuses.
 
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore, type RunRecord, type StoredJudgement } from '../../src/store/store.js';
+import { isOnNetwork, openExistingStore, openStore } from '../../src/store/store.js';
 import type { DomainScore, Estimate, ScoreCard } from '../../src/types.js';
 import { type Compiled, compileStore } from './compiled.js';
 
@@ -259,7 +260,7 @@ describe('a stored run', () => {
 });
 
 describe('reading', () => {
-  function reading<T>(read: (store: ReturnType<typeof openStore>) => T): T {
+  function reading<T>(read: (store: ReturnType<typeof openExistingStore>) => T): T {
     const store = openExistingStore(path);
     try {
       return read(store);
@@ -317,6 +318,120 @@ describe('reading', () => {
   });
 });
 
+describe('reading changes nothing on the disk', () => {
+  const runsIn = (file: string) => {
+    const store = openExistingStore(file, 50);
+    try {
+      return store.runs().map(({ label }) => label);
+    } finally {
+      store.close();
+    }
+  };
+  const filesIn = (folder: string) =>
+    Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString('base64')]));
+
+  it('in the newest schema', () => {
+    save(runOf('a'));
+    const before = filesIn(dirname(path));
+    expect(runsIn(path)).toEqual(['step-1']);
+    expect(filesIn(dirname(path))).toEqual(before);
+  });
+
+  it('in an earlier one, which is brought up to date in memory', () => {
+    openStore(path).close();
+    const database = openSqlite(path);
+    for (const table of ['measures', 'judgements', 'domain_scores', 'overall_scores', 'domain_counts', 'runs']) {
+      database.exec(`DROP TABLE ${table}`);
+    }
+    database.exec('PRAGMA user_version = 0');
+    database.close();
+    const before = filesIn(dirname(path));
+    expect(runsIn(path)).toEqual([]);
+    expect(filesIn(dirname(path))).toEqual(before);
+  });
+
+  it('where another process is writing, and sees what stood before', () => {
+    save(runOf('a'));
+    const other = openSqlite(path);
+    other.exec('BEGIN IMMEDIATE');
+    other.exec("UPDATE runs SET label = 'later'");
+    try {
+      expect(runsIn(path)).toEqual(['step-1']);
+      other.exec('COMMIT');
+      expect(runsIn(path)).toEqual(['later']);
+    } finally {
+      other.close();
+    }
+  });
+
+  it('where it has a rollback journal', () => {
+    save(runOf('a'));
+    const database = openSqlite(path);
+    database.exec('PRAGMA journal_mode = delete');
+    database.close();
+    const before = filesIn(dirname(path));
+    expect(runsIn(path)).toEqual(['step-1']);
+    expect(filesIn(dirname(path))).toEqual(before);
+  });
+
+  // The superuser may write anywhere, so a process of another user reads; only the superuser can start one.
+  describe.runIf(process.getuid?.() === 0)('by a user who may not write there', () => {
+    const asNobody = async (): Promise<unknown> => {
+      const script = await compiled.script(
+        'read.js',
+        `import { openExistingStore } from './store/store.js';
+         try {
+           console.log(JSON.stringify(openExistingStore(process.argv[2]).runs().map(({ label }) => label)));
+         } catch (error) {
+           console.log(JSON.stringify(error.message));
+         }`,
+      );
+      for (const folder of [dir, dirname(script)]) chmodSync(folder, 0o755);
+      chmodSync(dirname(path), 0o555);
+      const { stdout } = await promisify(execFile)(process.execPath, [script, path], { uid: 65534, gid: 65534 });
+      return JSON.parse(stdout);
+    };
+
+    it('with a write-ahead log that is empty', async () => {
+      save(runOf('a'));
+      expect(await asNobody()).toEqual(['step-1']);
+    });
+
+    it('with one that a killed writer left', async () => {
+      save(runOf('a'));
+      const database = openSqlite(path);
+      database.exec("UPDATE runs SET label = 'in the log'");
+      const kept = readdirSync(dirname(path)).map((name) => [name, readFileSync(join(dirname(path), name))] as const);
+      database.close();
+      for (const [name, bytes] of kept) writeFileSync(join(dirname(path), name), bytes);
+      expect(await asNobody()).toEqual(['in the log']);
+    });
+
+    it('with one whose index is lost, which is refused', async () => {
+      save(runOf('a'));
+      const database = openSqlite(path);
+      database.exec("UPDATE runs SET label = 'in the log'");
+      const [main, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
+      database.close();
+      writeFileSync(path, main);
+      writeFileSync(`${path}-wal`, log);
+      expect(await asNobody()).toMatch(/rows of it stand in .*awb\.sqlite-wal alone/);
+    });
+  });
+});
+
+describe('a network file system', () => {
+  it.runIf(process.platform === 'linux').each([
+    ['NFS', 0x6969, true],
+    ['SMB 2', 0xfe534d42, true],
+    ['SMB 2 as a signed number', 0xfe534d42 | 0, true],
+    ['ext4', 0xef53, false],
+    ['tmpfs', 0x01021994, false],
+  ])('is told by its number: %s', (_name, type, expected) => {
+    expect(isOnNetwork('/somewhere', () => type)).toBe(expected);
+  });
+});
+
 function refusal(action: () => unknown): UserError {
   try {
     action();
@@ -358,6 +473,13 @@ describe('a file that cannot be used', () => {
       message: expect.stringContaining('not a SQLite database'),
     });
     expect(readFileSync(path, 'utf8')).toBe('{"task": "mcp"}\n'.repeat(100));
+  });
+
+  it('that is a FIFO is refused, and not waited for', () => {
+    execFileSync('mkfifo', [path]);
+    for (const open of [openStore, openExistingStore]) {
+      expect(refusal(() => open(path))).toMatchObject({ exitCode: EXIT.badData });
+    }
   });
 
   it('that is damaged says that scoring again restores it', () => {

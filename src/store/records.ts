@@ -1,0 +1,41 @@
+// What the SQLite file holds of a run.
+
+import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
+
+/** What names and describes a run; texts that nobody knows are absent. */
+export interface RunRecord {
+  /** A run stored before under the same identity is replaced. */
+  readonly identity: string;
+  readonly label?: string | undefined;
+  /** How it was judged: `rubric`, `metrics` ... */
+  readonly kind: string;
+  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
+  readonly source: string;
+  readonly sourceSha256: string;
+  readonly worldModel?: string | undefined;
+  readonly judgeModel?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  readonly protocol?: string | undefined;
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** The judged file's manifest, as it stands on the disk. */
+  readonly manifest?: string | undefined;
+  /** ISO 8601 times. */
+  readonly startedAt?: string | undefined;
+  readonly endedAt?: string | undefined;
+  readonly scoredAt: string;
+  readonly toolVersion: string;
+}
+
+/** A judged row with what it cost to judge, where a journal tells. */
+export interface StoredJudgement {
+  readonly row: JudgedRow;
+  readonly log?: CallLog | undefined;
+}
+
+/** A run as it stands in the file. */
+export interface StoredRun extends RunRecord {
+  readonly id: number;
+  /** As it was saved; the measures of a domain come by name. */
+  readonly card: ScoreCard;
+}

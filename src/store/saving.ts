@@ -1,0 +1,165 @@
+// A run into the tables of the SQLite file.
+
+import type { Estimate, ScoreCard } from '../types.js';
+import type { RunRecord, StoredJudgement } from './records.js';
+import type { Sqlite } from './sqlite.js';
+
+/** Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was. */
+export function saveRun(
+  database: Sqlite,
+  run: RunRecord,
+  judgements: readonly StoredJudgement[],
+  card: ScoreCard,
+): { id: number; replaced: boolean } {
+  return database.immediate(() => {
+    const before = database.prepare('SELECT id FROM runs WHERE identity = ?').pluck().get(run.identity);
+    const id = (before as number | undefined) ?? null;
+    if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+    const values = runValues(run, card);
+    const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
+    const runId = Number(inserted.lastInsertRowid);
+    saveJudgements(database, runId, judgements);
+    saveScores(database, runId, card);
+    return { id: runId, replaced: id !== null };
+  });
+}
+
+function runValues(run: RunRecord, card: ScoreCard) {
+  return {
+    identity: run.identity,
+    label: run.label ?? null,
+    kind: run.kind,
+    source: run.source,
+    source_sha256: run.sourceSha256,
+    world_model: run.worldModel ?? null,
+    judge_model: run.judgeModel ?? null,
+    rubric_pack: run.rubricPack ?? null,
+    rubric_fingerprint: run.rubricFingerprint ?? null,
+    protocol: run.protocol ?? null,
+    meta: JSON.stringify(run.meta),
+    manifest: run.manifest ?? null,
+    started_at: run.startedAt ?? null,
+    ended_at: run.endedAt ?? null,
+    scored_at: run.scoredAt,
+    tool_version: run.toolVersion,
+    chosen: card.chosen,
+    valid: card.valid,
+    failed: card.failed,
+    coverage: card.coverage,
+    macro_of: card.macroOf,
+  };
+}
+
+const JUDGEMENT_COLUMNS = [
+  'run_id',
+  'key',
+  'repeat',
+  'trajectory',
+  'domain',
+  'turn_idx',
+  'status',
+  'failure_class',
+  'failure_reason',
+  'failed',
+  'format',
+  'factuality',
+  'consistency',
+  'realism',
+  'quality',
+  'total',
+  'flags',
+  'attempts',
+  'prompt_tokens',
+  'cached_tokens',
+  'completion_tokens',
+  'reasoning_tokens',
+  'ms',
+] as const;
+
+function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
+  const judgement = insert(database, 'judgements', JUDGEMENT_COLUMNS);
+  const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'name', 'value']);
+  for (const stored of judgements) {
+    judgement.run(judgementValues(runId, stored));
+    const { key, repeat, measures } = stored.row;
+    for (const [name, value] of Object.entries(measures ?? {})) {
+      measure.run({ run_id: runId, key, repeat, name, value });
+    }
+  }
+}
+
+function judgementValues(runId: number, { row, log }: StoredJudgement) {
+  const values: Record<(typeof JUDGEMENT_COLUMNS)[number], string | number | null> = {
+    run_id: runId,
+    key: row.key,
+    repeat: row.repeat,
+    trajectory: row.trajectory,
+    domain: row.domain,
+    turn_idx: row.turnIdx,
+    status: row.failure === undefined ? 'ok' : 'failed',
+    failure_class: row.failure?.class ?? null,
+    failure_reason: row.failure?.reason ?? null,
+    failed: row.failed ?? null,
+    format: row.ratings.format ?? null,
+    factuality: row.ratings.factuality ?? null,
+    consistency: row.ratings.consistency ?? null,
+    realism: row.ratings.realism ?? null,
+    quality: row.ratings.quality ?? null,
+    total: row.total,
+    flags: JSON.stringify(row.flags),
+    attempts: log?.attempts ?? null,
+    prompt_tokens: log?.usage.promptTokens ?? null,
+    cached_tokens: log?.usage.cachedTokens ?? null,
+    completion_tokens: log?.usage.completionTokens ?? null,
+    reasoning_tokens: log?.usage.reasoningTokens ?? null,
+    ms: log?.ms ?? null,
+  };
+  return values;
+}
+
+const ESTIMATE_COLUMNS = ['run_id', 'kind', 'dimension', 'value', 'n', 'clusters', 'se', 'df', 'low', 'high'] as const;
+
+function saveScores(database: Sqlite, runId: number, card: ScoreCard): void {
+  const counts = insert(database, 'domain_counts', [
+    'run_id',
+    'domain',
+    'chosen',
+    'valid',
+    'failed',
+    'coverage',
+    'failures',
+    'flags',
+  ]);
+  const domainScore = insert(database, 'domain_scores', ['domain', ...ESTIMATE_COLUMNS]);
+  for (const score of card.domains) {
+    const { domain, chosen, valid, failed, coverage } = score;
+    const failures = JSON.stringify(score.failures);
+    const flags = JSON.stringify(score.flags);
+    counts.run({ run_id: runId, domain, chosen, valid, failed, coverage, failures, flags });
+    const kinds = { official: score.scores, with_failures: score.withFailures, measure: score.measures };
+    for (const values of estimateValues(runId, kinds)) domainScore.run({ domain, ...values });
+  }
+  const overallScore = insert(database, 'overall_scores', ESTIMATE_COLUMNS);
+  const kinds = {
+    official: card.overall,
+    with_failures: card.overallWithFailures,
+    micro: card.overallMicro,
+    measure: card.overallMeasures,
+  };
+  for (const values of estimateValues(runId, kinds)) overallScore.run(values);
+}
+
+function* estimateValues(runId: number, kinds: Readonly<Record<string, Readonly<Record<string, Estimate>>>>) {
+  for (const [kind, estimates] of Object.entries(kinds)) {
+    for (const [dimension, estimate] of Object.entries(estimates)) {
+      const { value, rows: n, clusters, se = null, df = null, low = null, high = null } = estimate;
+      yield { run_id: runId, kind, dimension, value, n, clusters, se, df, low, high };
+    }
+  }
+}
+
+function insert(database: Sqlite, table: string, columns: readonly string[]): ReturnType<Sqlite['prepare']> {
+  const names = columns.map((column) => `"${column}"`).join(', ');
+  const slots = columns.map((column) => `@${column}`).join(', ');
+  return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
+}
