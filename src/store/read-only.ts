@@ -40,6 +40,8 @@ export function openForReading(path: string, busyMs: number): Sqlite {
 
 /** A database in memory with the content of a file, to which nothing is written back. */
 export function inMemory(bytes: Buffer): Sqlite {
+  // An empty file is an empty database.
+  if (bytes.length === 0) return openSqlite(':memory:');
   // Memory has no log beside it.
   bytes.fill(ROLLBACK, FORMAT_AT, FORMAT_AT + 2);
   return openSqlite(bytes);
