@@ -2,11 +2,13 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import { EXIT, nearest, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
+import { openRedaction, redactValue } from '../redaction.js';
 import type { ModelRequest, Usage } from '../types.js';
 import { type Address, readAddress } from './address.js';
 import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
 import { type Clocks, MOST_TIMER_MS, startClocks } from './clocks.js';
-import { type CallContext, classify, type Failure, redact, secretForms, tidy } from './failures.js';
+import { type CallContext, classify, type Failure, tidy } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
 import { Reading } from './reading.js';
 import { type Asked, type Body, budgetOf, requestBody } from './request.js';
@@ -27,7 +29,7 @@ export interface EndpointOptions extends Asked {
 
 export interface DescribedEndpoint extends Endpoint {
   /** What `awb serve` says of its model at /models (file, quantisation, cache ...); undefined for any other server. Never throws. */
-  facts(): Promise<Readonly<Record<string, unknown>> | undefined>;
+  facts(): Promise<JsonObject | undefined>;
 }
 
 /** The key of a model at /models under which `awb serve` says what scores depend on. */
@@ -56,7 +58,7 @@ interface Wire {
  */
 export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   const address = readAddress(options.baseUrl, options.apiKey);
-  const secrets = secretForms([options.apiKey, ...options.secrets, ...address.secrets]);
+  const redact = openRedaction([options.apiKey, ...options.secrets, ...address.secrets]);
   let wire: Promise<Wire> | undefined;
   let models: Promise<string[]> | undefined;
 
@@ -109,7 +111,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
       flagPrefix: options.flagPrefix,
       hasKey: options.apiKey !== '' && options.apiKey !== 'EMPTY',
       sent: Object.keys(body),
-      secrets,
+      redact,
       nowMs: Date.now(),
     });
     try {
@@ -169,24 +171,30 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   }
 
   async function listModels(): Promise<string[]> {
-    return (await readModels()).map(({ id }) => tidy(String(id), secrets));
+    const ids = (await readModels()).map(({ id }) => id).filter((id) => typeof id === 'string');
+    return ids.map((id) => tidy(id, redact));
   }
 
-  async function readModels(): Promise<Body[]> {
+  async function readModels(): Promise<JsonObject[]> {
     try {
       const { client } = await connect();
       const signal = AbortSignal.timeout(MODELS_MS);
       const response = (await client.get('/models', { signal }).asResponse()) as unknown as WireResponse;
       const { data } = JSON.parse(await readStart(response, MOST_MODELS_TEXT)) as { data: unknown };
-      return Array.isArray(data) ? data.filter((entry) => typeof entry === 'object' && entry !== null) : [];
+      return Array.isArray(data) ? data.filter(isObject) : [];
     } catch {
       return [];
     }
   }
 
-  async function facts(): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const own = (await readModels()).find((entry) => typeof entry[FACTS_KEY] === 'object')?.[FACTS_KEY];
-    return own === undefined ? undefined : (JSON.parse(redact(JSON.stringify(own), secrets)) as Body);
+  async function facts(): Promise<JsonObject | undefined> {
+    const own = (await readModels()).find((entry) => isObject(entry[FACTS_KEY]))?.[FACTS_KEY];
+    try {
+      return own === undefined ? undefined : (redactValue(own, redact) as JsonObject);
+    } catch {
+      // Lists in lists without end are no facts.
+      return undefined;
+    }
   }
 
   /** A reply without anything secret that the server may have echoed. */
@@ -197,7 +205,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
     }
     let redacted = false;
     for (const [name, text] of Object.entries(texts) as [string, string][]) {
-      texts[name] = redact(text, secrets);
+      texts[name] = redact(text);
       redacted ||= texts[name] !== text;
     }
     return redacted ? { ...reply, ...texts, redacted: true } : reply;
@@ -210,7 +218,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
       try {
         return await call(request, attemptIndex, abort);
       } catch (error) {
-        const words = tidy(error instanceof Error ? error.message : String(error), secrets);
+        const words = tidy(error instanceof Error ? error.message : String(error), redact);
         return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
       }
     },

@@ -2,6 +2,7 @@
 
 import { EXIT, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
+import type { Redact } from '../redaction.js';
 import type { FailureClass } from '../types.js';
 import type { AttemptFailure } from './attempt.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
@@ -26,7 +27,7 @@ export interface CallContext {
   readonly hasKey: boolean;
   /** The request body's keys as they were sent: no other parameter counts as rejected. */
   readonly sent: readonly string[];
-  readonly secrets: readonly string[];
+  readonly redact: Redact;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
   readonly nowMs: number;
 }
@@ -43,11 +44,8 @@ export interface Failure extends AttemptFailure {
 
 /** Longest piece of a server's text in a reason, in terminal columns. */
 const MOST_SERVER_TEXT = 300;
-/** A shorter secret would be found in ordinary text. */
-const SHORTEST_SECRET = 6;
 /** Longest piece of a server's text that patterns are tried on, in characters. */
 const MOST_LOOKED_THROUGH = 4000;
-const REDACTED = '[redacted]';
 
 /**
  * Classifies a failure. `rate-limit`, `transient`, `timeout` and `malformed` are worth another try. `fatal` with `stop` ends
@@ -70,27 +68,12 @@ export function classify(trouble: Trouble, context: CallContext): Failure {
   };
 }
 
-/** A secret long enough to be told from ordinary text is replaced wherever it stands. */
-export function redact(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((clean, secret) => (clean.includes(secret) ? clean.replaceAll(secret, REDACTED) : clean), text);
-}
-
-/**
- * What `redact` must look for: each secret (of at least six characters, and not the placeholder EMPTY) as it is, and as it
- * reads inside JSON and inside a URL. Longest first, so that none is cut by a part of it.
- */
-export function secretForms(secrets: readonly string[]): string[] {
-  const real = secrets.filter((secret) => secret.length >= SHORTEST_SECRET && secret !== 'EMPTY');
-  const forms = real.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
-  return [...new Set(forms)].sort((a, b) => b.length - a.length);
-}
-
 /** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
-export function tidy(text: string, secrets: readonly string[]): string {
+export function tidy(text: string, redact: Redact): string {
   // Cut after redacting, so that no half of a secret is left, and before the patterns, whose time may grow with its square.
-  const clean = redact(text, secrets)
+  const clean = redact(text)
     .slice(0, MOST_LOOKED_THROUGH)
-    .replace(/\S*\*{3,}\S*/g, REDACTED);
+    .replace(/\S*\*{3,}\S*/g, '[redacted]');
   const steady = VARYING.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), clean);
   return oneLine(steady, MOST_SERVER_TEXT);
 }
@@ -470,12 +453,12 @@ function unexplained({ status }: Situation): Verdict {
   return { failure: { class: 'fatal' }, what: 'the server rejects the request' };
 }
 
-function describe(what: string, { said, status, secrets }: Situation, failureClass: FailureClass): string {
+function describe(what: string, { said, status, redact }: Situation, failureClass: FailureClass): string {
   const page = said.html ? 'a web page' : '';
-  const words = [page, tidy(said.message, secrets)].filter((part) => part !== '').join(', ');
+  const words = [page, tidy(said.message, redact)].filter((part) => part !== '').join(', ');
   // How much of a rate limit was used differs from call to call.
   const steady = failureClass === 'rate-limit' ? words.replace(/\d[\d.,]*\d|\d/g, 'N') : words;
-  return `${redact(what, secrets)} (HTTP ${status}${steady === '' ? '' : `: ${steady}`})`;
+  return `${redact(what)} (HTTP ${status}${steady === '' ? '' : `: ${steady}`})`;
 }
 
 /** retry-after-ms, or Retry-After in seconds or as a date (RFC 9110, 10.2.3), as milliseconds from now. */
@@ -524,7 +507,7 @@ function classifyConnection(error: unknown, context: CallContext): Failure {
   if (proxy !== undefined) {
     return failed({ class: 'transient', reason: `the proxy lets nothing through (HTTP ${proxy})`, unreachable: true });
   }
-  const words = tidy(code === '' ? message : code, context.secrets);
+  const words = tidy(code === '' ? message : code, context.redact);
   return failed({ class: 'transient', reason: `the call failed (${words})` });
 }
 

@@ -1,6 +1,7 @@
 // A reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
+import { isObject, type JsonObject } from '../json.js';
 import type { Usage } from '../types.js';
 import type { AttemptReply } from './attempt.js';
 import type { RunningClocks } from './clocks.js';
@@ -18,8 +19,6 @@ const MOST_BOUND = 2 ** 28;
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
 /** No call has as many tokens; up to here the sum over millions of rows is exact. */
 const MOST_TOKENS = 1e9;
-
-type Json = Record<string, unknown>;
 
 /** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
 export class Reading {
@@ -169,7 +168,7 @@ export class Reading {
   }
 
   /** What a completion, or a piece of one, says beside its choices. */
-  #describe(completion: Json): void {
+  #describe(completion: JsonObject): void {
     const { model, usage, error } = completion;
     if (typeof model === 'string' && model !== '') this.#servedModel = model;
     this.#count(usage);
@@ -190,7 +189,7 @@ export class Reading {
     if (credible.length > 0) this.usage = { ...this.usage, ...Object.fromEntries(credible) };
   }
 
-  #firstChoice(choices: unknown): Json | undefined {
+  #firstChoice(choices: unknown): JsonObject | undefined {
     if (choices === undefined || choices === null) return undefined;
     if (!Array.isArray(choices)) {
       this.#breakOff('choices of the reply is no list');
@@ -219,13 +218,13 @@ export class Reading {
     return content !== '' || reasoning !== '' || this.#refused;
   }
 
-  #text(message: Json, name: string): string {
+  #text(message: JsonObject, name: string): string {
     const text = textOf(message[name]);
     if (text === undefined) this.#breakOff(`${name} of the reply is no text`);
     return text ?? '';
   }
 
-  #end({ finish_reason, error }: Json): void {
+  #end({ finish_reason, error }: JsonObject): void {
     if (error) this.#error ??= error;
     if (finish_reason === undefined || finish_reason === null || finish_reason === '') return;
     if (typeof finish_reason !== 'string') {
@@ -237,11 +236,7 @@ export class Reading {
   }
 }
 
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function asObject(value: unknown): Json {
+function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
@@ -249,7 +244,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MOST_TOKENS;
 }
 
-function parseObject(text: string): Json | undefined {
+function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;

@@ -600,6 +600,16 @@ describe('a secret that the server echoes', () => {
     expect(attempt.reason).toContain('Bearer [redacted]');
   });
 
+  it('is found in base64 and torn between the pieces of a stream', async () => {
+    const echo: Handler = ({ headers }) => {
+      const text = `debug: ${Buffer.from(String(headers.authorization)).toString('base64')}.`;
+      return { deltas: [...text].map((content) => ({ content })) };
+    };
+    const { attempt } = await ask(echo);
+    expect(reply(attempt)).toMatchObject({ redacted: true, content: expect.stringContaining('[redacted]') });
+    expect(reply(attempt).content.length).toBeLessThan('debug: QmVhcmVyIHNr[redacted]ODk=.'.length + 1);
+  });
+
   it('is not looked for where it is the placeholder', async () => {
     const { attempt } = await ask([{ content: 'the list is EMPTY' }], { apiKey: '' });
     expect(reply(attempt)).toMatchObject({ content: 'the list is EMPTY' });
@@ -616,4 +626,42 @@ it('the same failure reads the same on another endpoint', async () => {
   const script: Answer[] = [{ status: 503, body: { error: { message: 'no slot' } } }];
   const [one, other] = [await ask(script), await ask(script)];
   expect(failure(one.attempt).reason).toBe(failure(other.attempt).reason);
+});
+
+describe('what a server says of its model', () => {
+  async function factsOf(models: string, apiKey = KEY) {
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(models);
+    });
+    return open(await listen(server), { apiKey }).endpoint.facts();
+  }
+
+  it('is kept without the key, which may be a number', async () => {
+    const facts = { context: 123456, ids: [1234567], note: 'key 123456' };
+    expect(await factsOf(JSON.stringify({ data: [{ id: 'm', agentworldbench: facts }] }), '123456')).toEqual({
+      context: '[redacted]',
+      ids: ['[redacted]'],
+      note: 'key [redacted]',
+    });
+  });
+
+  it.each([
+    ['nothing', '{"data": []}'],
+    ['no list', '{"data": "x"}'],
+    ['null', 'null'],
+    ['nonsense', '{"data": [null, 5, {"agentworldbench": 5}, {"agentworldbench": [1]}]}'],
+    ['lists in lists', `{"data": [{"agentworldbench": {"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}}]}`],
+  ])('is nothing where it is %s', async (_name, models) => {
+    expect(await factsOf(models)).toBeUndefined();
+  });
+
+  it('names no model that is not named by a text', async () => {
+    const server = createServer((request, response) => {
+      const ids = '[{"id": {"toString": 5}}, {"id": null}, {"id": "wm-36b"}]';
+      if (request.method === 'GET') response.end(`{"data": ${ids}}`);
+      else response.writeHead(404).end(JSON.stringify({ error: { code: 'model_not_found', message: 'no' } }));
+    });
+    const attempt = await open(await listen(server)).endpoint.call(REQUEST, 0, NEVER);
+    expect(failure(attempt).stop?.message).toContain('did you mean "wm-36b"? It has wm-36b');
+  });
 });

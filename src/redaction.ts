@@ -1,0 +1,74 @@
+// Secrets taken out of text, as they are and as a server may write them: escaped, percent-encoded, in base64 or in hexadecimal.
+
+import { isObject } from './json.js';
+
+/** A text without the secrets. */
+export type Redact = (text: string) => string;
+
+/** A shorter secret would be found in ordinary text. */
+const SHORTEST_SECRET = 6;
+const REDACTED = '[redacted]';
+
+/**
+ * Redacts each secret of at least six characters; the placeholder EMPTY is none. In base64 a secret shares its first and its last
+ * character with what stands beside it: these stay, and hold less than a byte of it each.
+ */
+export function openRedaction(secrets: readonly string[]): Redact {
+  const real = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET && secret !== 'EMPTY');
+  // Longest first, so that none is cut by a part of it.
+  const forms = [...new Set(real.flatMap(formsOf))].sort((a, b) => b.length - a.length);
+  const percent = [...real].sort((a, b) => b.length - a.length).map((secret) => percentPattern(secret));
+  return (text) => {
+    // Looking for fixed texts costs a tenth of what a pattern costs, which is why only this one form is a pattern.
+    let clean = text;
+    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, REDACTED);
+    if (clean.includes('%')) for (const pattern of percent) clean = clean.replace(pattern, REDACTED);
+    return clean;
+  };
+}
+
+/**
+ * A JSON value without the secrets, in its names too. A number that holds a secret's digits becomes text: taken out of the JSON it
+ * would leave none.
+ */
+export function redactValue(value: unknown, redact: Redact): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (typeof value === 'number') return redact(String(value)) === String(value) ? value : REDACTED;
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [redact(name), redactValue(inner, redact)]));
+}
+
+/** What a secret may read as. */
+function formsOf(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const base64 = [0, 1, 2].map((before) => base64Of(bytes, before));
+  const base64Url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
+  const plain = [secret, JSON.stringify(secret).slice(1, -1), hex, hex.toUpperCase(), ...base64, ...base64Url];
+  return [...plain, ...base64.map(encodeURIComponent)];
+}
+
+/** First characters of a group of four that hold bits of the bytes before, by the number of these. */
+const SHARED = [0, 2, 3];
+
+/** Bytes in base64 (RFC 4648, section 4) behind `before` bytes of their group of three: the characters that hold their bits alone. */
+function base64Of(bytes: Uint8Array, before: number): string {
+  const group = String.fromCharCode(...Array<number>(before).fill(0), ...bytes);
+  return btoa(group).slice(SHARED[before], Math.floor((group.length * 8) / 6));
+}
+
+/** A secret in a URL: each byte as it is or percent-encoded, in either case. */
+function percentPattern(secret: string): RegExp {
+  const characters = [...secret].map((character) => {
+    const bytes = [...new TextEncoder().encode(character)].map(
+      (byte) =>
+        `%${byte
+          .toString(16)
+          .padStart(2, '0')
+          .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)}`,
+    );
+    return `(?:${character.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}|${bytes.join('')})`;
+  });
+  return new RegExp(characters.join(''), 'g');
+}
