@@ -1,31 +1,19 @@
 // The program: finds the subcommand, reads its settings, runs it, and turns what goes wrong into a message and an exit code.
 
 import { inspect } from 'node:util';
-import { Command, CommanderError, Option } from 'commander';
+import { type CommandEntry, readCommandLine } from './commands/command-line.js';
 import {
   type CommandSpec,
   describeSettings,
-  detailsOf,
-  type FlagValue,
-  flagOf,
-  indented,
   type OtherCommands,
   optionsOf,
   type RunAwb,
   requireSettings,
   resolveSettings,
 } from './commands/settings.js';
-import { toolVersion } from './commands/version.js';
-import { EXIT, type ExitCode, nearest, UserError } from './errors.js';
+import { EXIT, type ExitCode, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
 import type { Io, TextSink } from './types.js';
-
-/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
-export interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<{ readonly command: CommandSpec }>;
-}
 
 const COMMANDS: readonly CommandEntry[] = [
   {
@@ -74,10 +62,6 @@ const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/serve.js'),
   },
 ];
-
-const DESCRIPTION = 'The evaluation harness for language world models: infer, judge and score AgentWorldBench.';
-const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment
-(--output-dir is AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
 
 /**
  * Runs the program in this process. Nothing is thrown: errors become messages on `io.stderr` and the exit code, and
@@ -130,61 +114,17 @@ async function runProgram(
   commands: readonly CommandEntry[],
   secrets: Set<string>,
 ): Promise<ExitCode> {
-  let exitCode: ExitCode = EXIT.done;
-  const program = configured(new Command('awb'), io)
-    .description(DESCRIPTION)
-    .version(toolVersion(), '--version', 'show the version')
-    .helpCommand(false)
-    .addHelpText('after', `\nawb <command> --help shows a command's flags and examples.`);
-  const asked = argv.find((argument) => !argument.startsWith('-'));
-  for (const { name, summary, load } of commands) {
-    const subcommand = configured(program.command(name), io).summary(summary);
-    if (name !== asked) continue;
-    const { command } = await load();
-    addOptions(subcommand, command);
-    subcommand.action(async () => {
-      const flags = withOperands(flagsGiven(subcommand, command), subcommand, command);
-      exitCode = await runCommand(name, command, flags, io, commands, secrets);
-    });
-  }
-  try {
-    await program.parseAsync(argv, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return EXIT.done;
-    // Without any command, commander has shown the help.
-    if (error.code === 'commander.help') return EXIT.usage;
-    const subcommand = program.commands.find((command) => command.name() === asked);
-    throw misuse(error, subcommand ?? program, subcommand === undefined ? 'awb' : `awb ${asked}`);
-  }
-  return exitCode;
-}
-
-function misuse(error: CommanderError, command: Command, name: string): UserError {
-  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
-  // What stands behind a mistyped flag may be a key, and is not repeated.
-  const flag = error.code === 'commander.unknownOption' ? /'-*([^'=]*)/.exec(message)?.[1] : undefined;
-  if (flag === undefined) return new UserError(`${message}; see ${name} --help`);
-  const near = nearest(flag, ['help', ...command.options.map((option) => option.name())]);
-  const advice = near === undefined ? `see ${name} --help` : `did you mean --${near}?`;
-  return new UserError(`unknown flag --${flag}; ${advice}`);
-}
-
-async function runCommand(
-  name: string,
-  command: CommandSpec,
-  flags: ReadonlyMap<string, FlagValue>,
-  io: Io,
-  commands: readonly CommandEntry[],
-  secrets: Set<string>,
-): Promise<ExitCode> {
+  const line = await readCommandLine(argv, commands, io);
+  if ('exitCode' in line) return line.exitCode;
+  const { name, command, flags, problems } = line;
   const resolved = await resolveSettings(name, command, flags, io, othersIn(commands), secrets);
-  const { settings, shown } = resolved;
+  const { settings, shown, warnings } = resolved;
+  requireSettings(name, command, resolved, problems);
+  if (!settings.quiet) for (const warning of warnings) io.stderr.write(`awb: warning: ${oneLine(warning, 200)}\n`);
   if (settings.printConfig) {
     io.stdout.write(describeSettings(name, command, resolved, settings.json === true));
     return EXIT.done;
   }
-  requireSettings(name, command, resolved);
   const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
   return command.run(settings as Parameters<CommandSpec['run']>[0], io, shown, awb);
 }
@@ -194,78 +134,4 @@ function othersIn(commands: readonly CommandEntry[]): OtherCommands {
     names: commands.map(({ name }) => name),
     tables: async () => Promise.all(commands.map(async ({ load }) => optionsOf((await load()).command))),
   };
-}
-
-/** A commander command that writes through `io`, throws instead of ending the process, and fits 80 columns. */
-function configured(command: Command, io: Io): Command {
-  const width = () => Math.min(80, io.stdout.columns);
-  return command
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
-      // The message is thrown as well, and written by `report`.
-      outputError: () => {},
-      getOutHelpWidth: width,
-      getErrHelpWidth: width,
-    })
-    .helpOption('-h, --help', 'show this help');
-}
-
-function addOptions(subcommand: Command, command: CommandSpec): void {
-  const table = optionsOf(command);
-  const value = (name: string, text: string) => {
-    // Commander takes whatever follows as the value: `--label --json` would lose both.
-    if (table[text.replace(/^--(no-)?/, '')] === undefined || !text.startsWith('--')) return text;
-    throw new UserError(`--${name} needs a value; what follows it is the flag ${text}`);
-  };
-  subcommand.description(command.description);
-  subcommand.addHelpOption(new Option('-h, --help', 'show this help').helpGroup('Common:'));
-  for (const name of command.operands ?? []) subcommand.argument(`[${name}]`);
-  for (const [name, spec] of Object.entries(table)) {
-    const short = spec.short === undefined ? '' : `-${spec.short}, `;
-    const option = new Option(short + flagOf(name, spec), spec.help + detailsOf(spec)).helpGroup(
-      `${spec.group ?? 'Options'}:`,
-    );
-    if (spec.kind === 'boolean') {
-      const otherForm = new Option(spec.default ? `--${name}` : `--no-${name}`).hideHelp();
-      subcommand.addOption(option).addOption(otherForm);
-    } else {
-      subcommand.addOption(
-        option.argParser((text, previous) => [...((previous as string[]) ?? []), value(name, text)]),
-      );
-    }
-  }
-  const examples = command.examples.map(({ line, does }) => `  ${does}:\n${indented(indented(line))}`);
-  const sections = ['', ...(examples.length > 0 ? ['Examples:', ...examples, ''] : []), SETTINGS_NOTE];
-  subcommand.addHelpText('after', sections.join('\n'));
-}
-
-function flagsGiven(subcommand: Command, command: CommandSpec): Map<string, FlagValue> {
-  const table = optionsOf(command);
-  const flags = new Map<string, FlagValue>();
-  for (const option of subcommand.options) {
-    const name = option.name().replace(/^no-/, '');
-    const attribute = option.attributeName();
-    if (table[name] === undefined || subcommand.getOptionValueSource(attribute) !== 'cli') continue;
-    flags.set(name, subcommand.getOptionValue(attribute) as FlagValue);
-  }
-  return flags;
-}
-
-/** Operands fill, in their order, what no flag gave. @throws UserError (2) for one too many. */
-function withOperands(
-  flags: Map<string, FlagValue>,
-  subcommand: Command,
-  command: CommandSpec,
-): Map<string, FlagValue> {
-  const free = (command.operands ?? []).filter((name) => !flags.has(name));
-  for (const [index, text] of subcommand.args.entries()) {
-    const name = free[index];
-    if (name === undefined) {
-      throw new UserError(`"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`);
-    }
-    flags.set(name, [text]);
-  }
-  return flags;
 }

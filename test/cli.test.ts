@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type CommandEntry, main } from '../src/cli.js';
+import { main } from '../src/cli.js';
+import type { CommandEntry } from '../src/commands/command-line.js';
 import { type CommandSpec, defineCommand } from '../src/commands/settings.js';
 import { EXIT, UserError } from '../src/errors.js';
 import type { Io } from '../src/types.js';
@@ -89,8 +90,8 @@ describe('help', () => {
     expect([exitCode, stdout]).toEqual([EXIT.usage, '']);
   });
 
-  test('awb --version is the version of the package', async () => {
-    const { exitCode, stdout } = await runMain(['--version'], { commands: notLoadable });
+  test.each(['--version', '-V'])('awb %s is the version of the package', async (flag) => {
+    const { exitCode, stdout } = await runMain([flag], { commands: notLoadable });
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(exitCode).toBe(EXIT.done);
   });
@@ -139,18 +140,49 @@ describe("every command's help", () => {
 
 describe('misuse', () => {
   test.each<[string[], string]>([
-    [['pain'], "unknown command 'pain' (Did you mean paint?); see awb --help"],
+    [['pain'], 'there is no command "pain"; did you mean paint?'],
+    [['nosuch', '--help'], 'there is no command "nosuch"; see awb --help'],
     [['--verison'], 'unknown flag --verison; did you mean --version?'],
-    [['paint', '--oder', 'up'], 'unknown flag --oder; did you mean --order?'],
-    [['paint', '--something-else'], 'unknown flag --something-else; see awb paint --help'],
-    [['paint', '--apikey=sk-very-secret'], 'unknown flag --apikey; did you mean --api-key?'],
-    [['paint', '--row'], "option '--row <N>' argument missing; see awb paint --help"],
-    [['paint', '3'], "too many arguments for 'paint'. Expected 0 arguments but got 1; see awb paint --help"],
-    [['paint', '--row-label', '--lean'], '--row-label needs a value; what follows it is the flag --lean'],
+    [['paint', '--row', '1', '--oder', 'up'], 'unknown flag --oder; did you mean --order?'],
+    [['paint', '--row', '1', '--something-else'], 'unknown flag --something-else; see awb paint --help'],
+    [['paint', '--row', '1', '--apikey=sk-very-secret'], 'unknown flag --apikey; did you mean --api-key?'],
+    [['paint', '--row', '1', '--ids'], "option '--ids <A,B>' argument missing; see awb paint --help"],
+    [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],
+    [['paint', '--row', '1', '--row-label', '--lean'], '--row-label needs a value; what follows it is the flag --lean'],
     [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
     [['paint'], 'awb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K'],
   ])('awb %j', async (argv, message) => {
     expect(await runMain(argv)).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `awb: ${message}\n` });
+  });
+
+  test('all that is wrong with a command line is said at once, and what was meant for a mistyped flag is no name', async () => {
+    const argv = ['paint', '--oder', 'up', '--temperature', 'hot', '--row-label', '--lean', '--apikey', 'sk-very-secret'];
+    const { exitCode, stderr } = await runMain([...argv, 'x'], { env: { AWB_TIMEOUT: 'soon' } });
+    expect(exitCode).toBe(EXIT.usage);
+    expect(stderr).toBe(`awb: 6 things are wrong:
+  --row-label needs a value; what follows it is the flag --lean
+  unknown flag --oder; did you mean --order?
+  unknown flag --apikey; did you mean --api-key?
+  "x" is one name too many; see awb paint --help
+  --temperature "hot": expected a number or default
+  AWB_TIMEOUT "soon": expected a duration (900, 900s, 15m, 2h)
+awb paint also needs
+  --row <N>: which row
+for example
+  awb paint --row 3 \\
+    --api-key K
+`);
+  });
+
+  test("somebody else's AWB_ variable is a warning with the nearest name, and none under --quiet", async () => {
+    const env = { AWB_VERSION: '3', AWB_ODER: 'up' };
+    const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
+    expect(exitCode).toBe(EXIT.incomplete);
+    expect(stderr).toBe(
+      'awb: warning: nothing reads the environment variable "AWB_VERSION"; see --help for the flags\n' +
+        'awb: warning: nothing reads the environment variable "AWB_ODER"; did you mean "AWB_ORDER"?\n',
+    );
+    expect((await runMain(['paint', '--row', '1', '--quiet'], { env })).stderr).toBe('');
   });
 });
 

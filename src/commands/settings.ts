@@ -16,6 +16,8 @@ interface AnyOption {
   readonly value?: string;
   /** One letter that stands for the flag: `o` for `-o`. */
   readonly short?: string;
+  /** In daily use: shown by the short --help. Where a command marks none, all are. */
+  readonly daily?: true;
   readonly required?: true;
   /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
   readonly secret?: true;
@@ -392,12 +394,17 @@ export interface Resolved {
   readonly shown: ShownSettings;
   /** By option name, in the table's order. */
   readonly found: ReadonlyMap<string, Found>;
+  /** What is wrong with names and values, a sentence each; the settings then hold the defaults in their place. */
+  readonly problems: readonly string[];
+  /** Names in the environment that nothing reads, a sentence each. */
+  readonly warnings: readonly string[];
 }
 
 /**
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
- * @throws UserError (2) for an unknown name or a wrong value, (66) where the configuration file cannot be read
+ * Wrong values and unknown names are gathered in `problems`, so that all of them can be said at once.
+ * @throws UserError (2) where the configuration file is none, (66) where it cannot be read
  */
 export async function resolveSettings(
   name: string,
@@ -415,21 +422,28 @@ export async function resolveSettings(
   for (const [key, option] of Object.entries(table)) {
     if (option.secret) for (const layer of layers) keepSecret(layer.get(key)?.text, secrets);
   }
-  await refuseUnknown(table, io.env, config, layers, others);
+  const { problems, warnings } = await unknownNames(table, io.env, config, layers, others);
 
   const found = new Map<string, Found>();
   for (const [key, option] of Object.entries(table)) {
-    const given =
-      fromFlag(key, option, flags) ??
-      fromEnvironment(key, option, io.env) ??
-      (config ? fromConfig(key, option, layers, config.path) : undefined) ??
-      fromDefault(key, option, io.env);
+    let given = fromDefault(key, option, io.env);
+    try {
+      given =
+        fromFlag(key, option, flags) ??
+        fromEnvironment(key, option, io.env) ??
+        (config ? fromConfig(key, option, layers, config.path) : undefined) ??
+        given;
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      problems.push(error.message);
+      given = { ...given, from: 'wrong' };
+    }
     for (const text of [given.value].flat()) if (typeof text === 'string') keepSecret(passwordIn(text), secrets);
     found.set(key, given);
   }
   const settings = Object.fromEntries([...found].map(([key, { value }]) => [camel(key), value]));
-  if (settings.quiet && settings.verbose) throw new UserError('--quiet and --verbose exclude each other');
-  return { settings, shown: shownSettings(table, found), found };
+  if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
+  return { settings, shown: shownSettings(table, found), found, problems, warnings };
 }
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
@@ -526,66 +540,91 @@ function section(config: Config, name: string): ReadonlyMap<string, ConfigEntry>
   return entry.inner;
 }
 
-/** Every name in the environment and the file is known to this command or, outside its section, to another one. */
-async function refuseUnknown(
+/**
+ * What is wrong with names: every key in the file has to be known to this command or, outside its section, to another one.
+ * A variable that nobody knows may be somebody else's (a container's AWB_VERSION), and is worth a warning.
+ */
+async function unknownNames(
   table: OptionTable,
   env: Io['env'],
   config: Config | undefined,
   layers: readonly ReadonlyMap<string, ConfigEntry>[],
   others: OtherCommands,
-): Promise<void> {
+): Promise<{ readonly problems: string[]; readonly warnings: string[] }> {
   const own = namesIn(table);
   const [ownSection = new Map(), top = new Map()] = layers as ReadonlyMap<string, ConfigEntry>[];
   const inFile = (names: readonly string[]) => names.filter((name) => !FLAGS_ONLY.includes(name));
-  for (const [key, { line }] of ownSection) refuseName(`${config?.path}:${line}`, 'setting', key, inFile(own));
+  const at = (key: string, { line }: ConfigEntry) => ({ key, where: `${config?.path}:${line}: ` });
+  const sectionKeys = [...ownSection].map(([key, entry]) => at(key, entry));
+  const topKeys = [...top].filter(([key]) => !others.names.includes(key)).map(([key, entry]) => at(key, entry));
+  const problems = sectionKeys.flatMap(({ key, where }) => unknown(`${where}unknown setting`, key, inFile(own)));
 
   const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
-  const keys = [...top].filter(([key]) => !others.names.includes(key));
   const ownVariables = [...own.map(variableOf), ...OTHER_VARIABLES];
   const isOwn = (name: string) => inFile(own).includes(name);
-  if (variables.every((variable) => ownVariables.includes(variable)) && keys.every(([key]) => isOwn(key))) return;
-
+  if (variables.every((variable) => ownVariables.includes(variable)) && topKeys.every(({ key }) => isOwn(key))) {
+    return { problems, warnings: [] };
+  }
   const all = [...new Set([...own, ...(await others.tables()).flatMap(namesIn)])];
-  for (const variable of variables) {
-    refuseName(variable, 'environment variable', variable, [...all.map(variableOf), ...OTHER_VARIABLES]);
-  }
-  for (const [key, { line }] of keys) {
-    refuseName(`${config?.path}:${line}`, 'setting', key, [...inFile(all), ...others.names]);
-  }
+  const allVariables = [...all.map(variableOf), ...OTHER_VARIABLES];
+  return {
+    problems: [
+      ...problems,
+      ...topKeys.flatMap(({ key, where }) =>
+        unknown(`${where}unknown setting`, key, [...inFile(all), ...others.names]),
+      ),
+    ],
+    warnings: variables.flatMap((variable) =>
+      unknown('nothing reads the environment variable', variable, allVariables),
+    ),
+  };
 }
 
 function namesIn(table: OptionTable): string[] {
   return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
 }
 
-function refuseName(where: string, what: string, name: string, known: readonly string[]): void {
-  if (known.includes(name)) return;
+/** A sentence where the name is not among the known ones, with the nearest of them. */
+function unknown(what: string, name: string, known: readonly string[]): string[] {
+  if (known.includes(name)) return [];
   const near = nearest(name, known);
-  const place = where === name ? '' : `${where}: `;
-  throw new UserError(
-    `${place}unknown ${what} "${name}"; ${near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`}`,
-  );
+  return [`${what} "${name}"; ${near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`}`];
 }
 
 /**
- * Refuses settings that lack a required option, all of them in one message.
+ * Refuses settings of which something is wrong or missing, all of it in one message; what is only shown may miss something.
+ * @param further what was wrong with the command line already, a sentence each
  * @throws UserError (2)
  */
-export function requireSettings(name: string, command: CommandSpec, resolved: Resolved): void {
+export function requireSettings(
+  name: string,
+  command: CommandSpec,
+  resolved: Resolved,
+  further: readonly string[] = [],
+): void {
+  const problems = [...further, ...resolved.problems];
+  const missing = resolved.settings.printConfig ? [] : missingIn(command, resolved);
+  if (missing.length === 0 && problems.length === 0) return;
+  const table = optionsOf(command);
+  const lines = missing.map((key) => `  ${flagOf(key, table[key] as OptionSpec)}: ${table[key]?.help}`);
+  const example = command.examples[0];
+  const needs = [`awb ${name} also needs`, ...lines, ...(example ? ['for example', indented(example.line)] : [])];
+  const wrong =
+    problems.length > 1
+      ? [`${problems.length} things are wrong:`, ...problems.map((problem) => `  ${problem}`)]
+      : problems;
+  throw new UserError([...wrong, ...(missing.length > 0 ? needs : [])].join('\n'));
+}
+
+function missingIn(command: CommandSpec, resolved: Resolved): string[] {
   const table = optionsOf(command);
   const required = Object.keys(table).filter((key) => table[key]?.required);
   // The settings hold what the command's own table says, which the type of a command in general cannot know.
   const needed = [...required, ...(command.alsoNeeds?.(resolved.settings as Settings<OptionTable>) ?? [])];
-  const missing = [...new Set(needed)].filter((key) => {
-    const value = resolved.found.get(key)?.value;
-    return value === undefined || (Array.isArray(value) && value.length === 0);
+  return [...new Set(needed)].filter((key) => {
+    const { value, from } = resolved.found.get(key) ?? {};
+    return from !== 'wrong' && (value === undefined || (Array.isArray(value) && value.length === 0));
   });
-  if (missing.length === 0) return;
-  const lines = missing.map((key) => `  ${flagOf(key, table[key] as OptionSpec)}: ${table[key]?.help}`);
-  const example = command.examples[0];
-  throw new UserError(
-    [`awb ${name} also needs`, ...lines, ...(example ? ['for example', indented(example.line)] : [])].join('\n'),
-  );
 }
 
 /** Indents each line by two columns. */

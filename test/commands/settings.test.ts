@@ -48,6 +48,13 @@ async function resolveWith(options: OptionTable, given: Given): Promise<Resolved
   return resolveSettings('infer', commandWith(options), flags, io, others, given.secrets ?? new Set());
 }
 
+/** The same, refused where something is wrong. */
+async function settingsWith(options: OptionTable, given: Given): Promise<Resolved> {
+  const resolved = await resolveWith(options, given);
+  requireSettings('infer', commandWith(options), resolved);
+  return resolved;
+}
+
 async function errorOf(work: Promise<unknown>): Promise<{ readonly message: string; readonly exitCode: ExitCode }> {
   const error = await work.then(
     () => new Error('nothing was refused'),
@@ -86,7 +93,7 @@ describe('where a value comes from', () => {
   });
 
   test('a file that is not there is said to be missing, and by whom it was named', async () => {
-    const { message, exitCode } = await errorOf(resolveWith(options, { flags: { config: ['no.yaml'] } }));
+    const { message, exitCode } = await errorOf(settingsWith(options, { flags: { config: ['no.yaml'] } }));
     expect(message).toBe('cannot read the configuration file no.yaml (--config): ENOENT');
     expect(exitCode).toBe(EXIT.inputMissing);
   });
@@ -158,7 +165,7 @@ describe('what a flag may hold', () => {
     ['object', '[1]', 'a JSON object such as {"top_k": 20}'],
     ['object', '{top_k: 20}', 'a JSON object such as {"top_k": 20}'],
   ])('%s refuses %j', async (kind, given, expected) => {
-    const { message, exitCode } = await errorOf(resolveWith({ x: KINDS[kind] }, { flags: { x: [given] } }));
+    const { message, exitCode } = await errorOf(settingsWith({ x: KINDS[kind] }, { flags: { x: [given] } }));
     expect(message).toMatch(/^--x "/);
     expect(message.endsWith(`: expected ${expected}`)).toBe(true);
     expect(exitCode).toBe(EXIT.usage);
@@ -193,7 +200,7 @@ describe('what a variable may hold', () => {
   });
 
   test('a wrong value is named with its variable', async () => {
-    const { message } = await errorOf(resolveWith({ x: KINDS.boolean }, { env: { AWB_X: 'maybe' } }));
+    const { message } = await errorOf(settingsWith({ x: KINDS.boolean }, { env: { AWB_X: 'maybe' } }));
     expect(message).toBe('AWB_X "maybe": expected true or false');
   });
 });
@@ -232,7 +239,7 @@ describe('what the configuration file may hold', () => {
     ['text', '- x', 'awb.yaml:1: expected settings by name, such as "max-tokens: 32768"'],
     ['text', 'infer: x', 'awb.yaml:1: infer: expected settings by name, indented below it'],
   ])('%s refuses %j with file and line', async (kind, yaml, expected) => {
-    const { message, exitCode } = await errorOf(resolveWith({ x: KINDS[kind] }, { yaml }));
+    const { message, exitCode } = await errorOf(settingsWith({ x: KINDS[kind] }, { yaml }));
     expect(message).toBe(expected);
     expect(exitCode).toBe(EXIT.usage);
   });
@@ -269,7 +276,7 @@ describe('unknown names', () => {
       'awb.yaml:1: unknown setting "config"; see --help for the flags',
     ],
   ])('%s is refused', async (_, given, expected) => {
-    expect((await errorOf(resolveWith(options, given))).message).toBe(expected);
+    expect((await errorOf(settingsWith(options, given))).message).toBe(expected);
   });
 
   test("another command's names are known", async () => {
@@ -353,7 +360,7 @@ describe('secrets', () => {
   });
 
   test('are not in the error about them', async () => {
-    const { message } = await errorOf(resolveWith(options, { flags: { 'api-key': ['wrong-key-1'] } }));
+    const { message } = await errorOf(settingsWith(options, { flags: { 'api-key': ['wrong-key-1'] } }));
     expect(message).toBe('--api-key: expected another key');
   });
 
@@ -376,7 +383,7 @@ describe('secrets', () => {
   });
 
   test('a password in a URL that will not do is not repeated', async () => {
-    const refused = resolveWith({ x: KINDS.integer }, { flags: { x: ['https://me:password@host/v1'] } });
+    const refused = settingsWith({ x: KINDS.integer }, { flags: { x: ['https://me:password@host/v1'] } });
     expect((await errorOf(refused)).message).toBe('--x "https://host/v1": expected an integer from 1 to 10');
   });
 });
@@ -396,6 +403,6 @@ test('--print-config shows every setting, also those that are not set', async ()
 });
 
 test('--quiet and --verbose exclude each other', async () => {
-  const { message } = await errorOf(resolveWith({}, { flags: { quiet: true }, env: { AWB_VERBOSE: '1' } }));
+  const { message } = await errorOf(settingsWith({}, { flags: { quiet: true }, env: { AWB_VERBOSE: '1' } }));
   expect(message).toBe('--quiet and --verbose exclude each other');
 });
