@@ -61,6 +61,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: "serve a GGUF model on this machine over OpenAI's wire format",
     load: () => import('./commands/serve.js'),
   },
+  {
+    name: 'completion',
+    summary: 'print the script that completes commands and flags in bash, zsh or fish',
+    load: () => import('./commands/completion.js'),
+  },
 ];
 
 /**
@@ -80,6 +85,9 @@ export async function main(
     stderr: withoutSecrets(processIo.stderr, secrets),
   };
   try {
+    if (argv[0] === 'completion-server') {
+      return await (await import('./commands/completion.js')).answerCompletion(io, commands);
+    }
     return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets);
   } catch (error) {
     return report(error, io, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));

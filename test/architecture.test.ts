@@ -20,7 +20,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'cli-table3': ['report/'],
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/runtime.ts'],
-  commander: ['commands/', 'cli.ts'],
+  commander: ['commands/command-line.ts'],
+  '@pnpm/tabtab': ['commands/completion.ts'],
   yaml: ['commands/', 'cli.ts'],
 };
 const IMPURE =

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../src/cli.js';
 import type { CommandEntry } from '../src/commands/command-line.js';
-import { type CommandSpec, defineCommand } from '../src/commands/settings.js';
+import { COMMON, type CommandSpec, defineCommand } from '../src/commands/settings.js';
 import { EXIT, UserError } from '../src/errors.js';
 import type { Io } from '../src/types.js';
 
@@ -138,6 +138,37 @@ describe("every command's help", () => {
   });
 });
 
+describe('a command with daily options', () => {
+  const command: CommandSpec = { ...(paint as CommandSpec), daily: ['order'] };
+
+  test('shows them, the required and the common ones in its help, and says how to see the others', async () => {
+    const { stdout } = await runMain(['paint', '--help'], { command });
+    const shown = [...stdout.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map((match) => match[1]);
+    expect(shown).toEqual([
+      'row',
+      'order',
+      ...Object.keys(COMMON).map((name) => name.replace('color', 'no-color')),
+      'help',
+    ]);
+    expect(stdout).toContain('awb paint --help all shows 7 further flags.');
+  });
+
+  test.each([[['paint', '--help', 'all']], [['paint', '-h', 'all']], [['help', 'paint', 'all']]])(
+    'awb %j shows every one',
+    async (argv) => {
+      const { stdout } = await runMain(argv, { command });
+      for (const name of Object.keys(command.options)) expect(stdout).toMatch(new RegExp(`--(no-)?${name}\\b`));
+      expect(stdout).not.toContain('further flags');
+    },
+  );
+
+  test.each(['infer', 'judge', 'serve'])('awb %s names only options that it has', async (name) => {
+    const { command: real } = (await import(`../src/commands/${name}.ts`)) as { command: CommandSpec };
+    expect(real.daily?.length).toBeGreaterThan(3);
+    expect(Object.keys(real.options)).toEqual(expect.arrayContaining([...(real.daily ?? [])]));
+  });
+});
+
 describe('misuse', () => {
   test.each<[string[], string]>([
     [['pain'], 'there is no command "pain"; did you mean paint?'],
@@ -156,7 +187,17 @@ describe('misuse', () => {
   });
 
   test('all that is wrong with a command line is said at once, and what was meant for a mistyped flag is no name', async () => {
-    const argv = ['paint', '--oder', 'up', '--temperature', 'hot', '--row-label', '--lean', '--apikey', 'sk-very-secret'];
+    const argv = [
+      'paint',
+      '--oder',
+      'up',
+      '--temperature',
+      'hot',
+      '--row-label',
+      '--lean',
+      '--apikey',
+      'sk-very-secret',
+    ];
     const { exitCode, stderr } = await runMain([...argv, 'x'], { env: { AWB_TIMEOUT: 'soon' } });
     expect(exitCode).toBe(EXIT.usage);
     expect(stderr).toBe(`awb: 6 things are wrong:

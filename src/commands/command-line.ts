@@ -4,7 +4,16 @@ import { Command, CommanderError, Option } from 'commander';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
-import { type CommandSpec, detailsOf, type FlagValue, flagOf, indented, optionsOf } from './settings.js';
+import {
+  COMMON,
+  type CommandSpec,
+  detailsOf,
+  type FlagValue,
+  flagOf,
+  indented,
+  type OptionSpec,
+  optionsOf,
+} from './settings.js';
 import { toolVersion } from './version.js';
 
 /** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
@@ -165,14 +174,15 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
   // Excess names are counted by `withOperands`, which says whose they are.
   for (const name of command.operands ?? []) subcommand.argument(`[${name}]`);
   subcommand.allowExcessArguments();
-  const marked = Object.values(command.options).some((spec) => spec.daily);
+  const isHidden = (name: string, { required }: OptionSpec) =>
+    !(all || required || command.daily === undefined || name in COMMON || command.daily.includes(name));
   let hidden = 0;
   for (const [name, spec] of Object.entries(table)) {
     const short = spec.short === undefined ? '' : `-${spec.short}, `;
     const option = new Option(short + flagOf(name, spec), spec.help + detailsOf(spec)).helpGroup(
       `${spec.group ?? 'Options'}:`,
     );
-    if (marked && !all && !spec.daily && !spec.required) {
+    if (isHidden(name, spec)) {
       option.hideHelp();
       hidden++;
     }

@@ -97,6 +97,7 @@ export const command = defineCommand({
     { line: 'awb serve --model my-checkpoint-Q8_0.gguf --port 8081', does: 'a file of your own' },
     { line: 'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf', does: 'serve, infer and stop in one' },
   ],
+  daily: ['host', 'port', 'api-key', 'parallel', 'context', 'gpu'],
   options: OPTIONS,
   run: serve,
 });

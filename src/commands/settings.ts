@@ -16,8 +16,6 @@ interface AnyOption {
   readonly value?: string;
   /** One letter that stands for the flag: `o` for `-o`. */
   readonly short?: string;
-  /** In daily use: shown by the short --help. Where a command marks none, all are. */
-  readonly daily?: true;
   readonly required?: true;
   /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
   readonly secret?: true;
@@ -131,6 +129,8 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   readonly options: Table;
+  /** Options that the short --help shows beside the required and the common ones; all are where this is absent. */
+  readonly daily?: readonly string[];
   /** Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. */
   readonly operands?: readonly string[];
   /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */

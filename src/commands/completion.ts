@@ -1,0 +1,102 @@
+// `awb completion SHELL` prints the script that teaches a shell the commands, flags and values; the script asks back for them.
+
+import tabtab from '@pnpm/tabtab';
+import { EXIT, type ExitCode } from '../errors.js';
+import { DOMAINS, type Io } from '../types.js';
+import type { CommandEntry } from './command-line.js';
+import { defineCommand, type OptionSpec, type OptionTable, optionsOf, type Settings } from './settings.js';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+const PROGRAMS = ['awb', 'agentworldbench'];
+/** What tabtab's scripts for zsh and fish take as "complete a file name"; bash does so where nothing is answered. */
+const FILES = '__tabtab_complete_files__';
+
+const OPTIONS = {
+  shell: { kind: 'choice', choices: SHELLS, required: true, help: 'the shell to write for' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description: 'Prints a script that completes commands, flags and their values. awb has to be on the path.',
+  examples: [
+    { line: 'source <(awb completion bash)', does: 'this shell; for all, in ~/.bashrc' },
+    { line: 'source <(awb completion zsh)', does: 'the same in ~/.zshrc, after compinit' },
+    { line: 'awb completion fish > ~/.config/fish/completions/awb.fish', does: 'fish, for good' },
+  ],
+  options: OPTIONS,
+  operands: ['shell'],
+  async run({ shell }: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+    for (const name of PROGRAMS) {
+      io.stdout.write(`${await tabtab.getCompletionScript({ name, completer: name, shell })}\n`);
+    }
+    return EXIT.done;
+  },
+});
+
+/** Answers a shell's question, which the script hands over in the environment: what may stand at the cursor. */
+export async function answerCompletion(io: Io, entries: readonly CommandEntry[]): Promise<ExitCode> {
+  const shell = SHELLS.find((name) => name === io.env.SHELL);
+  if (shell === undefined) return EXIT.usage;
+  const words = tabtab.parseEnv(io.env).partial.trimStart().split(/\s+/).slice(1);
+  const found = await candidates(words, entries);
+  const write = (line: string) => io.stdout.write(`${line}\n`);
+  if (found !== 'files') tabtab.log([...found], shell, write);
+  else if (shell !== 'bash') write(FILES);
+  return EXIT.done;
+}
+
+interface Candidate {
+  readonly name: string;
+  readonly description?: string;
+}
+
+async function candidates(
+  words: readonly string[],
+  entries: readonly CommandEntry[],
+): Promise<readonly Candidate[] | 'files'> {
+  const current = words.at(-1) ?? '';
+  const startingRight = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
+  if (words.length < 2) return startingRight(entries.map(({ name, summary }) => ({ name, description: summary })));
+
+  const spec = (await entries.find(({ name }) => name === words[0])?.load())?.command;
+  if (spec === undefined) return [];
+  const table = optionsOf(spec);
+  const before = words.slice(1, -1);
+  const asked = table[before.at(-1)?.replace(/^--/, '') ?? ''];
+  if (before.at(-1)?.startsWith('--') && asked !== undefined && asked.kind !== 'boolean') {
+    return valuesOf(before.at(-1)?.slice(2) ?? '', asked, startingRight);
+  }
+  if (current.startsWith('-')) {
+    const given = (name: string) => before.includes(`--${name}`) && !['list', 'map'].includes(table[name]?.kind ?? '');
+    return startingRight(
+      Object.entries(table)
+        .filter(([name]) => !given(name))
+        .map(([name, option]) => ({
+          name: option.kind === 'boolean' && option.default ? `--no-${name}` : `--${name}`,
+          description: option.help,
+        })),
+    );
+  }
+  const operand = spec.operands?.[operandsIn(before, table)];
+  return operand === undefined ? [] : valuesOf(operand, table[operand] as OptionSpec, startingRight);
+}
+
+/** How many of the words are neither flags nor their values. */
+function operandsIn(words: readonly string[], table: OptionTable): number {
+  const isFlagWithValue = (word: string | undefined) => {
+    const kind = word?.startsWith('--') && !word.includes('=') ? table[word.slice(2)]?.kind : undefined;
+    return kind !== undefined && kind !== 'boolean';
+  };
+  return words.filter((word, index) => !word.startsWith('-') && !isFlagWithValue(words[index - 1])).length;
+}
+
+function valuesOf(
+  name: string,
+  option: OptionSpec,
+  startingRight: (all: readonly Candidate[]) => readonly Candidate[],
+): readonly Candidate[] | 'files' {
+  if (option.kind === 'choice') return startingRight(option.choices.map((choice) => ({ name: choice })));
+  if (name === 'domains') return startingRight(DOMAINS.map((domain) => ({ name: domain })));
+  if ('words' in option && option.words !== undefined)
+    return startingRight(option.words.map((word) => ({ name: word })));
+  return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
+}
