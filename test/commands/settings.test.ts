@@ -253,11 +253,6 @@ describe('unknown names', () => {
   const options: OptionTable = { 'max-tokens': KINDS.integer, stream: { kind: 'boolean', default: true, help: 'x' } };
 
   test.each<[string, Given, string]>([
-    [
-      'a variable',
-      { env: { AWB_MAX_TOKEN: '1' } },
-      'unknown environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
-    ],
     ['a setting', { yaml: '\nmax_tokens: 1' }, 'awb.yaml:2: unknown setting "max_tokens"; did you mean "max-tokens"?'],
     [
       'a setting of a section',
@@ -277,6 +272,14 @@ describe('unknown names', () => {
     ],
   ])('%s is refused', async (_, given, expected) => {
     expect((await errorOf(settingsWith(options, given))).message).toBe(expected);
+  });
+
+  test("a variable is warned of, since it may be somebody else's", async () => {
+    const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      'nothing reads the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
+    ]);
   });
 
   test("another command's names are known", async () => {
