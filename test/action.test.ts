@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -39,8 +39,15 @@ beforeAll(async () => {
   await judgedRun(join(dir, 'other judge'), { label: 'other judge', rating: around(3), identity: { judge: 'x' } }, db);
 });
 
-/** Runs the steps with these inputs, as a runner does: defaults filled in, outputs read from the file. */
-async function runAction(given: Readonly<Record<string, string>>) {
+/**
+ * Runs the steps with these inputs, as a runner does: defaults filled in, outputs read from the file.
+ * @param programs shell scripts by name, found before others on the path
+ */
+async function runAction(
+  given: Readonly<Record<string, string>>,
+  checkout = ROOT,
+  programs: Readonly<Record<string, string>> = {},
+) {
   const [step] = action.runs.steps;
   const folder = await temporaryFolder();
   const [output, summary] = [join(folder, 'output'), join(folder, 'summary')];
@@ -50,6 +57,9 @@ async function runAction(given: Readonly<Record<string, string>>) {
     name,
     text.replace(/^\$\{\{ inputs\.([\w-]+) \}\}$/, (_, input: string) => known[input as keyof typeof known] as string),
   ]);
+  for (const [name, script] of Object.entries(programs)) {
+    await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
   const { status, stdout, stderr } = spawnSync(
     'bash',
     ['--noprofile', '--norc', '-e', '-o', 'pipefail', '-c', step?.run ?? ''],
@@ -57,7 +67,8 @@ async function runAction(given: Readonly<Record<string, string>>) {
       cwd: dir,
       encoding: 'utf8',
       env: {
-        PATH: process.env.PATH,
+        PATH: `${folder}:${process.env.PATH}`,
+        GITHUB_ACTION_PATH: checkout,
         GITHUB_ACTIONS: 'true',
         GITHUB_OUTPUT: output,
         GITHUB_STEP_SUMMARY: summary,
@@ -68,6 +79,43 @@ async function runAction(given: Readonly<Record<string, string>>) {
   const read = async (path: string) => (existsSync(path) ? readFile(path, 'utf8') : '');
   return { status, stdout, stderr, output: await read(output), summary: await read(summary) };
 }
+
+describe('what runs awb', () => {
+  /** A checkout of the action whose setup notes that it ran, and builds a program that is this one. */
+  async function checkout(setup = ''): Promise<string> {
+    const folder = await temporaryFolder();
+    await mkdir(join(folder, 'scripts'));
+    await mkdir(join(folder, 'dist'));
+    const bin = `import ${JSON.stringify(join(ROOT, 'dist/bin.js'))};`;
+    const built = `writeFileSync(new URL('../dist/bin.js', import.meta.url), ${JSON.stringify(bin)})`;
+    await writeFile(
+      join(folder, 'scripts/setup.mjs'),
+      `import { writeFileSync } from 'node:fs';\n${setup || built};\n`,
+    );
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    return folder;
+  }
+
+  it("is the action's own checkout, built first", async () => {
+    const { status, output } = await runAction({ base: 'base', candidate: 'same', command: '' }, await checkout());
+    expect({ status, output }).toEqual({ status: 0, output: 'verdict=GO\nexit-code=0\n' });
+  });
+
+  it('is an error where that cannot be built, and never a verdict', async () => {
+    const broken = await checkout('process.exit(1)');
+    const { status, output, stderr } = await runAction({ base: 'base', candidate: 'same', command: '' }, broken);
+    expect({ status, output }).toEqual({ status: 1, output: 'verdict=ERROR\n' });
+    expect(stderr).toContain('actions/setup-node');
+  });
+
+  it('is a published version where one is named, as one word', async () => {
+    const { stdout } = await runAction({ candidate: 'same', command: '', version: '1.2.0; touch pwned' }, '', {
+      npx: 'printf "%s|" "$@"',
+    });
+    expect(stdout).toMatch(/^--yes\|agentworldbench@1\.2\.0; touch pwned\|gate\|/);
+    expect(existsSync(join(dir, 'pwned'))).toBe(false);
+  });
+});
 
 describe('action.yml', () => {
   it('hands every input to the script as a variable, and puts none into it', () => {
