@@ -7,8 +7,9 @@ import { printable } from '../printable.js';
 import { AGENTWORLD, type DownloadProgress, type ResolvedModel, resolveModel } from '../serve/download.js';
 import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
+import { type RunningServer, startServer } from '../serve/listen.js';
+import type { RequestRecord } from '../serve/metrics.js';
 import { type PlanSettings, planMemory, planText, refusalText, shapeOf } from '../serve/plan.js';
-import { type RunningServer, startServer } from '../serve/server.js';
 import type { Io } from '../types.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
@@ -27,7 +28,8 @@ const OPTIONS = {
     help: 'where downloads are kept (~/.cache/agentworldbench)',
   },
   host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', group: 'Server', help: 'address to listen on' },
-  port: { kind: 'integer', min: 0, max: 65535, default: 8080, group: 'Server', help: 'port; 0 takes a free one' },
+  port: { kind: 'integer', min: 0, max: 65535, default: 8000, group: 'Server', help: 'port; 0 takes a free one' },
+  alias: { kind: 'list', value: 'NAME', group: 'Server', help: 'another name under which clients may ask; repeatable' },
   'api-key': {
     kind: 'text',
     value: 'KEY',
@@ -83,12 +85,11 @@ type ServeSettings = Settings<typeof OPTIONS>;
 
 /** Calls under way get this long after the first interrupt. */
 const DRAIN_MS = 60_000;
-const BODY_LIMIT_BYTES = 64 * 2 ** 20;
 const REQUEST_TIMEOUT_MS = 120_000;
 
 export const command = defineCommand({
   description:
-    "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models and /health.",
+    "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models, /health and /metrics.",
   examples: [
     {
       line: `awb serve --model ${AGENTWORLD.name} --parallel 4`,
@@ -206,12 +207,30 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
     host: settings.host,
     port: settings.port,
     queueLimit: settings.queue,
-    bodyLimitBytes: BODY_LIMIT_BYTES,
+    aliases: aliasesOf(settings.model, settings.alias),
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     ...(settings.thinkingBudget === undefined ? {} : { thinkingBudget: settings.thinkingBudget }),
+    ...(settings.verbose && { onRequest: (record: RequestRecord) => say(requestLine(record, new Date())) }),
     onError: (error) => say(`engine: ${printable(error instanceof Error ? error.message : String(error))}`),
   });
+}
+
+/** The reference model also answers to its name on the hub, which the model card's own code asks for. */
+export function aliasesOf(model: string, alias: readonly string[]): string[] {
+  const own = nameOf(model);
+  const official = own.toLowerCase() === AGENTWORLD.name ? [AGENTWORLD.official] : [];
+  return [...new Set([...alias, ...official])].filter((name) => name !== own);
+}
+
+/** `12:00:01 POST /v1/chat/completions 200 1.2 s, 340 tokens in (300 cached), 56 out`: nothing of what was asked or answered. */
+function requestLine({ method, path, status, durationMs, usage }: RequestRecord, endedAt: Date): string {
+  const counts =
+    usage === undefined
+      ? ''
+      : `, ${usage.promptTokens} tokens in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
+  const request = printable(`${method} ${path}`).slice(0, 100);
+  return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
 }
 
 function announce(settings: ServeSettings, io: Io, server: RunningServer, facts: ModelFacts): void {

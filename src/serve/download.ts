@@ -56,6 +56,8 @@ export interface HubModel {
  */
 export const AGENTWORLD = {
   name: 'qwen-agentworld-35b-a3b',
+  /** On the hub, where its weights are not quantised. */
+  official: 'Qwen/Qwen-AgentWorld-35B-A3B',
   repository: 'unsloth/Qwen-AgentWorld-35B-A3B-GGUF',
   revision: '3a305abf5cfd119ee999dfe929c433746edd8d63',
   file: 'Qwen-AgentWorld-35B-A3B-UD-Q4_K_M.gguf',

@@ -54,18 +54,17 @@ export interface EngineMessage {
   readonly reasoning_content?: string;
 }
 
+/** Tokens; the cached ones are among those of the prompt, the reasoning ones among those of the completion. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+}
+
 export type GenerateEvent =
   | { readonly type: 'text'; readonly channel: 'reasoning' | 'content'; readonly text: string }
-  | {
-      readonly type: 'end';
-      readonly finishReason: 'stop' | 'length';
-      readonly usage: {
-        readonly promptTokens: number;
-        readonly cachedTokens: number;
-        readonly completionTokens: number;
-        readonly reasoningTokens: number;
-      };
-    };
+  | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
 
 /** Thrown by `generate` before any event. */
 export type EngineRefusal =

@@ -1,9 +1,12 @@
 // awb serve as a process, and the whole pipeline on a real model: infer, judge and score over recorded rows.
 
+import { execFile, spawnSync } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { aliasesOf } from '../../src/commands/serve.js';
 import { EXIT } from '../../src/errors.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
 import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
@@ -12,6 +15,19 @@ import { fakeCheckout } from '../support/judging.js';
 const PREDICTION = '<predicted_observation>\nroot@sandbox:/app# ls\nREADME.md\n</predicted_observation>';
 const VERDICT =
   '<final_evaluation>\n{"strengths": ["right"], "weaknesses": [], "scores": {"format": 5, "factuality": 4, "consistency": 3, "realism": 2, "quality": 1}}\n</final_evaluation>';
+
+const OFFICIAL_NAME = 'Qwen/Qwen-AgentWorld-35B-A3B';
+const CARD_REQUEST = {
+  model: OFFICIAL_NAME,
+  messages: [
+    { role: 'system' as const, content: 'You are a Linux terminal.' },
+    { role: 'user' as const, content: 'Action: execute_bash\nCommand: ls' },
+  ],
+  max_tokens: 32768,
+  temperature: 0.6,
+  top_p: 0.95,
+  top_k: 20,
+};
 
 let folder: string;
 let worldModel: string;
@@ -46,7 +62,7 @@ describe('awb serve', () => {
   let server: CliProcess & { url: string };
 
   beforeAll(async () => {
-    server = await startServing(['--model', worldModel, '--port', '0', '--context', '8192']);
+    server = await startServing(['--model', worldModel, '--port', '0', '--context', '8192', '--alias', OFFICIAL_NAME]);
   });
   afterAll(() => server.child.kill());
 
@@ -61,6 +77,54 @@ describe('awb serve', () => {
     expect(message.content).toBe(PREDICTION);
     expect(message.reasoning_content.trim()).toBe('The listing follows.');
     expect(reply.choices[0]?.finish_reason).toBe('stop');
+  });
+
+  test("the model card's own client code runs, and the port it names is the default", async () => {
+    const { stdout } = await startAwb(['serve', '--model', worldModel, '--print-config']).ended;
+    expect(stdout).toMatch(/^port +8000 /m);
+    expect(aliasesOf('qwen-agentworld-35b-a3b', [])).toEqual([OFFICIAL_NAME]);
+    expect(aliasesOf('mine.gguf', ['a', 'mine', 'a'])).toEqual(['a']);
+    const client = new OpenAI({ baseURL: server.url.replace('127.0.0.1', 'localhost'), apiKey: 'EMPTY' });
+    const reply = await client.chat.completions.create(CARD_REQUEST);
+    expect(reply.choices[0]?.message.content).toBe(PREDICTION);
+  });
+
+  test("the model card's own client code runs in Python", async (context) => {
+    const python = spawnSync('python3', ['-c', 'import openai'], { encoding: 'utf8' });
+    if (python.status !== 0) context.skip(`no Python with the package openai: ${python.error ?? python.stderr}`);
+    const code = [
+      'import json, sys',
+      'from openai import OpenAI',
+      'base_url, request = sys.argv[1:]',
+      'client = OpenAI(base_url=base_url, api_key="EMPTY")',
+      'request = json.loads(request)',
+      'request["extra_body"] = {"top_k": request.pop("top_k")}',
+      'print(client.chat.completions.create(**request).choices[0].message.content, end="")',
+    ].join('\n');
+    const ran = promisify(execFile)('python3', ['-c', code, server.url, JSON.stringify(CARD_REQUEST)]);
+    expect((await ran).stdout).toBe(PREDICTION);
+  });
+
+  test('a request is one line of the log under --verbose, without what was asked', async () => {
+    const verbose = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--threads', '1', '--verbose'];
+    const served = startAwb(verbose);
+    const printed = await new Promise<string>((done) =>
+      served.child.stdout?.once('data', (text) => done(String(text))),
+    );
+    const url = /http:\S+/.exec(printed)?.[0];
+    const client = new OpenAI({ baseURL: url as string, apiKey: 'GEHEIM' });
+    await client.chat.completions
+      .create({ model: '', messages: [{ role: 'user', content: 'ls GEHEIM' }] })
+      .catch(String);
+    await client.chat.completions.create({
+      ...CARD_REQUEST,
+      model: (await client.models.list()).data[0]?.id as string,
+    });
+    served.child.kill('SIGTERM');
+    const { stderr } = await served.ended;
+    expect(stderr).toMatch(/^\d\d:\d\d:\d\d POST \/v1\/chat\/completions 404 \d+\.\d s$/m);
+    expect(stderr).toMatch(/POST \/v1\/chat\/completions 200 \d+\.\d s, \d+ tokens in \(0 cached\), \d+ out$/m);
+    expect(stderr).not.toContain('GEHEIM');
   });
 
   test('a busy port is said in one sentence, with the exit code of an endpoint that is not there', async () => {

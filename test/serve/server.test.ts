@@ -9,8 +9,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { openDialect } from '../../src/model/dialect.js';
 import { openEndpoint } from '../../src/model/endpoint.js';
+import { bodyLimitBytes } from '../../src/serve/body.js';
 import { type Engine, EngineError, type GenerateEvent, type ModelFacts } from '../../src/serve/engine-contract.js';
-import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/server.js';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/listen.js';
+import type { RequestRecord } from '../../src/serve/metrics.js';
 import type { Sampling } from '../../src/types.js';
 
 const FACTS: ModelFacts = {
@@ -30,6 +32,7 @@ const FACTS: ModelFacts = {
   threads: 1,
   batchSize: 512,
 };
+const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);
 const USAGE = { promptTokens: 20, cachedTokens: 12, completionTokens: 7, reasoningTokens: 3 };
 const END: GenerateEvent = { type: 'end', finishReason: 'stop', usage: USAGE };
 const HELLO = [{ role: 'user' as const, content: 'hello' }];
@@ -114,7 +117,6 @@ async function serve(engine: Engine | Promise<Engine>, options: Partial<ServerOp
     host: '127.0.0.1',
     port: 0,
     queueLimit: 4,
-    bodyLimitBytes: 100_000,
     requestTimeoutMs: 10_000,
     ...options,
   });
@@ -378,7 +380,7 @@ describe('parameters', () => {
     [{ top_k: 1.5 }, 'top_k'],
     [{ top_k: -2 }, 'top_k'],
     [{ min_p: -0.1 }, 'min_p'],
-    [{ seed: -1 }, 'seed'],
+    [{ seed: -2 }, 'seed'],
     [{ seed: 2 ** 32 - 1 }, 'seed'],
     [{ max_tokens: 0 }, 'max_tokens'],
     [{ max_completion_tokens: 2.5 }, 'max_completion_tokens'],
@@ -432,6 +434,11 @@ describe('parameters', () => {
       modalities: ['text'],
       skip_special_tokens: true,
       audio: null,
+      verbosity: 'low',
+      cache_control: { type: 'ephemeral' },
+      seed: -1,
+      stream: true,
+      stream_options: { include_usage: true, continuous_usage_stats: true },
     });
     expect(response.status).toBe(200);
   });
@@ -485,10 +492,10 @@ describe('messages', () => {
     ['a part without text', [{ role: 'user', content: [{ type: 'text' }] }], 'messages[0].content[0].text'],
     [
       'a marked part',
-      [{ role: 'user', content: [{ type: 'text', text: '', cache_control: {} }] }],
-      'messages[0].content[0].cache_control',
+      [{ role: 'user', content: [{ type: 'text', text: '', mark: {} }] }],
+      'messages[0].content[0].mark',
     ],
-    ['a name', [{ role: 'user', content: 'x', name: 'Ann' }], 'messages[0].name'],
+    ['an unknown key', [{ role: 'user', content: 'x', nam: 'Ann' }], 'messages[0].nam'],
     ['tool calls', [{ role: 'assistant', content: null, tool_calls: [{}] }], 'messages[0].tool_calls'],
     ["a user's thinking", [{ role: 'user', content: 'x', reasoning_content: 'y' }], 'messages[0].reasoning_content'],
     ['the second one wrong', [...HELLO, { role: 'system', content: 5 }], 'messages[1].content'],
@@ -504,19 +511,125 @@ describe('models', () => {
   test('the list holds what scores depend on', async () => {
     const client = clientOf(await serve(scripted(REPLY), { aliases: ['default'] }));
     const { data } = await client.models.list();
-    expect(data).toMatchObject([{ id: 'tiny', object: 'model', agentworldbench: FACTS }]);
+    expect(data).toMatchObject([
+      { id: 'tiny', object: 'model', max_model_len: 2048, agentworldbench: FACTS },
+      { id: 'default', root: 'tiny', agentworldbench: FACTS },
+    ]);
     expect(await client.models.retrieve('tiny')).toEqual(data[0]);
     await expect(client.models.retrieve('huge')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
   });
 
-  test('another name is not found, and the served one is named', async () => {
+  test('a request without a model gets the one there is', async () => {
+    const response = await post(await serve(scripted(REPLY)), { messages: HELLO });
+    expect([response.status, ((await response.json()) as { model: string }).model]).toEqual([200, 'tiny']);
+  });
+
+  test('another name is not found, and the served ones are named', async () => {
     const client = clientOf(await serve(scripted(REPLY), { aliases: ['default'] }));
     const asked = client.chat.completions.create({ model: 'huge', messages: HELLO });
     await expect(asked).rejects.toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
-    await expect(asked).rejects.toThrow("'tiny'");
+    await expect(asked).rejects.toThrow("'tiny', 'default'");
     const reply = await client.chat.completions.create({ model: 'default', messages: HELLO });
     expect(reply.model).toBe('tiny');
   });
+});
+
+describe('schemas', () => {
+  const holding = (schema: unknown) => ({
+    messages: HELLO,
+    response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
+  });
+
+  test('one that is too large or too deep is refused, before a grammar is made of it', async () => {
+    const engine = scripted(REPLY);
+    const server = await serve(engine);
+    const large = { enum: Array.from({ length: 50_000 }, (_, index) => index) };
+    const deep = Array.from({ length: 100 }).reduce<object>((items) => ({ type: 'array', items }), {});
+    for (const schema of [large, deep]) {
+      const response = await post(server, holding(schema));
+      expect([response.status, (await errorOf(response)).code]).toEqual([400, 'schema_too_large']);
+    }
+    expect(engine.calls).toEqual([]);
+    expect((await post(server, holding({ enum: large.enum.slice(0, 1_900) }))).status).toBe(200);
+  });
+});
+
+describe('what is counted', () => {
+  test('metrics tell requests by path and status, tokens, slots and who waits', async () => {
+    const server = await serve(scripted(REPLY));
+    await (await post(server, { messages: HELLO })).text();
+    await (await post(server, { messages: HELLO, stream: true })).text();
+    await (await post(server, { messages: 5 })).text();
+    await fetch(`${server.url}/a"b\n`);
+    const { type, families } = await scrape(server);
+    expect(type).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const value = (name: string, labels = '') => families.get(name)?.samples.get(labels);
+    expect(value('awb_serve_requests_total', 'path="/v1/chat/completions",status="200"')).toBe(2);
+    expect(value('awb_serve_requests_total', 'path="/v1/chat/completions",status="400"')).toBe(1);
+    expect(value('awb_serve_requests_total', 'path="other",status="404"')).toBe(1);
+    expect(value('awb_serve_prompt_tokens_total')).toBe(40);
+    expect(value('awb_serve_cached_tokens_total')).toBe(24);
+    expect(value('awb_serve_completion_tokens_total')).toBe(14);
+    expect(value('awb_serve_reasoning_tokens_total')).toBe(6);
+    expect(value('awb_serve_slots')).toBe(2);
+    expect(value('awb_serve_requests_waiting')).toBe(0);
+    expect(families.get('awb_serve_request_duration_seconds')?.type).toBe('summary');
+  });
+
+  test('with a key, metrics need it', async () => {
+    const server = await serve(scripted(REPLY), { apiKey: 'sesame' });
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(401);
+  });
+
+  test('each request is told of once it has ended, without what was asked', async () => {
+    const records: RequestRecord[] = [];
+    const server = await serve(scripted(REPLY), { onRequest: (record) => records.push(record) });
+    await (await post(server, { messages: HELLO })).text();
+    await (await fetch(`${server.url}/v1/models?key=geheim`)).text();
+    while (records.length < 2) await new Promise(setImmediate);
+    expect(records).toEqual([
+      {
+        method: 'POST',
+        path: '/v1/chat/completions',
+        status: 200,
+        durationMs: expect.any(Number),
+        usage: USAGE,
+      },
+      { method: 'GET', path: '/v1/models', status: 200, durationMs: expect.any(Number), usage: undefined },
+    ]);
+  });
+
+  /** Reads the text format as strictly as Prometheus does. */
+  async function scrape(server: RunningServer) {
+    const response = await fetch(`${server.url}/metrics`);
+    const text = await response.text();
+    expect(text).toMatch(/\n$/);
+    const families = new Map<string, { type: string; samples: Map<string, number> }>();
+    let current = '';
+    for (const line of text.trimEnd().split('\n')) {
+      const [, kind, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line) ?? [];
+      if (kind === 'HELP') {
+        expect(families.has(name as string)).toBe(false);
+        current = name as string;
+      } else if (kind === 'TYPE') {
+        expect(name).toBe(current);
+        expect(['counter', 'gauge', 'summary']).toContain(rest);
+        expect((name as string).endsWith('_total')).toBe(rest === 'counter');
+        families.set(current, { type: rest as string, samples: new Map() });
+      } else {
+        const sample =
+          /^([a-z_]+?)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\d+(?:\.\d+)?(?:e[-+]\d+)?)$/.exec(line);
+        expect(sample, line).not.toBeNull();
+        const [, full = '', labels = '', number] = sample as RegExpExecArray;
+        expect([current, `${current}_sum`, `${current}_count`]).toContain(full);
+        const { samples } = families.get(current) as { samples: Map<string, number> };
+        const key = full === current ? labels : `${full.slice(current.length)} ${labels}`;
+        expect(samples.has(key)).toBe(false);
+        samples.set(key, Number(number));
+      }
+    }
+    return { type: response.headers.get('content-type'), families };
+  }
 });
 
 describe('what the engine refuses or does wrong', () => {
@@ -732,6 +845,8 @@ describe('who may ask', () => {
     });
     expect((await post(server, { model: 'tiny', messages: HELLO })).status).toBe(401);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    const head = await fetch(`${server.url}/health`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
   /** `fetch` sets its own Host. */
@@ -805,9 +920,16 @@ describe('bad requests', () => {
     ['no UTF-8', { body: Buffer.from('{"model":"\xff"}', 'latin1') }, 400, 'invalid_json'],
     ['no object', { body: '[]' }, 400, 'invalid_value'],
     ['a deep nest', { body: '['.repeat(90_000) }, 400, 'invalid_json'],
-    ['no model', { body: '{}' }, 400, 'invalid_value'],
+    ['a deep value', { body: `{"temperature":${'['.repeat(9_000)}${']'.repeat(9_000)}}` }, 400, 'invalid_json'],
+    ['no messages', { body: '{}' }, 400, 'invalid_value'],
     ['a form', { body: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
-    ['a large body', { body: 'x'.repeat(100_001) }, 413, 'body_too_large'],
+    ['a body larger than the context has a use for', { body: 'x'.repeat(LIMIT_BYTES + 1) }, 413, 'body_too_large'],
+    [
+      'a packed body',
+      { body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } },
+      415,
+      'unsupported_content_encoding',
+    ],
   ])('%s', async (_, { path = '/v1/chat/completions', ...init }, status, code) => {
     const server = await serve(scripted(REPLY));
     const headers = { 'content-type': 'application/json' };
@@ -820,7 +942,7 @@ describe('bad requests', () => {
     const server = await serve(scripted(REPLY));
     const body = new ReadableStream({
       start(controller) {
-        for (let i = 0; i < 30; i++) controller.enqueue(new Uint8Array(10_000));
+        for (let i = 0; i < 30; i++) controller.enqueue(new Uint8Array(LIMIT_BYTES / 16));
         controller.close();
       },
     });
@@ -839,7 +961,7 @@ describe('bad requests', () => {
     ['what is no HTTP', 'hello?\r\n\r\n', '400'],
     [
       'a body announced as too large',
-      'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100001\r\n\r\n{',
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${LIMIT_BYTES + 1}\r\n\r\n{`,
       '413',
     ],
     ['an endless head', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, '431'],

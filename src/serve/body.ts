@@ -1,0 +1,113 @@
+// The bodies of requests in, JSON answers out.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from './api-error.js';
+
+/** Room for what stands around a prompt. */
+const LEAST_LIMIT_BYTES = 2 ** 20;
+/** Tokens are seldom longer, even as escaped JSON: the limit keeps out what cannot fit, and the tokenizer counts the rest. */
+const BYTES_PER_TOKEN = 64;
+const DEEPEST = 256;
+
+/** Most bytes of a body that a model with this context (in tokens) can have a use for. */
+export function bodyLimitBytes(contextSize: number): number {
+  return LEAST_LIMIT_BYTES + BYTES_PER_TOKEN * contextSize;
+}
+
+/** The body as parsed. Throws an ApiError: 415 for what is not plain JSON, 413 above the limit, 400 for what cannot be parsed. */
+export async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
+  // A page of another origin may send plain text unasked; JSON makes its browser ask first, and nothing here says yes.
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
+    throw new ApiError(415, "the body must be JSON, with 'Content-Type: application/json'", 'unsupported_media_type');
+  }
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') {
+    const message = `bodies are taken as they are, not with 'Content-Encoding: ${encoding}'`;
+    throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
+  }
+  const bytes = await readBody(request, limitBytes);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ApiError(400, 'the body is not UTF-8', 'invalid_json');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new ApiError(400, 'the body is not JSON', 'invalid_json');
+  }
+  requireShallow(value);
+  return value;
+}
+
+/** What walks a value step by step calls itself for each level, and must not run out of stack. */
+function requireShallow(value: unknown): void {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  }
+}
+
+/** Above the limit the rest is read and thrown away, since a client that is still sending would not see the answer. */
+function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const refuse = () => {
+      const message = `the body is larger than the ${limitBytes} bytes that a prompt for this model's context can take`;
+      reject(new ApiError(413, message, 'body_too_large'));
+    };
+    if (Number(request.headers['content-length']) > limitBytes) refuse();
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= limitBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      chunks.length = 0;
+      refuse();
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks)));
+    request.on('error', reject);
+  });
+}
+
+/** Writes the whole answer, unless the client is gone. */
+export function answer(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  answerText(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
+}
+
+/** `answer` for text of another type. */
+export function answerText(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  response.end(text);
+}
+
+/** The error as an answer; in the middle of another one the connection is cut. */
+export function answerError(response: ServerResponse, error: ApiError): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  answer(response, error.status, error.body, error.headers);
+}
