@@ -57,10 +57,82 @@ describe('the quickstart', () => {
   });
 });
 
+/** Command lines of the fenced blocks, continued lines joined and comments cut, and those of awb in running text. */
+function commandLines(path: string): string[][] {
+  const text = page(path);
+  const fenced = [...text.matchAll(/^```(?:sh|bash)?\n([\s\S]*?)^```$/gm)]
+    .flatMap((m) => (m[1] as string).replaceAll('\\\n', ' ').split('\n'))
+    .filter((line) =>
+      /^(?:awb|npm|npx|node|git|cd|hf|vllm|python|transformers|llama-server|source|curl|pip) /.test(line),
+    );
+  const inline = [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/`(awb [a-z-]+[^`]*)`/g)].map(
+    (m) => m[1] as string,
+  );
+  return [...fenced, ...inline.filter((line) => !/[…<>]|\.\.\./.test(line))].map((line) =>
+    [...line.replace(/ +#.*$/, '').matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map((m) => m[1] ?? m[2] ?? (m[3] as string)),
+  );
+}
+
+/** What the lines of other programs have to say: the serving lines are those of the model card. */
+const OTHERS: Readonly<Record<string, readonly string[]>> = {
+  vllm: ['Qwen/Qwen-AgentWorld-35B-A3B', '--language-model-only', '--reasoning-parser', '--port', '8000'],
+  python: ['sglang.launch_server', '--reasoning-parser', 'qwen3', '--context-length', '262144', '--port', '8000'],
+  transformers: ['serve', 'Qwen/Qwen-AgentWorld-35B-A3B'],
+  hf: ['Qwen/AgentWorldBench', '--repo-type', 'dataset', '--local-dir', 'data'],
+  'llama-server': ['-m', '--jinja'],
+  source: ['completion'],
+  git: ['clone', 'https://github.com/agentworldbench/agentworldbench'],
+  cd: ['agentworldbench'],
+};
+
+describe('command lines', () => {
+  test.each(PAGES)(
+    '%s: every one of awb is understood, and those of other programs are as they should be',
+    async (path) => {
+      const cwd = await temporaryFolder();
+      const scripts = Object.keys((JSON.parse(page('package.json')) as { scripts: object }).scripts);
+      for (const [program, ...words] of commandLines(path)) {
+        if (program === 'awb') {
+          const { code, stderr } = await awb([...words, '--print-config'], { cwd });
+          expect({ line: words.join(' '), code, stderr }).toEqual({
+            line: words.join(' '),
+            code: EXIT.done,
+            stderr: '',
+          });
+        } else if (program === 'npm') {
+          const known = ['link', 'test', 'install node-llama-cpp', ...scripts.map((name) => `run ${name}`)];
+          expect(known).toContain(words.join(' '));
+        } else {
+          expect(words.join(' ').split(/[ <>()]/)).toEqual(
+            expect.arrayContaining([...(OTHERS[program as string] ?? ['?'])]),
+          );
+        }
+      }
+    },
+  );
+
+  test('the README names as many as a reader needs', () => {
+    expect(commandLines('README.md').length).toBeGreaterThan(15);
+  });
+});
+
+test('the README is short', () => {
+  expect(page('README.md').split('\n').length).toBeLessThanOrEqual(151);
+});
+
+test('the addresses are those of package.json', () => {
+  const { repository, homepage, bugs } = JSON.parse(page('package.json')) as Record<string, unknown>;
+  expect(repository).toEqual({ type: 'git', url: 'git+https://github.com/agentworldbench/agentworldbench.git' });
+  expect([homepage, bugs]).toEqual([
+    'https://github.com/agentworldbench/agentworldbench#readme',
+    'https://github.com/agentworldbench/agentworldbench/issues',
+  ]);
+});
+
 describe('reference', () => {
   test('every flag that is named exists', async () => {
     const known = await optionNames();
-    const own = ALL.replace(/^(?:llama-server|vllm|python) .*$/gm, '');
+    const own = ALL.replace(/^(?:llama-server|vllm|python|hf) .*$/gm, '');
     const named = [...own.matchAll(/(?<![\w-])--([a-z][a-z-]+)/g)].map((match) => match[1] as string);
     expect(named.length).toBeGreaterThan(30);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
