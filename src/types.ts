@@ -193,8 +193,9 @@ export interface Estimate {
   readonly rows: number;
   readonly clusters: number;
   /**
-   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than two clusters.
-   * The bounds of a score are clipped to 0 and 100, those of a difference are not.
+   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than five clusters.
+   * The interval alone is absent where the standard error says nothing: where it is 0 from fewer than 50 clusters, and for a
+   * score of exactly 0 or 100.
    */
   readonly se?: number;
   readonly df?: number;

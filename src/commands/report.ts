@@ -346,13 +346,10 @@ function binsOf(samples: readonly ReportSample[], quantity: (row: JudgedRow) => 
   });
 }
 
-/** The mean over samples, clustered by trajectory; the bounds of a score are clipped, as those of score cards are. */
+/** The mean over samples, clustered by trajectory. */
 function meanScore(bin: readonly { readonly points: number; readonly row: JudgedRow }[]): Estimate {
-  const estimate = clusteredEstimate(bin.map(({ points, row }) => ({ value: points, cluster: row.trajectory })));
-  const { low, high } = estimate;
-  return low === undefined || high === undefined
-    ? estimate
-    : { ...estimate, low: Math.max(0, low), high: Math.min(100, high) };
+  const observations = bin.map(({ points, row }) => ({ value: points, cluster: row.trajectory }));
+  return clusteredEstimate(observations, 'score');
 }
 
 function inWords(quantity: number): string {

@@ -11,7 +11,8 @@ import {
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
-import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
+import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
 
 const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
@@ -39,7 +40,7 @@ type Repeats = readonly JudgedRow[];
  * `not-judged`; a row that is not valid and says nothing of why is `unstated`. A domain that was chosen but has no row is
  * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
  *
- * Standard errors, degrees of freedom and values are as computed; the bounds of intervals are clipped to 0 to 100.
+ * Intervals are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100.
  * Domains come in the published order, others after them by name.
  */
 export function aggregate(rows: Iterable<JudgedRow>, chosen?: ReadonlyMap<Domain, number>): ScoreCard {
@@ -123,39 +124,27 @@ function scoreSet(
   for (const name of FIGURES) {
     const ratings = observations(samples, (row) => ratingOf(row, name));
     if (ratings.length > 0) {
-      scores[name] = asScore(clusteredEstimate(ratings));
+      scores[name] = asScore(clusteredMean(ratings));
     }
   }
   return scores;
 }
 
 /** An estimate on the scale of ratings, 1 to 5, as one on that of scores, 0 to 100. */
-function asScore({ value, rows, clusters, se, ...rest }: Estimate): Estimate {
+function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
   const score = { value: ratingToPoints(value), rows, clusters };
-  if (se === undefined || rest.df === undefined || rest.low === undefined || rest.high === undefined) {
-    return score;
-  }
-  return clipped({
-    ...score,
-    se: stretchToPoints(se),
-    df: rest.df,
-    low: ratingToPoints(rest.low),
-    high: ratingToPoints(rest.high),
-  });
-}
-
-/** A score cannot lie outside of 0 to 100, though the t interval around it may. */
-function clipped(estimate: Estimate): Estimate {
-  const { low, high } = estimate;
-  return low === undefined || high === undefined
-    ? estimate
-    : { ...estimate, low: Math.max(0, low), high: Math.min(100, high) };
+  return se === undefined || df === undefined
+    ? score
+    : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
 }
 
 function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
   const names = new Set(samples.flat().flatMap((row) => Object.keys(row.measures ?? {})));
   return Object.fromEntries(
-    [...names].map((name) => [name, clipped(clusteredEstimate(observations(samples, (row) => row.measures?.[name])))]),
+    [...names].map((name) => {
+      const found = observations(samples, (row) => row.measures?.[name]);
+      return [name, clusteredEstimate(found, 'score')];
+    }),
   );
 }
 
@@ -174,7 +163,7 @@ function macro(sets: readonly Readonly<Record<string, Estimate | undefined>>[]):
   return Object.fromEntries(
     [...byName].map(([name, entries]) => {
       const estimates = entries.map(([, estimate]) => estimate).filter((estimate) => estimate !== undefined);
-      return [name, clipped(meanOfEstimates(estimates))];
+      return [name, meanOfEstimates(estimates, 'score')];
     }),
   );
 }

@@ -1,8 +1,7 @@
-// Means of rows that fall into clusters (turns of a trajectory), and how sure they are: standard errors, intervals, p values.
-import type { Interval } from '../comparison.js';
+// Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
 import type { Estimate } from '../types.js';
+import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
-import { studentTQuantile, studentTTail } from './student.js';
 
 /** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
 export interface Observation {
@@ -10,18 +9,24 @@ export interface Observation {
   readonly cluster: string;
 }
 
-const CONFIDENCE = 0.95;
+/** With fewer clusters no test can say anything: of four, flipping signs cannot give a two-sided p below 0.125. */
+export const LEAST_CLUSTERS = 5;
 
 /**
- * The mean of clustered observations with its standard error and 95 % interval, all in the observations' unit, unclipped.
- *
- * The standard error is the bias-reduced CR2 of Bell & McCaffrey (Survey Methodology 28(2), 2002). With N observations, of which
- * cluster g holds n_g, and U_g the sum of its residuals: `SE² = Σ w_g U_g² / N²`, where `w_g = 1 / (1 - p_g)` and
- * `p_g = n_g / N`. For clusters of one size that is the familiar factor `G / (G - 1)`, and where every observation is a cluster
- * of its own the ordinary `s / √N`. The interval is `m ± t · SE` with the degrees of freedom of `freedom`. With fewer than
- * two clusters there is no standard error. Throws a RangeError where there are no observations.
+ * The mean of clustered observations with its standard error, its degrees of freedom and the 95 % interval of `intervalAt`, all
+ * in the observations' unit. Throws a RangeError where there are no observations.
  */
-export function clusteredEstimate(observations: readonly Observation[]): Estimate {
+export function clusteredEstimate(observations: readonly Observation[], scale: Scale = 'difference'): Estimate {
+  return withInterval(clusteredMean(observations), scale);
+}
+
+/**
+ * The same without the interval. The standard error is the bias-reduced CR2 of Bell & McCaffrey (Survey Methodology 28(2), 2002).
+ * With N observations, of which cluster g holds n_g, and U_g the sum of its residuals: `SE² = Σ w_g U_g² / N²`, where
+ * `w_g = 1 / (1 - p_g)` and `p_g = n_g / N`. For clusters of one size that is the familiar factor `G / (G - 1)`, and where every
+ * observation is a cluster of its own the ordinary `s / √N`. With fewer than five clusters there is no standard error.
+ */
+export function clusteredMean(observations: readonly Observation[]): Estimate {
   const value = mean(observations.map((observation) => observation.value));
   const byCluster = new Map<string, Residuals>();
   let squares = 0;
@@ -33,12 +38,12 @@ export function clusteredEstimate(observations: readonly Observation[]): Estimat
   }
   const rows = observations.length;
   const clusters = byCluster.size;
-  if (clusters < 2) {
+  if (clusters < LEAST_CLUSTERS) {
     return { value, rows, clusters };
   }
   const residuals = [...byCluster.values()];
   const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
-  return { value, rows, clusters, ...interval(value, Math.sqrt(variance), freedom(residuals, rows, squares)) };
+  return { value, rows, clusters, se: Math.sqrt(variance), df: freedom(residuals, rows, squares) };
 }
 
 /** A cluster's observations: how many they are, and the sum of their residuals. */
@@ -87,10 +92,10 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
 /**
  * The mean of independent estimates with equal, fixed weights (the domains of Overall): with K estimates the variance is
  * the sum of theirs over K², and the degrees of freedom are Satterthwaite's `(Σ v)² / Σ (v² / df)` (Biometrics Bulletin
- * 2(6), 1946). Rows and clusters are added up. Where one estimate has no standard error the mean has none.
- * Throws a RangeError on none.
+ * 2(6), 1946). Rows and clusters are added up. Where one estimate has no standard error the mean has none: an Overall of which
+ * a domain has fewer than five trajectories is a number alone. Throws a RangeError on none.
  */
-export function meanOfEstimates(estimates: readonly Estimate[]): Estimate {
+export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = 'difference'): Estimate {
   const value = mean(estimates.map((estimate) => estimate.value));
   const rows = estimates.reduce((sum, estimate) => sum + estimate.rows, 0);
   const clusters = estimates.reduce((sum, estimate) => sum + estimate.clusters, 0);
@@ -105,7 +110,7 @@ export function meanOfEstimates(estimates: readonly Estimate[]): Estimate {
   }
   // Without any variance every quantile gives the same interval: the point itself.
   const df = spread === 0 ? clusters - estimates.length : variance ** 2 / spread;
-  return { value, rows, clusters, ...interval(value, Math.sqrt(variance) / estimates.length, df) };
+  return withInterval({ value, rows, clusters, se: Math.sqrt(variance) / estimates.length, df }, scale);
 }
 
 /** The mean of `b - a` over pairs, clustered as in `clusteredEstimate`; negative where b is lower. */
@@ -113,45 +118,4 @@ export function pairedShift(
   pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
 ): Estimate {
   return clusteredEstimate(pairs.map(({ a, b, cluster }) => ({ value: b - a, cluster })));
-}
-
-function interval(value: number, se: number, df: number): { se: number; df: number; low: number; high: number } {
-  const reach = studentTQuantile((1 + CONFIDENCE) / 2, df) * se;
-  return { se, df, low: value - reach, high: value + reach };
-}
-
-/** The two-sided interval of an estimate at level `1 - alpha`, unclipped; undefined where it has no standard error. */
-export function intervalAt({ value, se, df }: Estimate, alpha: number): Interval | undefined {
-  if (se === undefined || df === undefined) {
-    return undefined;
-  }
-  const reach = studentTQuantile(1 - alpha / 2, df) * se;
-  return { low: value - reach, high: value + reach };
-}
-
-/**
- * How probable an estimate this low, or lower, would be if the truth were `bound`: the one-sided p of Student's t. Below
- * `alpha / 2` exactly where the interval of `intervalAt` lies wholly below the bound. Undefined without a standard error.
- */
-export function chanceBelow({ value, se, df }: Estimate, bound: number): number | undefined {
-  if (se === undefined || df === undefined) {
-    return undefined;
-  }
-  if (se === 0) {
-    return value < bound ? 0 : 1;
-  }
-  const t = (bound - value) / se;
-  return t >= 0 ? studentTTail(t, df) : 1 - studentTTail(-t, df);
-}
-
-/**
- * The smallest true effect, in the estimate's unit, that a two-sided test at `alpha` would have found with the given power:
- * `(t(1 - alpha/2) + t(power)) · SE`, the multiplier of Bloom ("Minimum Detectable Effects", Evaluation Review 19(5), 1995).
- * It approximates the exact noncentral t to within 1 % from 5 degrees of freedom on, and is too small by 5 % at 2 and by
- * 14 % at 1. Undefined without a standard error.
- */
-export function smallestEffect({ se, df }: Estimate, alpha = 0.05, power = 0.8): number | undefined {
-  return se === undefined || df === undefined
-    ? undefined
-    : (studentTQuantile(1 - alpha / 2, df) + studentTQuantile(power, df)) * se;
 }

@@ -2,7 +2,8 @@
 import type { Comparison, Difference, DifferenceSet, DomainComparison, Figure, MovedRow } from '../comparison.js';
 import { countedPoints } from '../points.js';
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type JudgedRow } from '../types.js';
-import { clusteredEstimate, meanOfEstimates, type Observation, smallestEffect } from './clusters.js';
+import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
+import { smallestEffect } from './intervals.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
 import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
@@ -190,10 +191,11 @@ function differencesOf(parts: readonly Part[], resampling: Resampling) {
       return rows.length === 0 ? [] : [{ index, rows }];
     });
     const found = having.map(({ rows }) => differenceOf(rows, figure, resampling));
-    const adjusted = holm(found.flatMap((difference) => difference.p ?? []));
+    const tested = found.filter((difference) => difference.p !== undefined);
+    const adjusted = holm(tested.flatMap((difference) => difference.p ?? []));
     for (const [place, { index }] of having.entries()) {
       const difference = found[place] as Difference;
-      const adjustedP = adjusted[place];
+      const adjustedP = adjusted[tested.indexOf(difference)];
       (domains[index] as Partial<Record<Figure, Difference>>)[figure] =
         adjustedP === undefined ? difference : { ...difference, adjustedP };
     }
@@ -256,9 +258,10 @@ function sureness(
   resampling: Resampling,
 ): Pick<Difference, 'p' | 'smallestEffect' | 'bootstrap'> {
   const least = smallestEffect(difference);
-  const bootstrap = figure === 'total' ? bootstrapInterval(strata, resampling) : undefined;
+  const bootstrap =
+    figure === 'total' && difference.low !== undefined ? bootstrapInterval(strata, resampling) : undefined;
   return {
-    ...(resampling.draws === 0 ? {} : { p: signFlipP(strata, resampling) }),
+    ...(resampling.draws === 0 || difference.se === undefined ? {} : { p: signFlipP(strata, resampling) }),
     ...(least === undefined ? {} : { smallestEffect: least }),
     ...(bootstrap === undefined ? {} : { bootstrap }),
   };

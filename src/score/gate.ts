@@ -1,10 +1,11 @@
 // A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule.
 
-import type { Comparison, Figure, Interval, VarianceSplit } from '../comparison.js';
+import type { Comparison, Difference, Figure, Interval, VarianceSplit } from '../comparison.js';
 import { percent } from '../coverage.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
 import { DIMENSIONS } from '../types.js';
-import { chanceBelow, intervalAt, meanOfEstimates } from './clusters.js';
+import { LEAST_CLUSTERS, meanOfEstimates } from './clusters.js';
+import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
 import {
@@ -237,11 +238,18 @@ function dropTests(evidence: Evidence, policy: Policy): Test[] {
       tier: bound.tier,
       bound: -bound.value,
       allowed: bound.value,
-      estimate: set?.[figure]?.difference,
+      estimate: withWholeRerun(set?.[figure]?.difference, comparison?.overall[figure]),
       split: set?.[figure]?.split,
       name: nameOf(target, comparison?.macroOf),
     };
   });
+}
+
+/** Where no row of the whole run moved, what a domain says rests on all trajectories of the run, not on its own alone. */
+function withWholeRerun(own: Estimate | undefined, overall: Difference | undefined): Estimate | undefined {
+  return own !== undefined && overall?.wins === 0 && overall.losses === 0
+    ? { ...own, clusters: overall.difference.clusters }
+    : own;
 }
 
 /** Published rows have totals alone. Overall is compared over the domains that both have, so a run of some can be too. */
@@ -267,7 +275,13 @@ function publishedTests(
       tier: 'advisory',
       bound: score - bound.value,
       allowed: bound.value,
-      estimate: parts.length === 0 ? undefined : meanOfEstimates(parts.map((part) => part.total)),
+      estimate:
+        parts.length === 0
+          ? undefined
+          : meanOfEstimates(
+              parts.map((part) => part.total),
+              'score',
+            ),
       name: nameOf(target, both.length),
       against: `the published ${points(score)} of ${name}`,
     };
@@ -342,20 +356,49 @@ function isInFamily({ kind, tier, target }: Test): boolean {
   return tier !== 'advisory' && !isOverallDrop;
 }
 
-function chanceOf({ estimate, bound }: Test): number | undefined {
-  return estimate === undefined ? undefined : chanceBelow(estimate, bound);
+function chanceOf(test: Test): number | undefined {
+  const { estimate, bound } = test;
+  return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scaleOf(test));
+}
+
+function scaleOf({ kind }: Test): Scale {
+  return kind === 'drop' ? 'difference' : 'score';
+}
+
+/** Below this many degrees of freedom the tails of t are too uncertain for Overall to pass or fail by them. */
+const LEAST_OVERALL_FREEDOM = 8;
+
+/** Why there is too little evidence to decide anything by; undefined where there is enough. */
+function lackOf({ target, estimate }: Test): string | undefined {
+  if (estimate === undefined) return undefined;
+  const { se, df, clusters } = estimate;
+  if (se === undefined || df === undefined) {
+    return target.domain === undefined
+      ? `each domain needs at least ${LEAST_CLUSTERS} trajectories`
+      : `${counted(clusters, 'trajectory', 'trajectories')}, and at least ${LEAST_CLUSTERS} are needed`;
+  }
+  if (isUniform(estimate) && clusters < LEAST_UNIFORM) {
+    return `no row says anything else, but of ${counted(clusters, 'trajectory', 'trajectories')} that proves nothing; ${LEAST_UNIFORM} would`;
+  }
+  return target.domain === undefined && df < LEAST_OVERALL_FREEDOM
+    ? `${df.toFixed(1)} degrees of freedom, and at least ${LEAST_OVERALL_FREEDOM} are needed: take more trajectories, or rows of more of them`
+    : undefined;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 function judgeTest(test: Test, { alpha }: Policy, adjustedP: number | undefined, family: number): RuleResult {
   const { kind, target, tier, bound, estimate } = test;
-  const around = estimate === undefined ? undefined : intervalAt(estimate, alpha);
-  const interval = kind === 'drop' ? around : clipped(around);
-  const verdict = verdictOf(estimate, interval, bound, adjustedP, alpha);
+  const lack = lackOf(test);
+  const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scaleOf(test));
+  const verdict = verdictOf(test, adjustedP, alpha);
   const advice =
-    kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE'
+    kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined
       ? repeatsFor(test, alpha, alpha / family)
       : undefined;
-  const what = sentenceOf(test, verdict, interval, { alpha, adjustedP, family });
+  const what = sentenceOf(test, verdict, interval, { alpha, adjustedP, family, lack });
   return {
     kind,
     ...target,
@@ -372,27 +415,19 @@ function judgeTest(test: Test, { alpha }: Policy, adjustedP: number | undefined,
   };
 }
 
-function clipped(interval: Interval | undefined): Interval | undefined {
-  return interval && { low: Math.max(0, interval.low), high: Math.min(100, interval.high) };
-}
-
-function verdictOf(
-  estimate: Estimate | undefined,
-  interval: Interval | undefined,
-  bound: number,
-  adjustedP: number | undefined,
-  alpha: number,
-): GateVerdict {
+function verdictOf(test: Test, adjustedP: number | undefined, alpha: number): GateVerdict {
+  const { estimate, bound } = test;
   if (estimate === undefined) {
     return 'INCOMPLETE';
   }
-  if (interval === undefined || adjustedP === undefined) {
+  const met = chanceAbove(estimate, bound, scaleOf(test));
+  if (adjustedP === undefined || met === undefined) {
     return 'INCONCLUSIVE';
   }
   if (adjustedP < alpha / 2) {
     return 'NO-GO';
   }
-  return interval.low >= bound ? 'GO' : 'INCONCLUSIVE';
+  return met <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
 }
 
 function doesCount(tier: Tier, verdict: GateVerdict): boolean {
@@ -434,6 +469,7 @@ interface Level {
   readonly alpha: number;
   readonly adjustedP: number | undefined;
   readonly family: number;
+  readonly lack: string | undefined;
 }
 
 function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undefined, level: Level): string {
@@ -445,7 +481,7 @@ function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undef
   const show = kind === 'drop' ? signed : points;
   const around =
     interval === undefined
-      ? 'no interval, since there are too few trajectories'
+      ? 'no interval'
       : `${Number((100 * (1 - level.alpha)).toFixed(3))} % interval ${show(interval.low)} to ${show(interval.high)}`;
   const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
   const demand = {
@@ -460,7 +496,7 @@ function conclusion(
   { bound }: Test,
   verdict: GateVerdict,
   interval: Interval | undefined,
-  { alpha, adjustedP, family }: Level,
+  { alpha, adjustedP, family, lack }: Level,
 ): string {
   if (verdict === 'GO') {
     return 'the rule holds';
@@ -468,10 +504,10 @@ function conclusion(
   if (verdict === 'NO-GO') {
     return 'the rule is broken';
   }
-  if (interval === undefined) {
-    return 'that is not enough evidence';
+  if (lack !== undefined) {
+    return `that is not enough evidence (${lack})`;
   }
-  return interval.high < bound && adjustedP !== undefined
+  return interval !== undefined && interval.high < bound && adjustedP !== undefined
     ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${alpha / 2} is needed)`
     : 'the interval lies on both sides of that';
 }

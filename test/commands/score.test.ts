@@ -170,13 +170,16 @@ describe('the document of --json', () => {
       flags: { untagged: 2 },
       measures: {},
     });
-    expect(document.domains.mcp.intervals.total_score).toMatchObject({
-      rows: 2,
-      clusters: 2,
-      df: 1,
-      low: 0,
-      high: 100,
-    });
+    const none = { se: null, df: null, low: null, high: null };
+    expect(document.domains.mcp.intervals.total_score).toEqual({ rows: 2, clusters: 2, ...none });
+  });
+
+  it('has intervals from five trajectories on, within the scale', async () => {
+    await writeRun([5, 5, 4, 5, 5].map((rating, place) => rowOf('mcp', place, rating)));
+    const { se, df, low, high } = (await json()).domains.mcp.intervals.total_score;
+    expect(se).toBeCloseTo(5, 9);
+    expect(df).toBeCloseTo(4, 9);
+    expect([low > 50, low < 90, high > 97, high < 100]).toEqual([true, true, true, true]);
   });
 
   it('has null for a score that no row counts for', async () => {

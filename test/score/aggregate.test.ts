@@ -175,10 +175,31 @@ describe('uncertainty', () => {
     expect(card.overall.total).toEqual({ value: (175 / 3 + 75) / 2, rows: 4, clusters: 3 });
   });
 
-  test('the interval is clipped to the scale, its standard error is not', () => {
-    const { total } = aggregate([even(1), even(5)]).overall;
-    expect(total).toMatchObject({ value: 50, low: 0, high: 100, df: 1 });
-    expect(total?.se).toBeCloseTo(50, 12);
+  test('the interval lies within the scale, and is wider on the side of the middle', () => {
+    const {
+      value,
+      low = 0,
+      high = 0,
+    } = aggregate([5, 5, 5, 5, 4, 5].map((rating) => even(rating))).overall.total ?? {
+      value: 0,
+    };
+    expect(high).toBeLessThan(100);
+    expect(value - low).toBeGreaterThan(2 * (high - value));
+  });
+
+  test('of fewer than five trajectories there is none, of the domain or of Overall', () => {
+    const many = [2, 3, 4, 5, 3].map((rating) => even(rating));
+    const few = [2, 3, 4, 5].map((rating) => even(rating, { domain: 'web' }));
+    const card = aggregate([...many, ...few]);
+    expect(domain(card, 'terminal').scores.total?.low).toBeDefined();
+    expect(domain(card, 'web').scores.total).toEqual({ value: 62.5, rows: 4, clusters: 4 });
+    expect(card.overall.total).toEqual({ value: (60 + 62.5) / 2, rows: 9, clusters: 9 });
+  });
+
+  test('of a score of exactly 100 there is no interval', () => {
+    const { total } = aggregate(Array.from({ length: 60 }, () => even(5))).overall;
+    expect(total).toMatchObject({ value: 100, se: 0 });
+    expect(total?.low).toBeUndefined();
   });
 });
 

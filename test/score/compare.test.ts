@@ -87,9 +87,9 @@ describe('pairing', () => {
   });
 
   test('of a run with itself finds nothing at all', () => {
-    const rows = [row('a', 2), row('b', 4.2), failed('c', 'empty')];
+    const rows = [row('a', 2), row('b', 4.2), failed('c', 'empty'), row('d', 3), row('e', 1)];
     const comparison = compared(rows, rows);
-    expect(total(comparison)).toMatchObject({ wins: 0, ties: 3, losses: 0, p: 1, difference: { value: 0, se: 0 } });
+    expect(total(comparison)).toMatchObject({ wins: 0, ties: 5, losses: 0, p: 1, difference: { value: 0, se: 0 } });
     expect(comparison.moved).toEqual([]);
   });
 });
@@ -151,16 +151,16 @@ describe('what counts', () => {
 
   test('the variance falls into row, generation and judge where repeats and judgements are there', () => {
     const rows = (shift: number) =>
-      [1, 2, 3, 4].flatMap((place) =>
+      [1, 2, 3, 4, 5].flatMap((place) =>
         [0, 1].flatMap((repeat) =>
           [0, 0.2].map((more) => row(`r${place}`, 1 + place / 5 + shift * place + repeat * 0.4 + more, { repeat })),
         ),
       );
-    const { split, difference } = total(compared(rows(0.5), rows(0.6))) ?? {};
-    // Judgements 0.2 apart are 5 points: mean square 12.5, of 4 rows with 2 repeats of 2 judgements, in two runs.
-    expect(split?.judge).toBeCloseTo((2 * 12.5) / (4 * 2 * 2), 9);
-    expect((split?.judge ?? 0) + (split?.generation ?? 0)).toBeCloseTo((2 * 50) / (4 * 2), 9);
-    expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (2 * 50) / 8));
+    const { split, difference } = total(compared(rows(0.2), rows(0.3))) ?? {};
+    // Judgements 0.2 apart are 5 points: mean square 12.5, of 5 rows with 2 repeats of 2 judgements, in two runs.
+    expect(split?.judge).toBeCloseTo((2 * 12.5) / (5 * 2 * 2), 9);
+    expect((split?.judge ?? 0) + (split?.generation ?? 0)).toBeCloseTo((2 * 50) / (5 * 2), 9);
+    expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (2 * 50) / 10));
   });
 });
 
@@ -216,6 +216,22 @@ describe('Overall and resampling', () => {
     const values = comparison.domains.map(({ figures }) => figures.total?.difference.value ?? Number.NaN);
     expect(comparison.overall.total?.difference.value).toBeCloseTo(values.reduce((sum, one) => sum + one, 0) / 4, 10);
     expect(comparison.overall.total).toMatchObject({ wins: 9, ties: 15, losses: 0 });
+  });
+
+  test('fewer than five trajectories give a number without interval, p and power, in their domain and in Overall', () => {
+    const side = (shift: number) =>
+      [4, 6].flatMap((count) =>
+        Array.from({ length: count }, (_, index) =>
+          row(`${count}-${index}`, 2 + index / 5 + shift * (index + 1), { domain: count === 4 ? 'os' : 'web' }),
+        ),
+      );
+    const { domains, overall } = compared(side(0), side(0.2));
+    const [web, os] = domains.map(({ figures }) => figures.total);
+    expect(os?.difference).toEqual({ value: expect.closeTo(12.5, 9), rows: 4, clusters: 4 });
+    expect(Object.keys(os ?? {}).sort()).toEqual(['base', 'candidate', 'difference', 'losses', 'ties', 'wins']);
+    expect(web).toMatchObject({ p: 0.03125, adjustedP: 0.03125 });
+    expect(overall.total?.difference).toEqual({ value: expect.closeTo(15, 9), rows: 10, clusters: 10 });
+    expect(overall.total?.p).toBeUndefined();
   });
 
   test('Holm’s p is of each figure over the domains', () => {

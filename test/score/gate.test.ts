@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
 import { aggregate } from '../../src/score/aggregate.js';
+import { compareRuns } from '../../src/score/compare.js';
 import { decide, type Evidence, type GateReport } from '../../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
 import { studentTQuantile } from '../../src/score/student.js';
@@ -89,6 +90,56 @@ describe('Overall without a policy', () => {
   test('of fewer domains says of how many it is', () => {
     const evidence = { comparison: { ...comparison(fine), macroOf: 3 } };
     expect(decide(evidence, defaultPolicy()).summary).toContain('Overall (macro of 3) changed by 0.00 points');
+  });
+});
+
+describe('too little evidence', () => {
+  const rows = (count: number, points: number, candidate: readonly number[]) => {
+    const names = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'];
+    const side = (totals: readonly number[]) => names.flatMap((name) => rated(name, [...totals]));
+    const compared = compareRuns(
+      { rows: side(Array.from({ length: count }, () => points)) },
+      { rows: side(candidate) },
+      { draws: 0 },
+    );
+    if (compared.status !== 'ok') throw new Error(compared.reason);
+    return compared;
+  };
+  const alike = (count: number) =>
+    rows(
+      count,
+      3,
+      Array.from({ length: count }, () => 3),
+    );
+
+  test.each([
+    [2, 'each domain needs at least 5 trajectories'],
+    [5, 'of 35 trajectories that proves nothing; 50 would'],
+  ])('%d rows a domain, all rated 3, prove nothing', (count, reason) => {
+    const report = decide({ comparison: alike(count) }, defaultPolicy());
+    expect(report.verdict).toBe('INCONCLUSIVE');
+    expect(report.summary).toContain(reason);
+    expect(report.repeats).toBeUndefined();
+  });
+
+  test('an identical rerun of a whole run passes, also where single domains have to', () => {
+    const comparison = alike(8);
+    expect(decide({ comparison }, defaultPolicy()).verdict).toBe('GO');
+    expect(decide({ comparison }, parsePolicy({ max_drop: { overall: 1, each_domain: 1 } })).verdict).toBe('GO');
+  });
+
+  test('a domain whose few rows agree does not pass beside others that moved', () => {
+    const os = domain('os', { ...difference(0, 0), difference: { value: 0, rows: 40, clusters: 40, se: 0, df: 39 } });
+    const { rules } = gate(fine, [os], { max_drop: { os: 1 } });
+    expect(rules[0]).toMatchObject({ domain: 'os', verdict: 'INCONCLUSIVE' });
+  });
+
+  test.each([-9, 0])('fewer than 8 degrees of freedom of Overall decide nothing at %d points', (value) => {
+    const total = difference(value, 0.1);
+    const report = gate({ ...total, difference: { ...total.difference, df: 7.9 } });
+    expect(report.verdict).toBe('INCONCLUSIVE');
+    expect(report.summary).toContain('7.9 degrees of freedom, and at least 8 are needed');
+    expect(gate({ ...total, difference: { ...total.difference, df: 8 } }).verdict).toBe(value < -2 ? 'NO-GO' : 'GO');
   });
 });
 
@@ -285,24 +336,43 @@ describe('floors', () => {
   test('hold the score with the failures that the model caused', () => {
     const empty = rated('os', [0], { key: 'e', failed: 1, failure: { class: 'empty', reason: '' } });
     const failing = [
-      ...steady('os', 5),
+      ...steady('os', 4.4),
       ...Array.from({ length: 40 }, (_, i) => ({ ...(empty[0] as JudgedRow), key: `e${i}`, trajectory: `e${i}` })),
     ];
     const policy = parsePolicy({ min_score: { overall: 70 } });
-    expect(decide({ candidate: aggregate(steady('os', 5)) }, policy).verdict).toBe('GO');
+    expect(decide({ candidate: aggregate(steady('os', 4.4)) }, policy).verdict).toBe('GO');
     expect(decide({ candidate: aggregate(failing) }, policy).verdict).toBe('NO-GO');
   });
 
-  test('are held against intervals that end at 100', () => {
-    const rule = decide({ candidate: aggregate(rated('os', [5, 5, 4])) }, parsePolicy({ min_score: { os: 60 } }))
-      .rules[0];
-    expect(rule).toMatchObject({ kind: 'floor', high: 100, verdict: 'INCONCLUSIVE' });
+  test('are held against intervals that end below 100', () => {
+    const candidate = aggregate(rated('os', [5, 5, 4, 5, 5]));
+    const rule = decide({ candidate }, parsePolicy({ min_score: { os: 60 } })).rules[0];
+    expect(rule).toMatchObject({ kind: 'floor', verdict: 'INCONCLUSIVE' });
+    expect(rule?.high).toBeLessThan(100);
   });
 
-  test('of a perfect run that never differs are met at 100', () => {
-    expect(
-      decide({ candidate: aggregate(rated('os', [5, 5, 5])) }, parsePolicy({ min_score: { os: 100 } })).verdict,
-    ).toBe('GO');
+  test.each([
+    [50, 'GO'],
+    [49, 'INCONCLUSIVE'],
+  ])('of a perfect run that never differs over %d trajectories are %s at 100', (rows, verdict) => {
+    const candidate = aggregate(
+      rated(
+        'os',
+        Array.from({ length: rows }, () => 5),
+      ),
+    );
+    expect(decide({ candidate }, parsePolicy({ min_score: { os: 100 } })).verdict).toBe(verdict);
+  });
+
+  test('are tested on the logit scale, where what is near 100 is less sure downwards', () => {
+    const candidate = aggregate(rated('os', [5, 5, 5, 5, 5, 5, 5, 5, 5, 4, 5, 5, 3, 5, 5]));
+    const floor = (least: number) =>
+      decide({ candidate }, parsePolicy({ min_score: { os: least } })).rules.find(({ kind }) => kind === 'floor');
+    const { value = 0, low = 0, high = 0 } = floor(50) ?? {};
+    expect(value - low).toBeGreaterThan(2 * (high - value));
+    expect(floor(low - 0.01)?.verdict).toBe('GO');
+    expect(floor(low + 0.01)?.verdict).toBe('INCONCLUSIVE');
+    expect(floor(high + 0.01)?.verdict).toBe('NO-GO');
   });
 
   test('need the coverage of the candidate where there is no base', () => {
