@@ -10,6 +10,8 @@ import { printable } from '../printable.js';
 import { recordId } from '../run/journal.js';
 import { differencesOf, type Identity } from '../run/manifest.js';
 import { pairedShift } from '../score/clusters.js';
+import { isUniform, smallestEffect } from '../score/intervals.js';
+import { noiseOf } from '../score/sampling.js';
 import type { Estimate, JudgedRow } from '../types.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type JudgeJob, type Judging, jobsOf, judgeIdentity, judgeRows, summarise } from './judging.js';
@@ -95,14 +97,21 @@ function sampleOf(rows: readonly JudgedRow[], jobs: readonly JudgeJob[], count: 
   return jobs.filter((job) => taken.has(job.id));
 }
 
+interface Shift {
+  /** Now minus before, in points of 0-100. */
+  readonly estimate: Estimate;
+  /** The standard deviation of one judgement, in points: the judge's own noise. */
+  readonly noise: number;
+}
+
 /** Undefined where no row could be judged again. */
-function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Estimate | undefined {
+function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shift | undefined {
   const totals = new Map(before.map((row) => [recordId(row.key, row.repeat), totalOf(row)]));
   const pairs = after.flatMap((row) => {
     const [a, b] = [totals.get(recordId(row.key, row.repeat)), totalOf(row)];
     return a === undefined || b === undefined ? [] : [{ a, b, cluster: row.trajectory }];
   });
-  return pairs.length === 0 ? undefined : pairedShift(pairs);
+  return pairs.length === 0 ? undefined : { estimate: pairedShift(pairs), noise: noiseOf(pairs) };
 }
 
 /** What the judge gave, in points of 0-100; undefined where it rated no dimension. */
@@ -114,7 +123,7 @@ interface Recheck {
   readonly judged: string;
   readonly stored: StoredJudging;
   readonly result: StageResult;
-  readonly shift: Estimate | undefined;
+  readonly shift: Shift | undefined;
 }
 
 function report(work: Judging, recheck: Recheck): void {
@@ -122,7 +131,10 @@ function report(work: Judging, recheck: Recheck): void {
   io.stdout.write(settings.json ? `${JSON.stringify(documentOf(recheck))}\n` : `${linesOf(recheck).join('\n')}\n`);
 }
 
-/** The document of `--json`: `shift` in points of 0-100, null where nothing was compared; `drifted` is null without an interval. */
+/**
+ * The document of `--json`. In points of 0-100: `shift`, null where nothing was compared, `judge_sd` and `smallest_shift` (what
+ * these rows would have shown, with 80 % power). `drifted` is null where nothing can be concluded.
+ */
 function documentOf({ judged, stored, result, shift }: Recheck) {
   const { manifest } = result;
   return {
@@ -134,8 +146,10 @@ function documentOf({ judged, stored, result, shift }: Recheck) {
     snapshot_before: stored.manifest.identity.snapshot ?? null,
     snapshot_now: manifest.identity.snapshot ?? null,
     counts: manifest.counts,
-    shift: shift === undefined ? null : shiftDocument(shift),
-    drifted: hasDrifted(shift) ?? null,
+    shift: shift === undefined ? null : shiftDocument(shift.estimate),
+    judge_sd: shift?.noise ?? null,
+    smallest_shift: (shift && smallestEffect(shift.estimate)) ?? null,
+    drifted: (shift && hasDrifted(shift.estimate)) ?? null,
   };
 }
 
@@ -143,16 +157,17 @@ function shiftDocument({ value, rows, clusters, se, df, low, high }: Estimate) {
   return { value, rows, clusters, se: se ?? null, df: df ?? null, low: low ?? null, high: high ?? null };
 }
 
-/** Whether the interval leaves 0 out; undefined without an interval. */
-function hasDrifted(shift: Estimate | undefined): boolean | undefined {
-  if (shift?.low === undefined || shift.high === undefined) return undefined;
+/** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
+function hasDrifted(shift: Estimate): boolean | undefined {
+  if (isUniform(shift)) return Math.abs(shift.value) > 1e-9;
+  if (shift.low === undefined || shift.high === undefined) return undefined;
   return shift.low > 0 || shift.high < 0;
 }
 
 const CONCLUSIONS = {
   true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
-  false: 'no drift shown: the interval includes 0',
-  undefined: 'nothing can be concluded without an interval: take more rows',
+  false: 'no drift shown',
+  undefined: 'nothing can be concluded without an interval: take more rows, of more trajectories',
 };
 
 function linesOf({ judged, stored, result, shift }: Recheck): string[] {
@@ -164,16 +179,26 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
     `judge before: ${printable(String(before))}; now: ${printable(String(now))}`,
   ];
   if (shift !== undefined) {
-    lines.push(`shift of the total: ${signed(shift.value)} points (${intervalText(shift)})`);
-    lines.push(CONCLUSIONS[`${hasDrifted(shift)}`]);
+    const { estimate, noise } = shift;
+    const least = smallestEffect(estimate);
+    lines.push(`shift of the total: ${signed(estimate.value)} points (${intervalText(estimate)})`);
+    lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
+    lines.push(`the judge's own noise: a judgement has a standard deviation of ${noise.toFixed(2)} points`);
+    if (least !== undefined) {
+      lines.push(
+        `a shift of ${least.toFixed(2)} points is the smallest that these rows would have shown, with 80 % power`,
+      );
+    }
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);
   if (state !== 'complete') lines.push(`${state}: everything finished is saved; the same command continues`);
   return lines;
 }
 
-function intervalText({ rows, clusters, low, high }: Estimate): string {
+function intervalText(shift: Estimate): string {
+  const { rows, clusters, low, high } = shift;
   const over = `${rows} rows in ${clusters} ${clusters === 1 ? 'trajectory' : 'trajectories'}`;
+  if (isUniform(shift)) return `the same for each of ${over}`;
   if (low === undefined || high === undefined) return `${over}: no interval`;
   return `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
 }

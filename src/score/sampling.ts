@@ -10,6 +10,14 @@ export function rowValue(generations: Generations): number {
   return mean(generations.map(mean));
 }
 
+/**
+ * The standard deviation of one of two repeated values, from pairs of them: `√(Σ d² / 2n)` (Dahlberg 1940; Bland & Altman, British
+ * Medical Journal 312, 1996). A shift between the first and the second values counts as noise, too. NaN of no pairs.
+ */
+export function noiseOf(pairs: readonly { readonly a: number; readonly b: number }[]): number {
+  return Math.sqrt(pairs.reduce((sum, { a, b }) => sum + (b - a) ** 2, 0) / pairs.length / 2);
+}
+
 /** What of the variance of a mean over rows is sampling, as far as repeats tell. */
 interface Sampling {
   readonly whole?: number;

@@ -94,7 +94,7 @@ describe('cluster bootstrap', () => {
     const domain = (name: string, centre: number) =>
       Array.from({ length: 400 }, (_, index) => ({ value: centre + 50 * uniform(), cluster: `${name}${index % 80}` }));
     const strata = [domain('a', 10), domain('b', 30), domain('c', 0)];
-    const exact = meanOfEstimates(strata.map(clusteredEstimate));
+    const exact = meanOfEstimates(strata.map((rows) => clusteredEstimate(rows)));
     const drawn = bootstrapInterval(strata, { draws: 10_000, seed: 2 });
     const width = (exact.high ?? 0) - (exact.low ?? 0);
     expect(Math.abs((drawn?.low ?? 0) - (exact.low ?? 0))).toBeLessThan(width / 20);
