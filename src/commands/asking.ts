@@ -3,6 +3,7 @@
 import { EXIT, UserError } from '../errors.js';
 import { type Dialect, openDialect } from '../model/dialect.js';
 import { openEndpoint } from '../model/endpoint.js';
+import { type HttpProxy, proxyFor } from '../model/proxy.js';
 import { openBackend } from '../model/schedule.js';
 import type { Identity, Manifest } from '../run/manifest.js';
 import type { Backend, Io, Sampling } from '../types.js';
@@ -131,6 +132,8 @@ export function droppedBefore(stored: Manifest | undefined): readonly string[] {
 export interface Target {
   readonly prefix: 'model' | 'judge';
   readonly baseUrls: readonly string[];
+  /** What each of them is asked through. */
+  readonly proxies: readonly (HttpProxy | undefined)[];
   readonly model: string;
   readonly apiKey: string;
   /** What a run's identity holds of the model: its name, or the file that is served here. */
@@ -141,7 +144,10 @@ export interface Target {
   close(): Promise<void>;
 }
 
-/** The target that the flags name; under --local the server is started here, and stopped by `close`. */
+/**
+ * The target that the flags name; under --local the server is started here, and stopped by `close`.
+ * @throws UserError (2) for a proxy in the environment that cannot be used
+ */
 export async function openTarget(
   prefix: Target['prefix'],
   named: {
@@ -156,14 +162,24 @@ export async function openTarget(
   if (named.local !== undefined) {
     const server = await startLocal(named.local, io, settings);
     const { name: model, identity, close } = server;
-    return { prefix, baseUrls: [server.url], model, apiKey: '', identity, hosts: ['local'], close };
+    return {
+      prefix,
+      baseUrls: [server.url],
+      proxies: [undefined],
+      model,
+      apiKey: '',
+      identity,
+      hosts: ['local'],
+      close,
+    };
   }
   const { baseUrls, model = '' } = named;
   return {
     prefix,
     baseUrls,
+    proxies: baseUrls.map((url) => proxyFor(url, io.env)),
     model,
-    apiKey: prefix === 'judge' ? (named.apiKey ?? '') : keyFor(baseUrls, named.apiKey, io),
+    apiKey: named.apiKey ?? openAiKey(baseUrls, io.env),
     identity: model,
     hosts: baseUrls.map((url) => new URL(url).host),
     async close() {},
@@ -230,9 +246,10 @@ function openAsking(
   dialect: Dialect,
   notice: (text: string) => void,
 ): Backend {
-  const endpoints = target.baseUrls.map((baseUrl) =>
+  const endpoints = target.baseUrls.map((baseUrl, index) =>
     openEndpoint({
       baseUrl,
+      proxy: target.proxies[index],
       apiKey: target.apiKey,
       model: target.model,
       flagPrefix: target.prefix,
@@ -266,11 +283,10 @@ function openAsking(
   };
 }
 
-/** The key for an endpoint of infer: `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
-function keyFor(baseUrls: readonly string[], given: string | undefined, io: Io): string {
-  if (given !== undefined) return given;
+/** `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
+function openAiKey(baseUrls: readonly string[], env: Io['env']): string {
   const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
-  return (atOpenAi ? io.env.OPENAI_API_KEY : undefined) ?? '';
+  return (atOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
 }
 
 function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

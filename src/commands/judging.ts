@@ -59,9 +59,8 @@ export const JUDGE_OPTIONS = {
     kind: 'text',
     value: 'KEY',
     secret: true,
-    env: ['OPENAI_API_KEY'],
     group: 'Judge',
-    help: 'key, sent as bearer token',
+    help: 'key, sent as bearer token; at api.openai.com OPENAI_API_KEY without it',
   },
   rubrics: {
     kind: 'text',

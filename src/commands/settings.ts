@@ -19,8 +19,6 @@ interface AnyOption {
   readonly required?: true;
   /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
   readonly secret?: true;
-  /** Environment variables read after the option's own `AWB_…`. */
-  readonly env?: readonly string[];
 }
 
 interface NumericOption extends AnyOption {
@@ -149,7 +147,9 @@ export function defineCommand<const Table extends OptionTable>(command: CommandS
 
 /** A check for options that take the address of an endpoint. */
 export function httpUrl(text: string): string | undefined {
-  return /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text) ? undefined : 'an http:// or https:// address';
+  if (!/^https?:\/\/[^\s/]+/i.test(text) || !URL.canParse(text)) return 'an http:// or https:// address';
+  const { username, password } = new URL(text);
+  return decoded(username + password) === undefined ? 'a user name and password that write % as %25' : undefined;
 }
 
 /** Options that every command has. */
@@ -438,7 +438,7 @@ export async function resolveSettings(
       problems.push(error.message);
       given = { ...given, from: 'wrong' };
     }
-    for (const text of [given.value].flat()) if (typeof text === 'string') keepSecret(passwordIn(text), secrets);
+    for (const text of [given.value].flat()) if (typeof text === 'string') keepPasswords(text, secrets);
     found.set(key, given);
   }
   const settings = Object.fromEntries([...found].map(([key, { value }]) => [camel(key), value]));
@@ -453,6 +453,10 @@ function keepSecret(value: string | undefined, secrets: Set<string>): void {
   if (value !== undefined && value.length >= SHORTEST_SECRET) secrets.add(value);
 }
 
+function keepPasswords(text: string, secrets: Set<string>): void {
+  for (const password of passwordsIn(text)) keepSecret(password, secrets);
+}
+
 function noteSecrets(
   table: OptionTable,
   flags: ReadonlyMap<string, FlagValue>,
@@ -461,10 +465,11 @@ function noteSecrets(
 ): void {
   for (const [variable, value] of Object.entries(env)) {
     if (variable.endsWith('_API_KEY')) keepSecret(value, secrets);
+    if (/_proxy$/i.test(variable)) keepPasswords(value ?? '', secrets);
   }
   for (const [key, option] of Object.entries(table)) {
     if (!option.secret) continue;
-    for (const variable of [variableOf(key), ...(option.env ?? [])]) keepSecret(env[variable], secrets);
+    keepSecret(env[variableOf(key)], secrets);
     const given = flags.get(key);
     if (typeof given === 'object') for (const value of given) keepSecret(value, secrets);
   }
@@ -487,11 +492,11 @@ function fromFlag(name: string, option: OptionSpec, flags: ReadonlyMap<string, F
 }
 
 function fromEnvironment(name: string, option: OptionSpec, env: Io['env']): Found | undefined {
-  for (const variable of [variableOf(name), ...(option.env ?? [])]) {
-    const text = env[variable];
-    if (text === undefined || text === '') continue;
+  const own = variableOf(name);
+  const text = env[own];
+  if (text !== undefined && text !== '') {
     const texts = option.kind === 'map' ? text.split(',') : [text];
-    return { value: valueOrError(readTexts(option, texts), option, variable, text), from: variable };
+    return { value: valueOrError(readTexts(option, texts), option, own, text), from: own };
   }
   const negated = env[variableOf(`no-${name}`)];
   if (option.kind !== 'boolean' || negated === undefined || negated === '') return undefined;
@@ -661,9 +666,19 @@ export function detailsOf(option: OptionSpec): string {
   return details.length === 0 ? '' : ` (${details.join('; ')})`;
 }
 
-function passwordIn(text: string): string | undefined {
-  if (!/^[a-z]+:\/\/[^/]*@/i.test(text) || !URL.canParse(text)) return undefined;
-  return decodeURIComponent(new URL(text).password) || undefined;
+/** The password in an address, as it stands there and as it is meant; a proxy's may come without a scheme. */
+function passwordsIn(text: string): readonly string[] {
+  const written = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^\s/:@]*:([^\s@]+)@/i.exec(text)?.[1];
+  return written === undefined ? [] : [written, decoded(written) ?? written];
+}
+
+/** Percent-encoded text as it is meant, undefined for what is none. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Query parameters are cut where their names are those of credentials, as the endpoint understands them. */

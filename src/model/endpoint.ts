@@ -10,6 +10,7 @@ import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
 import { type Clocks, MOST_TIMER_MS, startClocks } from './clocks.js';
 import { type CallContext, classify, type Failure, tidy } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
+import type { HttpProxy } from './proxy.js';
 import { Reading } from './reading.js';
 import { type Asked, type Body, budgetOf, requestBody } from './request.js';
 
@@ -21,6 +22,8 @@ export interface EndpointOptions extends Asked {
   readonly clocks: Clocks;
   /** On a context overflow, ask once more with the tokens that are left. */
   readonly fitMaxTokens: boolean;
+  /** What the endpoint is asked through. */
+  readonly proxy?: HttpProxy | undefined;
   /** What else must never leave, beside the key and what the URL holds. */
   readonly secrets: readonly string[];
   /** Whose flags a remedy names. */
@@ -58,13 +61,14 @@ interface Wire {
  */
 export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   const address = readAddress(options.baseUrl, options.apiKey);
-  const redact = openRedaction([options.apiKey, ...options.secrets, ...address.secrets]);
+  const { apiKey, proxy } = options;
+  const redact = openRedaction([apiKey, ...options.secrets, ...address.secrets, ...(proxy?.secrets ?? [])]);
   let wire: Promise<Wire> | undefined;
   let models: Promise<string[]> | undefined;
 
   /** The client is loaded and the transport opened by the first call, so that help and refusals stay fast. */
   function connect(): Promise<Wire> {
-    wire ??= openWire(options.apiKey, address);
+    wire ??= openWire(options, address);
     return wire;
   }
 
@@ -109,8 +113,9 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
       host: address.host,
       model: options.model,
       flagPrefix: options.flagPrefix,
-      hasKey: options.apiKey !== '' && options.apiKey !== 'EMPTY',
+      hasKey: apiKey !== '' && apiKey !== 'EMPTY',
       sent: Object.keys(body),
+      proxy,
       redact,
       nowMs: Date.now(),
     });
@@ -232,8 +237,8 @@ type Outcome = AttemptReply | Failure | { readonly status: 'interrupted' };
 const JSON_BODY = { 'content-type': 'application/json' };
 const INTERRUPTED = { status: 'interrupted' } as const;
 
-async function openWire(apiKey: string, address: Address): Promise<Wire> {
-  const [{ OpenAI }, transport] = await Promise.all([import('openai'), openTransport()]);
+async function openWire({ apiKey, proxy }: EndpointOptions, address: Address): Promise<Wire> {
+  const [{ OpenAI }, transport] = await Promise.all([import('openai'), openTransport(proxy)]);
   // The client fills in from OPENAI_… variables what is not given: what belongs to OpenAI must reach no other host.
   const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
   const client = new OpenAI({

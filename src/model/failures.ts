@@ -27,6 +27,8 @@ export interface CallContext {
   readonly hasKey: boolean;
   /** The request body's keys as they were sent: no other parameter counts as rejected. */
   readonly sent: readonly string[];
+  /** What the endpoint is asked through, and the variable that names it. */
+  readonly proxy?: { readonly host: string; readonly variable: string } | undefined;
   readonly redact: Redact;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
   readonly nowMs: number;
@@ -57,7 +59,7 @@ export function classify(trouble: Trouble, context: CallContext): Failure {
   const said = readError(trouble.body ?? '');
   const situation = { ...context, said, status: statusOf(trouble, said) };
   const verdict = RULES.reduce<Verdict | undefined>((found, rule) => found ?? rule(situation), undefined);
-  const { failure, what, stop } = verdict ?? unexplained(situation);
+  const { failure, what, stop } = verdict ?? UNEXPLAINED;
   const reason = describe(what, situation, failure.class);
   return {
     status: 'failed',
@@ -260,15 +262,16 @@ function unknownModel(situation: Situation): Verdict | undefined {
 const INVALID_KEY = /api[ _-]?key (?:not valid|is invalid)|(?:invalid|incorrect) api[ _-]?key/i;
 
 function authRefused(situation: Situation): Verdict | undefined {
-  const { said, status, hasKey, flagPrefix } = situation;
+  const { said, status, hasKey, flagPrefix, host } = situation;
   if (status !== 401 && status !== 403 && !(status === 400 && INVALID_KEY.test(said.text))) return undefined;
-  const others = flagPrefix === 'judge' ? ' or OPENAI_API_KEY' : '';
-  const sources = `--${flagPrefix}-api-key or AWB_${flagPrefix.toUpperCase()}_API_KEY${others}`;
+  const openAi = host === 'api.openai.com' ? ' or OPENAI_API_KEY' : '';
+  const sources = `--${flagPrefix}-api-key or AWB_${flagPrefix.toUpperCase()}_API_KEY${openAi}`;
+  const give = `give one by ${sources}${openAi === '' ? ' (OPENAI_API_KEY is sent to api.openai.com alone)' : ''}`;
   return {
     failure: { class: 'auth' },
     what: status === 403 ? 'access denied' : hasKey ? 'the API key is refused' : 'an API key is needed',
     stop: {
-      remedy: hasKey ? `check the key given by ${sources}, and what it may use` : `give one by ${sources}`,
+      remedy: hasKey ? `check the key given by ${sources}, and what it may use` : give,
       exitCode: EXIT.authRefused,
     },
   };
@@ -445,13 +448,7 @@ function serverTrouble({ status }: Situation): Verdict | undefined {
   return passing ? { failure: { class: 'transient' }, what: 'the server failed' } : undefined;
 }
 
-function unexplained({ status }: Situation): Verdict {
-  if (status === 407) {
-    const stop = { remedy: 'check the credentials in HTTP_PROXY or HTTPS_PROXY', exitCode: EXIT.unavailable };
-    return { failure: { class: 'fatal' }, what: 'the proxy wants other credentials', stop };
-  }
-  return { failure: { class: 'fatal' }, what: 'the server rejects the request' };
-}
+const UNEXPLAINED: Verdict = { failure: { class: 'fatal' }, what: 'the server rejects the request' };
 
 function describe(what: string, { said, status, redact }: Situation, failureClass: FailureClass): string {
   const page = said.html ? 'a web page' : '';
@@ -488,8 +485,13 @@ const TLS = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_T
 function classifyConnection(error: unknown, context: CallContext): Failure {
   const { code, message } = rootOf(error);
   const failed = (rest: Omit<Failure, 'status'>): Failure => ({ status: 'failed', ...rest });
+  const { proxy } = context;
   const known = UNREACHABLE[code];
-  if (known !== undefined) return failed({ class: 'transient', reason: `${known} (${code})`, unreachable: true });
+  if (known !== undefined) {
+    // Through a proxy it is the proxy that could not be reached.
+    const where = proxy === undefined ? '' : ` at the proxy ${proxy.host} that ${proxy.variable} names`;
+    return failed({ class: 'transient', reason: `${known} (${code})${where}`, unreachable: true });
+  }
   if (TLS.test(code)) {
     const reason = `TLS failed (${code})`;
     const remedy = /WRONG_VERSION|EPROTO|PACKET_LENGTH/.test(code)
@@ -503,12 +505,22 @@ function classifyConnection(error: unknown, context: CallContext): Failure {
     const reason = `the server does not answer in HTTP (${code}): does it want https:// in the base URL?`;
     return failed({ class: 'malformed', reason });
   }
-  const proxy = /Proxy response \((\d+)\)/.exec(message)?.[1];
-  if (proxy !== undefined) {
-    return failed({ class: 'transient', reason: `the proxy lets nothing through (HTTP ${proxy})`, unreachable: true });
-  }
+  const refusal = /Proxy response \((\d+)\)/.exec(message)?.[1];
+  if (refusal !== undefined && proxy !== undefined) return refusedByProxy(Number(refusal), proxy, context.host);
   const words = tidy(code === '' ? message : code, context.redact);
   return failed({ class: 'transient', reason: `the call failed (${words})` });
+}
+
+function refusedByProxy(status: number, proxy: NonNullable<CallContext['proxy']>, host: string): Failure {
+  const name = `the proxy ${proxy.host} that ${proxy.variable} names`;
+  if (status !== 407) {
+    const reason = `${name} lets nothing through (HTTP ${status})`;
+    return { status: 'failed', class: 'transient', reason, unreachable: true };
+  }
+  const reason = `${name} wants other credentials (HTTP 407)`;
+  const remedy = `give it http://user:password@${proxy.host}, or exclude the host with NO_PROXY=${host}`;
+  const stop = new UserError(`${host}: ${reason}; ${remedy}`, EXIT.unavailable);
+  return { status: 'failed', class: 'fatal', reason, stop };
 }
 
 /** The innermost cause that has a code, as the client and Node wrap what the socket said. */

@@ -1,6 +1,7 @@
 // The transport: a `fetch` for the openai client, straight over undici's dispatcher, without its time limits.
 
 import type { Dispatcher } from 'undici';
+import type { HttpProxy } from './proxy.js';
 
 /**
  * What the transport answers: as much of a `Response` as the openai client looks at, and `read` for the body.
@@ -32,17 +33,20 @@ export interface Transport {
 const CONNECT_TIMEOUT_MS = 20_000;
 
 /**
- * Opens a transport: keep-alive, a connection for each call in flight, HTTP_PROXY, HTTPS_PROXY and NO_PROXY honoured.
+ * Opens a transport: keep-alive, a connection for each call in flight, through the proxy where one is given.
  * Its `fetch` takes a string URL, a body of text or bytes, `Headers` and one signal per call, follows no redirect and decodes no
  * content encoding (it asks for none).
  */
-export async function openTransport(): Promise<Transport> {
-  const { Agent, EnvHttpProxyAgent } = await import('undici');
+export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
+  const { Agent, ProxyAgent } = await import('undici');
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  const proxied = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => process.env[name]);
-  const dispatcher = proxied ? new EnvHttpProxyAgent(options) : new Agent(options);
+  const dispatcher = proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, ...accessTo(proxy) });
   const send = (url: string, init: RequestInit): Promise<WireResponse> => dispatch(dispatcher, url, init);
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
+}
+
+function accessTo({ url, authorization }: HttpProxy): { uri: string; token?: string } {
+  return { uri: url, ...(authorization !== undefined && { token: authorization }) };
 }
 
 function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promise<WireResponse> {
@@ -63,6 +67,12 @@ function headersOf(init: RequestInit): Record<string, string> {
   }
   headers['accept-encoding'] = 'identity';
   return headers;
+}
+
+/** The client takes any error called `AbortError` for its own end, and forgets what it says: a proxy's refusal is called so. */
+function notAborted(error: unknown): unknown {
+  const isAbort = error instanceof Error && error.name === 'AbortError';
+  return isAbort ? new Error(error.message, { cause: error }) : error;
 }
 
 interface Reader {
@@ -128,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    this.#end({ error });
+    this.#end({ error: this.#signal?.aborted ? error : notAborted(error) });
   }
 
   get headers(): WireResponse['headers'] {

@@ -15,6 +15,7 @@ import {
   writeRows,
 } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { startProxy } from '../support/proxy.js';
 
 const servers: LoopbackServer[] = [];
 afterEach(async () => {
@@ -34,7 +35,7 @@ interface Folder {
 
 function judge(
   { dir, predictions }: Folder,
-  server: LoopbackServer,
+  server: Pick<LoopbackServer, 'url'>,
   options: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
 ): Promise<CliResult> {
@@ -679,7 +680,7 @@ describe('the judge', () => {
     expect(identity.sampling.dropped).toEqual(['temperature']);
   });
 
-  it('gets the key of OPENAI_API_KEY at any host, and it stands nowhere, even when the server echoes it', async () => {
+  it('gets its key, which stands nowhere, even when the server echoes it', async () => {
     const folder = await inferred();
     const key = 'sk-secret-0123456789';
     const server = await judgeServer((request) =>
@@ -688,17 +689,30 @@ describe('the judge', () => {
         : { content: `${verdict(4)} ${request.headers.authorization}` },
     );
     const { code, stdout, stderr } = await judge(folder, server, ['--concurrency', '1', '--verbose'], {
-      OPENAI_API_KEY: key,
+      AWB_JUDGE_API_KEY: key,
     });
     expect(server.requests.every((request) => request.headers.authorization === `Bearer ${key}`)).toBe(true);
     expect(code).toBe(3);
     expect(stderr).toContain('bad request by [redacted]');
-    const again = await judge(folder, server, [], { OPENAI_API_KEY: key });
+    const again = await judge(folder, server, [], { AWB_JUDGE_API_KEY: key });
     expect(again.code).toBe(0);
     let text = stdout + stderr + again.stdout + again.stderr;
     for (const file of await readdir(folder.dir)) text += await bytesOf(join(folder.dir, file));
     expect(text).not.toContain(key);
     expect(text).toContain('"redacted":true');
+  });
+
+  it('gets OPENAI_API_KEY at no host but OpenAI’s', async () => {
+    const server = await judgeServer();
+    const key = { OPENAI_API_KEY: 'sk-openai-0123456789' };
+    expect((await judge(await inferred(), server, [], key)).code).toBe(0);
+    expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer EMPTY']));
+    const proxy = await startProxy({ to: server.port });
+    const openAi = { url: 'http://api.openai.com/v1' };
+    expect((await judge(await inferred(), openAi, [], { ...key, HTTP_PROXY: proxy.url })).code).toBe(0);
+    expect(proxy.tunnels).toEqual(expect.arrayContaining(['api.openai.com:80']));
+    expect(server.requests.at(-1)?.headers.authorization).toBe(`Bearer ${key.OPENAI_API_KEY}`);
+    proxy.close();
   });
 
   it('has to be named, with its address', async () => {

@@ -66,18 +66,17 @@ async function errorOf(work: Promise<unknown>): Promise<{ readonly message: stri
 
 describe('where a value comes from', () => {
   const options: OptionTable = {
-    'max-tokens': { kind: 'integer', default: 1, env: ['MODEL_TOKENS'], help: 'x' },
+    'max-tokens': { kind: 'integer', default: 1, help: 'x' },
   };
   const everywhere = {
     flags: { 'max-tokens': ['6'] },
-    env: { AWB_MAX_TOKENS: '5', MODEL_TOKENS: '4' },
+    env: { AWB_MAX_TOKENS: '5' },
     yaml: 'max-tokens: 2\ninfer:\n  max-tokens: 3\n',
   };
 
   test.each<[string, Given, number, string]>([
     ['a flag before all others', everywhere, 6, '--max-tokens'],
-    ['the own variable before further ones', { ...everywhere, flags: {} }, 5, 'AWB_MAX_TOKENS'],
-    ['a further variable before the file', { ...everywhere, flags: {}, env: { MODEL_TOKENS: '4' } }, 4, 'MODEL_TOKENS'],
+    ['the variable before the file', { ...everywhere, flags: {} }, 5, 'AWB_MAX_TOKENS'],
     ["the command's section before the top level", { yaml: everywhere.yaml }, 3, 'awb.yaml:3'],
     ['the top level before the default', { yaml: 'max-tokens: 2\n' }, 2, 'awb.yaml:1'],
     ['an empty variable is none', { env: { AWB_MAX_TOKENS: '' } }, 1, 'default'],
@@ -376,6 +375,26 @@ describe('secrets', () => {
     const secrets = new Set<string>();
     await resolveWith(options, { env: { OPENAI_API_KEY: 'sk-abcdefgh', VLLM_API_KEY: 'EMPTY' }, secrets });
     expect([...secrets]).toEqual(['sk-abcdefgh']);
+  });
+
+  test('passwords of proxies are kept back, as they are written and as they are meant', async () => {
+    const secrets = new Set<string>();
+    const env = { HTTP_PROXY: 'http://me:pass%20word@proxy:1', https_proxy: 'me:no address@proxy', NO_PROXY: 'a,b' };
+    await resolveWith(options, { env: { ...env, ALL_PROXY: 'socks4://me:100%zz-zz@h' }, secrets });
+    expect([...secrets].sort()).toEqual(['100%zz-zz', 'pass word', 'pass%20word']);
+  });
+
+  test('a password that is no percent-encoded text is refused with its flag', async () => {
+    const table: OptionTable = { 'model-base-url': { kind: 'list', check: httpUrl, help: 'x' } };
+    const given = { flags: { 'model-base-url': ['http://u:100%zz@h/v1'] } };
+    const { message, exitCode } = await errorOf(settingsWith(table, given));
+    expect(message).toBe('--model-base-url "http://h/v1": expected a user name and password that write % as %25');
+    expect(exitCode).toBe(EXIT.usage);
+  });
+
+  test('any other text may look like one', async () => {
+    const { settings } = await resolveWith(options, { flags: { url: ['http://u:100%zz@h/v1'] } });
+    expect(settings.url).toBe('http://u:100%zz@h/v1');
   });
 
   test('a password in a URL is kept back', async () => {

@@ -1,10 +1,11 @@
 // One try at a real endpoint over loopback: what is sent, what is read, and how each way of going wrong ends.
 
 import { createServer } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { openEndpoint } from '../../src/model/endpoint.js';
+import { proxyFor } from '../../src/model/proxy.js';
 import { seedOf } from '../../src/model/request.js';
 import {
   ask,
@@ -23,8 +24,15 @@ import {
   until,
 } from '../support/endpoint.js';
 import { type Answer, deterministicAnswer, type Handler, startLoopbackServer } from '../support/loopback-server.js';
+import { startProxy } from '../support/proxy.js';
 
 afterEach(closeAll);
+
+async function tunnel(options: Parameters<typeof startProxy>[0]) {
+  const proxy = await startProxy(options);
+  closers.push(() => proxy.close());
+  return proxy;
+}
 
 describe('a request', () => {
   it('holds what is set, and nothing that is not', async () => {
@@ -406,28 +414,47 @@ describe('a connection', () => {
     expect(failure(await open(url).endpoint.call(REQUEST, 0, NEVER)).class).toBe('malformed');
   });
 
-  it('goes through the proxy that the environment names, except where it excludes the host', async () => {
+  it('goes through a proxy, with its credentials', async () => {
     const server = await serve();
-    let tunnels = 0;
-    const proxy = createServer().on('connect', (request, client, head) => {
-      tunnels++;
-      const [host, port] = String(request.url).split(':');
-      const upstream = connect(Number(port), host, () => {
-        client.write('HTTP/1.1 200 OK\r\n\r\n');
-        upstream.write(head);
-        upstream.pipe(client).pipe(upstream);
-      });
+    const proxy = await tunnel({ to: server.port });
+    const url = `http://model.test:8000/v1`;
+    const env = { HTTP_PROXY: proxy.url.replace('//', '//me:p%40ss-word@') };
+    const { endpoint } = open(url, { proxy: proxyFor(url, env) });
+    expect(reply(await endpoint.call(REQUEST, 0, NEVER)).content).toBe(deterministicAnswer(MESSAGES));
+    expect(proxy.tunnels).toEqual(['model.test:8000']);
+    expect(proxy.credentials).toEqual([`Basic ${btoa('me:p@ss-word')}`]);
+  });
+
+  it('that a proxy does not let through names the proxy', async () => {
+    const url = 'http://model.test/v1';
+    const refused = async (status: number) => {
+      const proxy = await tunnel({ refuse: status });
+      const { endpoint } = open(url, { proxy: proxyFor(url, { http_proxy: proxy.url }) });
+      return { proxy, attempt: failure(await endpoint.call(REQUEST, 0, NEVER)) };
+    };
+    const password = await refused(407);
+    expect(password.attempt).toMatchObject({ class: 'fatal', stop: { exitCode: EXIT.unavailable } });
+    expect(password.attempt.stop?.message).toBe(
+      `model.test: the proxy ${password.proxy.host} that http_proxy names wants other credentials (HTTP 407); ` +
+        `give it http://user:password@${password.proxy.host}, or exclude the host with NO_PROXY=model.test`,
+    );
+    const forbidden = await refused(403);
+    expect(forbidden.attempt).toMatchObject({
+      class: 'transient',
+      unreachable: true,
+      reason: `the proxy ${forbidden.proxy.host} that http_proxy names lets nothing through (HTTP 403)`,
     });
-    const proxyUrl = await listen(proxy);
-    for (const name of ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'no_proxy', 'NO_PROXY'])
-      vi.stubEnv(name, undefined);
-    vi.stubEnv('HTTP_PROXY', new URL(proxyUrl).origin);
-    closers.push(() => vi.unstubAllEnvs());
-    expect(reply(await open(server.url).endpoint.call(REQUEST, 0, NEVER)).content).toBe(deterministicAnswer(MESSAGES));
-    expect(tunnels).toBe(1);
-    vi.stubEnv('NO_PROXY', '127.0.0.1');
-    reply(await open(server.url).endpoint.call(REQUEST, 0, NEVER));
-    expect(tunnels).toBe(1);
+  });
+
+  it('to a proxy that is not there names the proxy', async () => {
+    const proxy = await tunnel({ refuse: 500 });
+    proxy.close();
+    const url = 'http://model.test/v1';
+    const { endpoint } = open(url, { proxy: proxyFor(url, { HTTP_PROXY: proxy.url }) });
+    expect(failure(await endpoint.call(REQUEST, 0, NEVER))).toMatchObject({
+      unreachable: true,
+      reason: `connection refused (ECONNREFUSED) at the proxy ${proxy.host} that HTTP_PROXY names`,
+    });
   });
 });
 
