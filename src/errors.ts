@@ -31,6 +31,16 @@ export class UserError extends Error {
   }
 }
 
+/** The exit code of a command whose user has interrupted it: of Ctrl-C, or of any other signal. */
+export function interruption(stop: AbortSignal): ExitCode {
+  return stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
+/** @throws UserError (130 or 143) once the user has interrupted a command that has nothing to save. */
+export function throwIfStopped(stop: AbortSignal | undefined): void {
+  if (stop?.aborted) throw new UserError('interrupted; the same command starts over', interruption(stop));
+}
+
 /** The known name nearest to a mistyped one, or undefined when none is near (Levenshtein distance of at most a third of its length, and 2). */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;

@@ -9,22 +9,37 @@ export interface Line {
   readonly number: number;
   /** False for a last line without a line feed behind it. */
   readonly ended: boolean;
+  /** Set for a line beyond the longest one that is kept: it has no bytes here. */
+  readonly tooLong: boolean;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+/** A row has some megabytes at most; beyond this, what lies there has no lines. */
+export const LONGEST_LINE_BYTES = 1 << 27;
 
 /**
  * Yields the lines of a stream of chunks, blank ones left out. A line's bytes hold until the next line is asked for: they lie in
- * buffers that are used again. Memory: one chunk and the longest line.
+ * buffers that are used again. Memory: one chunk and the longest line, of which none is kept beyond `longest` bytes.
  */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  longest = LONGEST_LINE_BYTES,
+): AsyncGenerator<Line> {
   // The start of a line whose end is not there yet lies in the first `carried` bytes: readers may reuse their chunks.
   let carry = new Uint8Array(0);
   let carried = 0;
+  // Bytes of that line that were too many to be kept.
+  let dropped = 0;
   let offset = 0;
   let number = 0;
   const carryOn = (part: Uint8Array) => {
+    if (dropped > 0 || carried + part.length > longest) {
+      dropped += carried + part.length;
+      carry = new Uint8Array(0);
+      carried = 0;
+      return;
+    }
     carry = withRoom(carry, carried, carried + part.length);
     carry.set(part, carried);
     carried += part.length;
@@ -33,25 +48,27 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
       const part = chunk.subarray(start, end);
-      if (carried > 0) carryOn(part);
-      const whole = carried > 0 ? carry.subarray(0, carried) : part;
-      const line = lineOf(whole, offset, ++number, true);
+      const isCarried = carried > 0 || dropped > 0 || part.length > longest;
+      if (isCarried) carryOn(part);
+      const whole = isCarried ? carry.subarray(0, carried) : part;
+      const line = lineOf(whole, offset, ++number, true, dropped > 0);
       if (line !== undefined) yield line;
-      offset += whole.length + 1;
+      offset += whole.length + dropped + 1;
       carried = 0;
+      dropped = 0;
       start = end + 1;
     }
     if (start < chunk.length) carryOn(chunk.subarray(start));
   }
-  if (carried > 0) {
-    const line = lineOf(carry.subarray(0, carried), offset, number + 1, false);
+  if (carried > 0 || dropped > 0) {
+    const line = lineOf(carry.subarray(0, carried), offset, number + 1, false, dropped > 0);
     if (line !== undefined) yield line;
   }
 }
 
-function lineOf(whole: Uint8Array, offset: number, number: number, ended: boolean): Line | undefined {
+function lineOf(whole: Uint8Array, offset: number, number: number, ended: boolean, tooLong: boolean): Line | undefined {
   const bytes = whole[whole.length - 1] === CARRIAGE_RETURN ? whole.subarray(0, -1) : whole;
-  return isBlank(bytes) ? undefined : { bytes, offset, number, ended };
+  return isBlank(bytes) && !tooLong ? undefined : { bytes, offset, number, ended, tooLong };
 }
 
 function isBlank(bytes: Uint8Array): boolean {

@@ -7,7 +7,7 @@ interface PlainLine extends Omit<Line, 'bytes'> {
 }
 
 /** What splitting yields, for bytes that arrive cut at these places; every chunk comes in the same buffer, as from a thrifty reader. */
-async function split(bytes: Uint8Array, cuts: readonly number[] = []): Promise<PlainLine[]> {
+async function split(bytes: Uint8Array, cuts: readonly number[] = [], longest?: number): Promise<PlainLine[]> {
   const buffer = Buffer.alloc(bytes.length);
   async function* chunks() {
     const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
@@ -19,7 +19,7 @@ async function split(bytes: Uint8Array, cuts: readonly number[] = []): Promise<P
     }
   }
   const lines: PlainLine[] = [];
-  for await (const { bytes: own, ...rest } of splitLines(chunks())) lines.push({ ...rest, text: latin1(own) });
+  for await (const { bytes: own, ...rest } of splitLines(chunks(), longest)) lines.push({ ...rest, text: latin1(own) });
   return lines;
 }
 
@@ -30,7 +30,9 @@ function naiveSplit(bytes: Uint8Array): PlainLine[] {
   let offset = 0;
   for (const [index, part] of parts.entries()) {
     const text = part.replace(/\r$/, '');
-    if (/[^ \t\r]/.test(text)) lines.push({ text, offset, number: index + 1, ended: index < parts.length - 1 });
+    if (/[^ \t\r]/.test(text)) {
+      lines.push({ text, offset, number: index + 1, ended: index < parts.length - 1, tooLong: false });
+    }
     offset += part.length + 1;
   }
   return lines;
@@ -78,5 +80,17 @@ describe('splitLines', () => {
     const lengths: number[] = [];
     for await (const line of splitLines(chunks())) lengths.push(line.bytes.length);
     expect(lengths).toEqual([50_000_000, 1]);
+  });
+
+  test('of a line beyond the longest nothing is kept, wherever chunks end, and the others are as they were', async () => {
+    const pieces = fc.constantFrom('', ' ', 'a', 'abcd', 'abcde', 'abcdefghij');
+    const content = fc.array(pieces, { maxLength: 12 }).map((parts) => Buffer.from(parts.join('\n')));
+    const cutOff = (line: PlainLine) => (line.text.length > 4 ? { ...line, text: '', tooLong: true } : line);
+    await fc.assert(
+      fc.asyncProperty(content, fc.array(fc.nat(), { maxLength: 10 }), async (bytes, cuts) => {
+        expect(await split(bytes, cuts, 4)).toEqual(naiveSplit(bytes).map(cutOff));
+      }),
+      { numRuns: 300 },
+    );
   });
 });

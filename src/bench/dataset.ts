@@ -1,14 +1,13 @@
 // The benchmark on disk: *_test.jsonl files -> an index of rows, so that memory holds no row before its turn comes.
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { type Line, splitLines } from '../lines.js';
 import type { Domain, Sample } from '../types.js';
-import { decodeLine, readRow } from './sample.js';
+import { decoded, openToRead, placeOf, readLines, readSpan, textOf, unreadable } from './line-file.js';
+import { readRow } from './sample.js';
 
-const CHUNK_BYTES = 1 << 18;
 const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
 
 /** Where a row lies, and what choosing and ordering need to know of it. */
@@ -51,9 +50,9 @@ export interface Dataset {
 
 /**
  * Indexes every `*_test.jsonl` in a folder, in name order.
- * @throws UserError (66) where the folder or a file cannot be read, or the folder holds no such file.
+ * @throws UserError: 66 where the folder or a file cannot be read, or the folder holds no such file; 130 or 143 once `stop` is aborted.
  */
-export async function openDataset(dir: string, domains: readonly Domain[]): Promise<Dataset> {
+export async function openDataset(dir: string, stop?: AbortSignal): Promise<Dataset> {
   const files = (await listFiles(dir)).map((name) => join(dir, name));
   const handles: FileHandle[] = [];
   const close = async () => {
@@ -61,11 +60,11 @@ export async function openDataset(dir: string, domains: readonly Domain[]): Prom
   };
   try {
     for (const path of files) handles.push(await openToRead(path, HINT));
-    const { rows, bad } = await indexRows(files, handles, domains);
+    const { rows, bad } = await indexRows(files, handles, stop);
     // A row's text is checked whenever it is read: a run may last for days, and files may be replaced under it.
     const read = async (ref: RowRef) => {
-      const text = decodeLine(await readSpan(handles[ref.file] as FileHandle, ref.offset, ref.length));
-      const reading = text === undefined ? undefined : readRow(text, domains);
+      const text = decoded(await readSpan(handles[ref.file] as FileHandle, ref.offset, ref.length));
+      const reading = text === undefined ? undefined : readRow(text);
       if (text === undefined || !reading?.ok || !isKeyOf(ref.key, reading.row.sample.key)) {
         throw changed(files[ref.file] as string);
       }
@@ -91,16 +90,15 @@ export async function openDataset(dir: string, domains: readonly Domain[]): Prom
 async function indexRows(
   files: readonly string[],
   handles: readonly FileHandle[],
-  domains: readonly Domain[],
+  stop: AbortSignal | undefined,
 ): Promise<{ rows: RowRef[]; bad: BadRow[] }> {
   const rows: RowRef[] = [];
   const bad: BadRow[] = [];
   const equals = new EqualRows();
   for (const [file, path] of files.entries()) {
-    for await (const line of readLines(handles[file] as FileHandle, path, HINT)) {
-      const text = decodeLine(line.bytes);
-      const reading =
-        text === undefined ? { ok: false as const, flaw: { reason: 'not valid UTF-8' } } : readRow(text, domains);
+    for await (const line of readLines(handles[file] as FileHandle, path, HINT, stop)) {
+      const found = textOf(line);
+      const reading = 'flaw' in found ? { ok: false as const, flaw: { reason: found.flaw } } : readRow(found.text);
       if (!reading.ok) {
         bad.push({ file: basename(path), line: line.number, ...reading.flaw });
         continue;
@@ -136,55 +134,6 @@ export class EqualRows {
 /** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
 export function isKeyOf(key: string, hash: string): boolean {
   return key === hash || key.startsWith(`${hash}-`);
-}
-
-/** Opens a file for reading. @throws UserError (66) that ends with the hint. */
-export async function openToRead(path: string, hint: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    throw unreadable(path, error, hint);
-  }
-}
-
-/** The lines of an open file, which stays open. @throws UserError (66) that ends with the hint. */
-export async function* readLines(handle: FileHandle, path: string, hint: string): AsyncGenerator<Line> {
-  try {
-    yield* splitLines(chunksOf(handle));
-  } catch (error) {
-    throw unreadable(path, error, hint);
-  }
-}
-
-/** The bytes of a file from its start. One buffer is used again and again, so that garbage does not pile up with the file's size. */
-async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  let position = 0;
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
-
-function unreadable(path: string, error: unknown, hint: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) return error;
-  const cause = code === 'EISDIR' ? 'it is a folder' : code;
-  return new UserError(`cannot read ${path} (${cause}); ${hint}`, EXIT.inputMissing);
-}
-
-/** The bytes of a line in its file. */
-export function placeOf(line: Line): { readonly offset: number; readonly length: number } {
-  return { offset: line.offset, length: line.bytes.length };
-}
-
-/** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
-export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(length);
-  const { bytesRead } = await handle.read(bytes, 0, length, offset);
-  return bytes.subarray(0, bytesRead);
 }
 
 async function listFiles(dir: string): Promise<string[]> {

@@ -1,13 +1,15 @@
 // A judged file, ours or the official script's -> JudgedRows; and the journal beside it -> what each judgement cost.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { existsSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
-import { type Line, splitLines } from '../lines.js';
+import type { Line } from '../lines.js';
 import { impossibleFigures, isModelCaused, officialRating } from '../points.js';
 import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
 import { EqualRows } from './dataset.js';
-import { decodeLine, domainOf, readRow } from './sample.js';
+import { openToRead, readLines, textOf } from './line-file.js';
+import { domainOf, readRow } from './sample.js';
 
 export interface JudgedFile {
   /** In file order. */
@@ -30,21 +32,31 @@ interface Place {
 /** A larger number in a judged file is damage: no rating or measure comes near it, and means and squares still hold below it. */
 const LARGEST_NUMBER = 1e6;
 const MOST_WARNINGS = 5;
+const HINT = '--predictions names the judged.jsonl that awb judge wrote';
 
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
  * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
  * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (beyond 1e6, a
- * turn that is no safe integer), a row stands there twice, or nothing was judged.
+ * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
  */
-export async function readJudged(path: string): Promise<JudgedFile> {
+export async function readJudged(path: string, stop?: AbortSignal): Promise<JudgedFile> {
+  const handle = await openToRead(path, HINT);
+  try {
+    return await readRows(path, handle, stop);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readRows(path: string, handle: FileHandle, stop: AbortSignal | undefined): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
   const lines = new Map<string, number>();
   const rows: JudgedRow[] = [];
   const warnings: string[] = [];
   let judged = false;
-  for await (const line of splitLines(hashed(chunksOf(path), hash))) {
+  for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
     const { fields, text } = parseLine(path, line);
     const place = { path, line: line.number };
     const identified = identify(fields, text, equals, place);
@@ -93,51 +105,31 @@ function shortened(warnings: readonly string[]): string[] {
 /**
  * What each judgement cost, by the journal's record id; empty where there is no journal. Later records replace earlier ones;
  * torn and strange lines are passed over, since the judged file itself is whole.
- * @throws UserError 66 where the journal is there and cannot be read.
+ * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
  */
-export async function readCosts(path: string): Promise<ReadonlyMap<string, CallLog>> {
+export async function readCosts(path: string, stop?: AbortSignal): Promise<ReadonlyMap<string, CallLog>> {
   const costs = new Map<string, CallLog>();
+  if (!existsSync(path)) return costs;
+  const hint = 'it says what judging cost; move it away to go on without';
+  const handle = await openToRead(path, hint);
   try {
-    for await (const line of splitLines(createReadStream(path, { highWaterMark: 1 << 20 }))) {
-      const record = objectOf(parsed(decodeLine(line.bytes)));
+    for await (const line of readLines(handle, path, hint, stop)) {
+      const found = textOf(line);
+      const record = 'text' in found ? objectOf(parsed(found.text)) : undefined;
       const log = callLog(record?.log);
       if (typeof record?.id === 'string' && log !== undefined) costs.set(record.id, log);
     }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(path, error);
+  } finally {
+    await handle.close();
   }
   return costs;
 }
 
-async function* chunksOf(path: string): AsyncGenerator<Buffer> {
-  try {
-    yield* createReadStream(path, { highWaterMark: 1 << 20 });
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-async function* hashed(chunks: AsyncIterable<Buffer>, hash: ReturnType<typeof createHash>): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    hash.update(chunk);
-    yield chunk;
-  }
-}
-
-function unreadable(path: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) return error;
-  const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[code] ?? code;
-  return new UserError(
-    `cannot read ${path}: ${reason}; --predictions names the judged.jsonl that awb judge wrote`,
-    EXIT.inputMissing,
-  );
-}
-
 function parseLine(path: string, line: Line): { fields: Fields; text: string } {
-  const text = decodeLine(line.bytes);
-  const fields = objectOf(parsed(text));
-  if (text !== undefined && fields !== undefined) return { fields, text };
+  const found = textOf(line);
+  if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; mend the line or take it out`);
+  const fields = objectOf(parsed(found.text));
+  if (fields !== undefined) return { fields, text: found.text };
   throw line.ended
     ? bad(path, line.number, 'not a JSON object; mend the line or take it out')
     : bad(path, line.number, 'the last line is cut off; run awb judge again, which asks for no finished row twice');
@@ -147,9 +139,9 @@ function bad(path: string, line: number, reason: string): UserError {
   return new UserError(`${path}:${line}: ${reason}`, EXIT.badData);
 }
 
-function parsed(text: string | undefined): unknown {
+function parsed(text: string): unknown {
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -164,8 +156,7 @@ function identify(fields: Fields, text: string, equals: EqualRows, place: Place)
   if (typeof awb?.key === 'string' && typeof awb.trajectory === 'string') {
     return { key: awb.key, trajectory: awb.trajectory, repeat: countIn(awb, 'repeat', place) ?? 0 };
   }
-  const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
-  const reading = readRow(text, [domain]);
+  const reading = readRow(text);
   if (reading.ok) {
     const { key, trajectory } = reading.row.sample;
     return { key: equals.keyOf(key), trajectory, repeat: 0 };

@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
 import type { Line } from '../lines.js';
 import type { Domain, PredictionRecord, Sample } from '../types.js';
-import { type Dataset, EqualRows, isKeyOf, openToRead, placeOf, type RowRef, readLines, readSpan } from './dataset.js';
-import { decodeLine, domainOf, readRow } from './sample.js';
+import { type Dataset, EqualRows, isKeyOf, type RowRef } from './dataset.js';
+import { decoded, openToRead, placeOf, readLines, readSpan, textOf } from './line-file.js';
+import { domainOf, readRow } from './sample.js';
 
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
 export interface PredictionRef {
@@ -39,6 +40,8 @@ export interface PredictedRow {
 export interface PredictionFile {
   readonly path: string;
   readonly refs: readonly PredictionRef[];
+  /** SHA-256 hex of the file's bytes. */
+  readonly sha256: string;
   /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<PredictedRow>;
   close(): Promise<void>;
@@ -54,18 +57,19 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export async function openPredictions(
   path: string,
-  domains: readonly Domain[],
   data: Dataset | undefined,
+  stop?: AbortSignal,
 ): Promise<PredictionFile> {
   const hint = '--predictions names the file that awb infer wrote';
   const handle = await openToRead(path, hint);
+  const hash = createHash('sha256');
   const equals = new EqualRows();
   const rows = new Map((data?.rows ?? []).map((row) => [row.key, row]));
   const seen = new Map<string, number>();
   const refs: PredictionRef[] = [];
   try {
-    for await (const line of readLines(handle, path, hint)) {
-      const ref = readRef(path, line, domains, equals, rows, data !== undefined);
+    for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
+      const ref = readRef(path, line, equals, rows, data !== undefined);
       const id = `${ref.key}#${ref.repeat}`;
       const earlier = seen.get(id);
       if (earlier !== undefined) {
@@ -88,12 +92,13 @@ export async function openPredictions(
   return {
     path,
     refs,
+    sha256: hash.digest('hex'),
     async read(ref) {
-      const text = decodeLine(await readSpan(handle, ref.offset, ref.length)) ?? '';
+      const text = decoded(await readSpan(handle, ref.offset, ref.length)) ?? '';
       const fields = objectOf(text) ?? {};
       const gen = fields.gen ?? '';
       if (typeof gen !== 'string' || stampOf(gen, ref.failure?.class) !== ref.stamp) throw changed(path);
-      const sample = ref.row === undefined ? wholeSample(text, domains) : await (data as Dataset).readSample(ref.row);
+      const sample = ref.row === undefined ? wholeSample(text) : await (data as Dataset).readSample(ref.row);
       if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
       return { text, gen, awb: awbOf(fields) ?? {}, sample: { ...sample, key: ref.key } };
     },
@@ -104,15 +109,15 @@ export async function openPredictions(
 function readRef(
   path: string,
   line: Line,
-  domains: readonly Domain[],
   equals: EqualRows,
   rows: ReadonlyMap<string, RowRef>,
   hasData: boolean,
 ): PredictionRef {
-  const text = decodeLine(line.bytes);
-  const fields = text === undefined ? undefined : objectOf(text);
-  if (text === undefined || fields === undefined)
-    throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
+  const found = textOf(line);
+  if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; make the file again with awb infer`);
+  const { text } = found;
+  const fields = objectOf(text);
+  if (fields === undefined) throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
   const gen = fields.gen ?? undefined;
   if (gen !== undefined && typeof gen !== 'string') {
     throw bad(
@@ -123,9 +128,7 @@ function readRef(
   }
   const awb = awbOf(fields);
   const identity =
-    'prompt' in fields
-      ? wholeRow(path, line, text, domains, equals, awb)
-      : leanRow(path, line, fields, awb, rows, hasData);
+    'prompt' in fields ? wholeRow(path, line, text, equals, awb) : leanRow(path, line, fields, awb, rows, hasData);
   const failure = failureOf(gen, awb);
   return {
     ...identity,
@@ -143,11 +146,10 @@ function wholeRow(
   path: string,
   line: Line,
   text: string,
-  domains: readonly Domain[],
   equals: EqualRows,
   awb: PredictionRecord | undefined,
 ): Identified {
-  const reading = readRow(text, domains);
+  const reading = readRow(text);
   if (!reading.ok) throw bad(path, line.number, reading.flaw.reason);
   const { sample } = reading.row;
   const { trajectory, domain, turnIdx } = sample;
@@ -203,8 +205,8 @@ function stampOf(gen: string, failure: string | undefined): string {
     .slice(0, 16);
 }
 
-function wholeSample(text: string, domains: readonly Domain[]): Sample | undefined {
-  const reading = readRow(text, domains);
+function wholeSample(text: string): Sample | undefined {
+  const reading = readRow(text);
   return reading.ok ? reading.row.sample : undefined;
 }
 

@@ -1,7 +1,6 @@
 // The texts of a judged file, each row's read when its turn comes: what was asked, predicted, true, and said by the judge.
 
 import { readPrediction, withoutMarker } from '../reply.js';
-import type { Domain } from '../types.js';
 import type { Dataset } from './dataset.js';
 import { openPredictions, type PredictedRow, type PredictionRef } from './predictions.js';
 
@@ -41,10 +40,10 @@ export interface JudgedTexts {
  */
 export async function openJudgedTexts(
   path: string,
-  domains: readonly Domain[],
   data: Dataset | undefined,
+  stop?: AbortSignal,
 ): Promise<JudgedTexts> {
-  const file = await openPredictions(path, domains, data);
+  const file = await openPredictions(path, data, stop);
   return { refs: file.refs, read: async (ref) => textsOf(await file.read(ref)), close: file.close };
 }
 

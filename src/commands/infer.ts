@@ -5,7 +5,7 @@ import { type BadRow, type Dataset, openDataset, type RowRef } from '../bench/da
 import { withMembers } from '../bench/row-text.js';
 import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/rubric-pack.js';
 import { type Choice, chooseRows, ORDERS, type Order } from '../bench/selection.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { BASELINES, type Baseline, donorsOf } from '../infer/baselines.js';
 import { buildMessages, PROTOCOLS, type Protocol } from '../infer/messages.js';
 import { flagsOf } from '../infer/observation.js';
@@ -134,11 +134,12 @@ interface InferJob extends StageJob {
 
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), DOMAINS);
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);
-    const chosen = chooseRows(dataset.rows, choiceOf(settings));
+    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
     const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
+    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey, local } = settings;
     const target = await openTarget('model', { baseUrls, model, apiKey, local }, settings, io);
     try {
@@ -216,7 +217,7 @@ async function inferRows(work: Inference): Promise<StageResult> {
     async request(job) {
       instrument.starts(job.id);
       const sample = await dataset.readSample(job.row);
-      const systemPrompt = prompts === undefined ? sample.systemPrompt : (prompts.prompt(sample.domain) ?? '');
+      const systemPrompt = prompts === undefined ? sample.systemPrompt : (prompts.prompt(sample.domain) as string);
       return { messages: buildMessages(sample, settings.protocol, systemPrompt), seedOffset: job.repeat };
     },
     async settle(job, outcome) {
@@ -275,6 +276,16 @@ function requireUsable(dataset: Dataset, settings: InferSettings, io: Io): void 
   throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
 }
 
+/** @throws UserError (65) for a chosen row of a domain that has no bundled prompt. */
+function requirePrompts(prompts: WorldModelPrompts, chosen: readonly RowRef[], dataset: Dataset): void {
+  const lacking = chosen.find((row) => prompts.prompt(row.domain) === undefined);
+  if (lacking === undefined) return;
+  throw new UserError(
+    `${dataset.files[lacking.file]}:${lacking.line}: there is no bundled system prompt for the domain "${lacking.domain}"; leave such rows out with --domains, or --system-prompt bundled`,
+    EXIT.badData,
+  );
+}
+
 function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const row of bad) {
@@ -285,10 +296,14 @@ function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Recor
   return counts;
 }
 
-function choiceOf(settings: InferSettings): Choice {
-  const unknown = settings.domains.find((domain) => !(DOMAINS as readonly string[]).includes(domain));
-  if (unknown !== undefined)
-    throw new UserError(`--domains: unknown domain "${unknown}"; known are ${DOMAINS.join(', ')}`);
+function choiceOf(settings: InferSettings, dataset: Dataset): Choice {
+  const known = [...new Set([...DOMAINS, ...dataset.rows.map((row) => row.domain)])];
+  const unknown = settings.domains.find((domain) => !known.includes(domain));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, known);
+    const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+    throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
+  }
   const [index, of] = (settings.shard ?? '').split('/').map(Number);
   return {
     sampleSeed: settings.sampleSeed,

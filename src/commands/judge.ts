@@ -5,9 +5,10 @@ import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { printable } from '../printable.js';
 import type { RubricPack } from '../rubric.js';
-import { type Counts, type Manifest, readManifest } from '../run/manifest.js';
-import { DOMAINS, type Io } from '../types.js';
+import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import type { Io } from '../types.js';
 import { openTarget, type Target } from './asking.js';
 import { chooseFile } from './judged-files.js';
 import {
@@ -62,16 +63,19 @@ export const command = defineCommand({
 
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const pack = settings.mode === 'rubric' ? await loadRubricPack(inCwd(io, settings.rubrics)) : undefined;
-  const domains = [...new Set([...DOMAINS, ...(pack?.domains ?? [])])];
   const dataDir = inCwd(io, settings.dataDir);
-  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, domains);
+  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
   try {
     const path = resolve(io.cwd, settings.predictions);
-    const open = (file: string) => openPredictions(file, domains, dataset);
+    const open = (file: string) => openPredictions(file, dataset, io.stop);
     const predictions = await open(path);
     try {
       if (pack !== undefined) requirePrompts(pack, predictions);
-      const inferred = await manifestBeside(path);
+      const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
+      const change = changeSince(beside, settings.predictions, predictions.sha256);
+      if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
+      // A judged file carries the manifest of its predictions in its own.
+      const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
       const dir = resolve(io.cwd, settings.outputDir);
       const target = await openJudge(settings, pack, io);
       try {
@@ -139,10 +143,4 @@ function requirePrompts(pack: RubricPack, predictions: PredictionFile): void {
     `${predictions.path}:${lacking.line}: the rubric pack ${pack.name} has no prompt for the domain "${lacking.domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`,
     EXIT.badData,
   );
-}
-
-/** The manifest of the run that made the predictions; a judged file carries it in its own. */
-async function manifestBeside(path: string): Promise<Manifest | undefined> {
-  const manifest = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
-  return manifest?.kind === 'judge' ? manifest.predictions : manifest;
 }

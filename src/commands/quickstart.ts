@@ -117,7 +117,7 @@ function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: s
 
 /** One row of each domain. */
 async function shortestRows(): Promise<RowRef[]> {
-  const dataset = await openDataset(RECORDED, DOMAINS);
+  const dataset = await openDataset(RECORDED);
   await dataset.close();
   return DOMAINS.map((domain) =>
     dataset.rows

@@ -111,7 +111,7 @@ async function readFromFile(name: string, settings: ReportSettings, io: Io): Pro
     );
   }
   if (named.source === resolve(io.cwd, name)) return { ...named, name: shareable(named) };
-  const { rows, sha256 } = await readJudged(named.source);
+  const { rows, sha256 } = await readJudged(named.source, io.stop);
   if (sha256 === named.sha256) return { ...named, rows };
   if (!settings.quiet) {
     const path = printable(named.source);
@@ -139,14 +139,13 @@ async function withTexts<T>(
   io: Io,
   action: (run: RunWithTexts, other: RunWithTexts | undefined) => Promise<T>,
 ): Promise<T> {
-  const domains = [...new Set([...run.rows, ...(other?.rows ?? [])].map((row) => row.domain))];
   const opened: { close(): Promise<void> }[] = [];
   try {
     const { dataDir } = settings;
-    const data = dataDir === undefined ? undefined : await openDataset(resolve(io.cwd, dataDir), domains);
+    const data = dataDir === undefined ? undefined : await openDataset(resolve(io.cwd, dataDir), io.stop);
     if (data !== undefined) opened.push(data);
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
-      const file = await openJudgedTexts(each.source, domains, data);
+      const file = await openJudgedTexts(each.source, data, io.stop);
       opened.push(file);
       const refs = new Map(file.refs.map((ref) => [recordId(ref.key, ref.repeat), ref]));
       const read = async (id: string) => {

@@ -12,7 +12,7 @@ import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
 import { domainName } from '../report/table.js';
 import { replaceFile } from '../run/files.js';
-import { type Manifest, readManifest } from '../run/manifest.js';
+import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { StoredRun } from '../store/records.js';
@@ -179,9 +179,11 @@ async function readRun(found: FoundRun, note: (text: string) => void, io: Io): P
     };
   }
   const { path } = found;
-  const { rows, sha256, warnings } = await readJudged(path);
+  const { rows, sha256, warnings } = await readJudged(path, io.stop);
   for (const warning of warnings) note(withoutCommands(printable(warning)));
   const manifest = await readManifest(path.replace(/(\.jsonl)?$/i, '.manifest.json'));
+  const change = changeSince(manifest, shownPath(path, io), sha256);
+  if (change !== undefined) note(withoutCommands(printable(change)));
   const chosen = manifest?.chosen === undefined ? {} : { chosen: new Map(Object.entries(manifest.chosen)) };
   const label = manifest?.predictions?.label ?? manifest?.label;
   const name = oneLine(label ?? shownPath(path, io), 80);

@@ -9,6 +9,7 @@ import { oneLine, printable } from '../printable.js';
 import { coverageText, domainName, measureTable, scoreTable } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
+import { changeSince } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import type { RunRecord, StoredJudgement } from '../store/records.js';
 import { openStore } from '../store/store.js';
@@ -73,10 +74,12 @@ export const command = defineCommand({
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
   const source = resolve(io.cwd, settings.predictions);
   const stem = source.replace(/\.jsonl$/, '');
-  const judged = await readJudged(source);
-  const costs = await readCosts(`${stem}.journal.jsonl`);
+  const judged = await readJudged(source, io.stop);
+  const costs = await readCosts(`${stem}.journal.jsonl`, io.stop);
   const manifest = await readManifest(`${stem}.manifest.json`);
   if (io.stop.aborted) return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  const change = changeSince(manifest?.value, settings.predictions, judged.sha256);
+  if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const card = aggregate(judged.rows, chosenOf(manifest));
   const run = describeRun(source, judged.sha256, manifest, settings.label);
   const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat)) }));

@@ -5,7 +5,7 @@ import { mkdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { clearRemains, writeLines } from '../run/files.js';
+import { clearRemains, sha256Of, writeLines } from '../run/files.js';
 import { type Journal, type JournalRecord, openJournal } from '../run/journal.js';
 import {
   type Counts,
@@ -358,13 +358,18 @@ async function assemble<J extends StageJob>(
   const { run } = stage;
   const before = run.stored?.output;
   const form = fingerprintOf({ ...stage.outputForm, rows: stage.rows.length });
-  if (!changed && before?.form === form && (await sizeOf(run.outputPath)) === before.bytes) return before;
+  if (!changed && before?.form === form && (await isAsWritten(run.outputPath, before))) return before;
   const lines = async function* () {
     for (const job of stage.rows) {
       if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
     }
   };
   return { file: run.outputPath, ...(await writeLines(run.outputPath, lines())), form };
+}
+
+async function isAsWritten(path: string, { bytes, sha256 }: NonNullable<Manifest['output']>): Promise<boolean> {
+  // Earlier versions kept no hash.
+  return (await sizeOf(path)) === bytes && (sha256 === undefined || (await sha256Of(path)) === sha256);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

@@ -1,7 +1,7 @@
 // Whole files, written so that a reader sees the old one or the new one and never half of either; and small ones, read.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
@@ -141,6 +141,13 @@ async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncI
   }
   if (size > 0) await flush();
   return { bytes, sha256: hash.digest('hex') };
+}
+
+/** SHA-256 hex of a file's bytes. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: FLUSH_BYTES })) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */

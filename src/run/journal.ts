@@ -1,10 +1,11 @@
 // The run's evidence: an append-only JSONL file that survives a kill and knows what is done.
 
 import { isUtf8 } from 'node:buffer';
-import { createReadStream, fdatasync, fstatSync, ftruncate, readSync, write } from 'node:fs';
+import { constants, fdatasync, fstatSync, ftruncate, readSync, write } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
 import { syncFolder } from './files.js';
@@ -32,7 +33,7 @@ export interface Journal<S> {
   readonly repaired?: string;
   /** Resolves once the record is on the disk (fdatasync); many waiting records share one write. Rejects with a UserError (74). */
   append(record: JournalRecord): Promise<void>;
-  /** The latest record of an id. */
+  /** The latest record of an id. @throws UserError (65) where another text lies in its place by now. */
   read(id: string): JournalRecord;
   close(): Promise<void>;
 }
@@ -41,10 +42,13 @@ const writeAt = promisify(write);
 const syncData = promisify(fdatasync);
 const truncateTo = promisify(ftruncate);
 
+/** How many damaged lines are named. */
+const MOST_NAMED = 10;
+
 /**
  * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
- * lines that are not records are passed over. Both are said in `repaired`.
- * @throws UserError (73) where the file cannot be opened for writing.
+ * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
+ * @throws UserError (73) where the file cannot be opened for writing, or is no regular file.
  */
 export async function openJournal<S>(path: string, summarise: (record: JournalRecord) => S): Promise<Journal<S>> {
   const handle = await openForAppend(path);
@@ -55,7 +59,7 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
     entries,
     ...(repaired === undefined ? {} : { repaired }),
     async append(record) {
-      const line = Buffer.from(`${JSON.stringify(record)}\n`);
+      const line = Buffer.from(`${sealed(record)}\n`);
       const offset = await appender.append(line);
       entries.set(record.id, { offset, length: line.length - 1, summary: summarise(record) });
     },
@@ -64,7 +68,9 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
       if (entry === undefined) throw new Error(`no journal record for ${id}`);
       const bytes = Buffer.allocUnsafe(entry.length);
       readSync(handle.fd, bytes, 0, entry.length, entry.offset);
-      return JSON.parse(bytes.toString('utf8')) as JournalRecord;
+      const record = readRecord(bytes);
+      if (record?.id !== id) throw changed(path, id);
+      return record;
     },
     async close() {
       await appender.idle();
@@ -73,17 +79,34 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
   };
 }
 
+function changed(path: string, id: string): UserError {
+  return new UserError(
+    `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
+    EXIT.badData,
+  );
+}
+
 async function openForAppend(path: string): Promise<FileHandle> {
   try {
-    // 'a+' alone would ignore the position of writes; 'r+' does not create.
-    const handle = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-      return open(path, 'wx+');
-    });
+    // 'a+' alone would ignore the position of writes; 'r+' does not create, and a FIFO would keep it waiting without O_NONBLOCK.
+    const handle = await open(path, constants.O_RDWR | (constants.O_NONBLOCK ?? 0)).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        return open(path, 'wx+');
+      },
+    );
+    if (!(await handle.stat()).isFile()) {
+      await handle.close();
+      throw new UserError(
+        `${path} is no regular file, and a journal has to be one; move it away, or choose another --output-dir`,
+        EXIT.cannotCreate,
+      );
+    }
     await syncFolder(dirname(path));
     return handle;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
     throw new UserError(
       `cannot open ${path} for writing (${code}); choose another --output-dir or mend its permissions`,
       EXIT.cannotCreate,
@@ -98,36 +121,78 @@ async function load<S>(
   summarise: (record: JournalRecord) => S,
 ): Promise<{ end: number; repaired?: string }> {
   const notes: string[] = [];
-  let strange = 0;
+  const damaged: number[] = [];
   let end = (await handle.stat()).size;
-  for await (const line of splitLines(createReadStream(path, { highWaterMark: 1 << 20 }))) {
+  for await (const line of splitLines(
+    handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 1 << 20 }),
+  )) {
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
       end = line.offset;
       await handle.truncate(end);
       break;
     }
-    const read = readRecord(line.bytes, summarise);
-    if (read === undefined) strange++;
-    else entries.set(read.id, { offset: line.offset, length: line.bytes.length, summary: read.summary });
+    const record = readRecord(line.bytes);
+    const summary = record && summaryOf(record, summarise);
+    if (record === undefined || summary === undefined) damaged.push(line.number);
+    else entries.set(record.id, { offset: line.offset, length: line.bytes.length, summary });
   }
-  if (strange > 0) notes.push(`passed over ${strange} line${strange === 1 ? '' : 's'} that cannot be read`);
+  if (damaged.length > 0) notes.push(passedOver(damaged));
   return notes.length === 0 ? { end } : { end, repaired: `repaired ${path}: ${notes.join('; ')}` };
 }
 
-/** Undefined where the line is no record, which includes one that cannot be summarised. */
-function readRecord<S>(
-  bytes: Uint8Array,
-  summarise: (record: JournalRecord) => S,
-): { id: string; summary: S } | undefined {
-  if (!isUtf8(bytes)) return undefined;
+function passedOver(lines: readonly number[]): string {
+  const named = [...lines.slice(0, MOST_NAMED), ...(lines.length > MOST_NAMED ? ['...'] : [])].join(', ');
+  return lines.length === 1
+    ? `passed over line ${named}, which is damaged (its row is asked again)`
+    : `passed over ${lines.length} damaged lines (${named}; their rows are asked again)`;
+}
+
+/** Undefined where a record holds what no stage writes. */
+function summaryOf<S>(record: JournalRecord, summarise: (record: JournalRecord) => S): S | undefined {
   try {
-    const value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-    const usable = typeof value.id === 'string' && typeof value.row === 'object' && typeof value.log === 'object';
-    return usable ? { id: value.id, summary: summarise(value) } : undefined;
+    return summarise(record);
   } catch {
     return undefined;
   }
+}
+
+/** Behind a record's own members: the CRC-32 of the line's bytes before it, in eight hex digits. */
+const SEAL = /^,"crc":"([0-9a-f]{8})"\}$/;
+const SEAL_BYTES = ',"crc":"00000000"}'.length;
+const OWN_MEMBERS = 3;
+const SPACE = 0x20;
+const TAB = 0x09;
+const CARRIAGE_RETURN = 0x0d;
+
+/** A record as its line: JSON with a checksum as its last member. */
+function sealed({ id, row, log }: JournalRecord): string {
+  const body = JSON.stringify({ id, row, log }).slice(0, -1);
+  return `${body},"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`;
+}
+
+/** The record of a line; undefined where it is none, or not what was written. Lines of earlier versions have no checksum. */
+function readRecord(bytes: Uint8Array): JournalRecord | undefined {
+  // A torn line of spaces may stand before it.
+  const start = bytes.findIndex((byte) => byte !== SPACE && byte !== TAB && byte !== CARRIAGE_RETURN);
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).subarray(Math.max(0, start));
+  const seal = SEAL.exec(line.toString('latin1', Math.max(0, line.length - SEAL_BYTES)));
+  if (seal !== null && crc32(line.subarray(0, -SEAL_BYTES)) !== Number.parseInt(seal[1] as string, 16))
+    return undefined;
+  if (!isUtf8(line)) return undefined;
+  try {
+    const value = JSON.parse(line.toString('utf8'));
+    const usable = typeof value.id === 'string' && isObject(value.row) && isObject(value.log);
+    // With more members than its own, it had a checksum that is damaged itself.
+    if (!usable || (seal === null && Object.keys(value).length !== OWN_MEMBERS)) return undefined;
+    return { id: value.id, row: value.row, log: value.log };
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return value !== null && typeof value === 'object';
 }
 
 interface Waiting {

@@ -70,6 +70,20 @@ export async function readManifest(path: string): Promise<Manifest | undefined> 
   return value as unknown as Manifest;
 }
 
+/**
+ * What is to be said of a run's file that is not as the run wrote it, which a user may want or a failing disk have done;
+ * undefined where it is, or where the manifest beside it does not tell.
+ */
+export function changeSince(
+  manifest: { readonly kind?: unknown; readonly output?: unknown } | undefined,
+  path: string,
+  sha256: string,
+): string | undefined {
+  const { sha256: written } = (manifest?.output ?? {}) as { readonly sha256?: unknown };
+  if (typeof written !== 'string' || written === sha256) return undefined;
+  return `${path} was edited or damaged since awb ${manifest?.kind} wrote it (its manifest has another SHA-256); the same awb ${manifest?.kind} command writes it anew`;
+}
+
 export async function writeManifest(path: string, manifest: Manifest): Promise<void> {
   await writeJson(path, manifest);
 }

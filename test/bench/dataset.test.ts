@@ -1,4 +1,5 @@
-import { mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Dataset, openDataset } from '../../src/bench/dataset.js';
@@ -15,7 +16,7 @@ async function folderOf(...lines: (string | Uint8Array)[]): Promise<string> {
 }
 
 async function opened<T>(dir: string, use: (dataset: Dataset) => Promise<T>): Promise<T> {
-  const dataset = await openDataset(dir, DOMAINS);
+  const dataset = await openDataset(dir);
   try {
     return await use(dataset);
   } finally {
@@ -78,7 +79,7 @@ describe('openDataset', () => {
       rowText({ turn_idx: 0 }),
       invalid,
       rowText({ id: 2 }),
-      rowText({ task: 'go' }),
+      rowText({ task: 'lwm/' }),
     );
     const { rows, bad } = await indexed(dir);
     expect(rows.map((row) => row.line)).toEqual([1, 6]);
@@ -86,8 +87,33 @@ describe('openDataset', () => {
       { file: 'a_test.jsonl', line: 2, reason: expect.stringContaining('not valid JSON') },
       { file: 'a_test.jsonl', line: 4, reason: expect.stringContaining('"turn_idx" 0'), domain: 'mcp' },
       { file: 'a_test.jsonl', line: 5, reason: 'not valid UTF-8' },
-      { file: 'a_test.jsonl', line: 7, reason: expect.stringContaining('unknown domain "go"') },
+      { file: 'a_test.jsonl', line: 7, reason: expect.stringContaining('"task" names no domain') },
     ]);
+  });
+
+  test('a line that is too long is listed as such, and the next one is there', async () => {
+    const dir = await folderOf(rowText());
+    const file = join(dir, 'a_test.jsonl');
+    await truncate(file, 140_000_000);
+    await appendFile(file, `\n${rowText({ id: 2 })}\n`);
+    const { rows, bad } = await indexed(dir);
+    expect(rows.map((row) => row.line)).toEqual([1, 3]);
+    expect(bad).toEqual([{ file: 'a_test.jsonl', line: 2, reason: 'too long: a line may have 128 MiB' }]);
+  });
+
+  test('is left when the user stops it', async () => {
+    const dir = await folderOf(rowText());
+    const stopped = openDataset(dir, AbortSignal.abort('SIGINT'));
+    await expect(stopped).rejects.toMatchObject({ exitCode: EXIT.interrupted });
+  });
+
+  test('a FIFO is not waited for', async () => {
+    const dir = await folderOf(rowText());
+    execFileSync('mkfifo', [join(dir, 'b_test.jsonl')]);
+    await expect(openDataset(dir)).rejects.toMatchObject({
+      exitCode: EXIT.inputMissing,
+      message: expect.stringContaining('b_test.jsonl: it is no regular file'),
+    });
   });
 
   test('equal rows get ordinals, over all files', async () => {
@@ -113,18 +139,18 @@ describe('openDataset', () => {
   });
 
   test.each([
-    ['a folder that is not there', (dir: string) => join(dir, 'nowhere'), 'ENOENT'],
+    ['a folder that is not there', (dir: string) => join(dir, 'nowhere'), 'there is no such file or folder'],
     ['a file in its place', (dir: string) => join(dir, 'a_test.jsonl'), 'ENOTDIR'],
     ['a folder without such files', (dir: string) => join(dir, 'empty'), 'no *_test.jsonl file'],
     ['a folder named like a file', (dir: string) => join(dir, 'odd'), 'it is a folder'],
-    ['a link to nowhere', (dir: string) => join(dir, 'linked'), 'ENOENT'],
+    ['a link to nowhere', (dir: string) => join(dir, 'linked'), 'there is no such file'],
   ])('%s is input that is missing', async (_what, place, message) => {
     const dir = await folderOf(rowText());
     await mkdir(join(dir, 'empty'));
     await mkdir(join(dir, 'odd/x_test.jsonl'), { recursive: true });
     await mkdir(join(dir, 'linked'));
     await symlink(join(dir, 'gone'), join(dir, 'linked/x_test.jsonl'));
-    const error: UserError = await openDataset(place(dir), DOMAINS).then(undefined, (caught) => caught);
+    const error: UserError = await openDataset(place(dir)).then(undefined, (caught) => caught);
     expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
     expect(error.message).toContain(message);
     expect(error.message).toContain('--data-dir');

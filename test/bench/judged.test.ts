@@ -1,6 +1,8 @@
 // Judged files of ours and of the official script, read into rows with exactly the numbers that stand there.
 
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, symlinkSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,7 +104,7 @@ describe('a row of the official script', () => {
     const line = JSON.stringify({ ...official, gen: undefined });
     const data = await mkdtemp(join(dir, 'data-'));
     await writeFile(join(data, 'terminal_test.jsonl'), `${line}\n${line}\n`);
-    const dataset = await openDataset(data, ['terminal']);
+    const dataset = await openDataset(data);
     const rows = await read(official, { ...official, gen: 'b' });
     expect(rows.map(({ key, trajectory }) => ({ key, trajectory }))).toEqual(
       dataset.rows.map(({ key, trajectory }) => ({ key, trajectory })),
@@ -200,7 +202,7 @@ describe('a file that cannot be scored', () => {
   it.each([
     ['a line that is not JSON', `${good}\nhello\n`, /:2: not a JSON object/],
     ['a line that is a list', `${good}\n\n[]\n`, /:3: not a JSON object/],
-    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), /:1: not a JSON object/],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), /:1: not valid UTF-8/],
     ['a torn last line', `${good}\n${good.slice(0, 50)}`, /:2: the last line is cut off; run awb judge again/],
     ['a row without task', '{"failed": 0}\n', /:1: the key "task" is missing/],
     ['a task without a name', '{"task": "eval/", "failed": 0}\n', /:1: the key "task" is missing/],
@@ -248,6 +250,25 @@ describe('a file that cannot be scored', () => {
     const error = await readJudged(join(dir, name)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing });
     expect((error as Error).message).toMatch(message);
+  });
+});
+
+describe('a file that could hang or never end', () => {
+  it.each([
+    ['a FIFO', (path: string) => void execFileSync('mkfifo', [path])],
+    ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+  ])('as %s is not read', async (_name, make) => {
+    const path = join(mkdtempSync(join(dir, 'odd-')), 'judged.jsonl');
+    make(path);
+    const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('no regular file') };
+    await expect(readJudged(path)).rejects.toMatchObject(refused);
+    await expect(readCosts(path)).rejects.toMatchObject(refused);
+  });
+
+  it('is left when the user stops it', async () => {
+    const path = await file(`${JSON.stringify(official)}\n`);
+    await expect(readJudged(path, AbortSignal.abort('SIGINT'))).rejects.toMatchObject({ exitCode: EXIT.interrupted });
+    await expect(readJudged(path, AbortSignal.abort('SIGTERM'))).rejects.toMatchObject({ exitCode: EXIT.terminated });
   });
 });
 

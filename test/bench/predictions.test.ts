@@ -5,7 +5,6 @@ import { type Dataset, openDataset } from '../../src/bench/dataset.js';
 import { openPredictions, type PredictionFile, type PredictionRef } from '../../src/bench/predictions.js';
 import { withMembers } from '../../src/bench/row-text.js';
 import { EXIT, type UserError } from '../../src/errors.js';
-import { DOMAINS } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 import { rowText, writeText } from '../support/rows.js';
 
@@ -16,7 +15,7 @@ const LEAN: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt
 async function predicted(rows: readonly string[], drop = WHOLE, awb: Readonly<Record<string, unknown>> = {}) {
   const dir = await temporaryFolder();
   await writeText(dir, 'data/a_test.jsonl', rows);
-  const data = await openDataset(join(dir, 'data'), DOMAINS);
+  const data = await openDataset(join(dir, 'data'));
   onTestFinished(() => data.close());
   const lines = data.rows.map((row, index) =>
     withMembers(rows[index] as string, drop, {
@@ -32,7 +31,7 @@ async function opened<T>(
   use: (file: PredictionFile) => Promise<T>,
   data?: Dataset,
 ): Promise<T> {
-  const file = await openPredictions(await writeText(await temporaryFolder(), 'p.jsonl', lines), DOMAINS, data);
+  const file = await openPredictions(await writeText(await temporaryFolder(), 'p.jsonl', lines), data);
   try {
     return await use(file);
   } finally {
@@ -151,9 +150,9 @@ describe('a line that is no prediction is refused with its place', () => {
   test.each<[string, string | Uint8Array, string]>([
     ['a torn line', whole.slice(0, -5), 'not a JSON object'],
     ['a list', '[]', 'not a JSON object'],
-    ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0x7d]), 'not a JSON object'],
+    ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0x7d]), 'not valid UTF-8'],
     ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), '"gen" is not a text'],
-    ['a row of an unknown domain', withMembers(rowText({ task: 'go' }), WHOLE, { gen: 'g' }), 'unknown domain "go"'],
+    ['a row of no domain', withMembers(rowText({ task: 'go/' }), WHOLE, { gen: 'g' }), '"task" names no domain'],
     ['a row beyond its turns', withMembers(rowText({ turn_idx: 3 }), WHOLE, { gen: 'g' }), '"turn_idx" 3'],
     ['neither prompt nor awb', '{"task":"mcp","gen":"g"}', 'neither "prompt" nor "awb"'],
   ])('%s', async (_what, line, reason) => {
@@ -190,12 +189,12 @@ describe('a line that is no prediction is refused with its place', () => {
   });
 
   test.each([
-    ['a file that is not there', 'gone', 'ENOENT'],
+    ['a file that is not there', 'gone', 'there is no such file'],
     ['a folder', 'folder', 'it is a folder'],
   ])('%s is input that is missing', async (_what, name, message) => {
     const dir = await temporaryFolder();
     await mkdir(join(dir, 'folder'));
-    const error = await openPredictions(join(dir, name), DOMAINS, undefined).then(undefined, (caught) => caught);
+    const error = await openPredictions(join(dir, name), undefined).then(undefined, (caught) => caught);
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining(message) });
     expect(error.message).toContain('--predictions');
   });
@@ -208,7 +207,7 @@ test.each<[string, (text: string) => string]>([
 ])('a file that holds %s by now is not read as what it was', async (_what, change) => {
   const { dir, lines } = await predicted([rowText()]);
   const path = await writeText(dir, 'p.jsonl', lines);
-  const file = await openPredictions(path, DOMAINS, undefined);
+  const file = await openPredictions(path, undefined);
   await writeFile(path, change(await readFile(path, 'utf8')));
   await expect(file.read(file.refs[0] as PredictionRef)).rejects.toMatchObject({ exitCode: EXIT.badData });
   await file.close();

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { decodeLine, type ParsedRow, readRow } from '../../src/bench/sample.js';
-import { DOMAINS } from '../../src/types.js';
+import { decoded } from '../../src/bench/line-file.js';
+import { type ParsedRow, readRow } from '../../src/bench/sample.js';
 import { RECORDED } from '../support/cli.js';
 import { rowText } from '../support/rows.js';
 
 function read(text: string): ParsedRow {
-  const reading = readRow(text, DOMAINS);
+  const reading = readRow(text);
   if (!reading.ok) throw new Error(reading.flaw.reason);
   return reading.row;
 }
@@ -51,10 +51,11 @@ describe('a row that cannot be used says why', () => {
     ['no task', rowText({ task: undefined }), 'required key "task" is missing'],
     ['a task of null', rowText({ task: null }), 'required key "task" is missing'],
     ['a task of another type', rowText({ task: 3 }), '"task" is not a string'],
-    ['another domain', rowText({ task: 'mcp/chess' }), 'unknown domain "chess" in "task" (known: mcp, search,'],
-    ['a task that ends in a slash', rowText({ task: 'mcp/' }), 'unknown domain ""'],
-    ['a domain in other letters', rowText({ task: 'MCP' }), 'unknown domain "MCP"'],
-    ['a domain that every object inherits', rowText({ task: 'constructor' }), 'unknown domain "constructor"'],
+    ['a task that ends in a slash', rowText({ task: 'mcp/' }), '"task" names no domain'],
+    ['a domain of several words', rowText({ task: 'a/two words' }), '"task" names no domain'],
+    ['a domain with an escape sequence', rowText({ task: 'a/\x1b[31m' }), '"task" names no domain'],
+    ['a domain that names a file above', rowText({ task: 'a\\..' }), '"task" names no domain'],
+    ['a domain that every object inherits', rowText({ task: 'constructor' }), '"task" names no domain'],
     [
       'a task within __proto__',
       rowText({ task: undefined }).replace('{', '{"__proto__":{"task":"mcp"},'),
@@ -90,18 +91,22 @@ describe('a row that cannot be used says why', () => {
     ['a current_prompt of another type', rowText({ current_prompt: 1 }), '"current_prompt" is not a string'],
     ['a system_str of another type', rowText({ system_str: ['s'] }), '"system_str" is not a string'],
   ])('%s', (_what, text, reason) => {
-    const reading = readRow(text, DOMAINS);
+    const reading = readRow(text);
     expect(reading.ok ? 'a usable row' : reading.flaw.reason).toContain(reason);
   });
 
+  test.each(['chess', 'MCP', 'robot-arm.v2', '天気'])('the domain %s is nobody else’s to refuse', (domain) => {
+    expect(readRow(rowText({ task: `lwm/${domain}` }))).toMatchObject({ ok: true, row: { sample: { domain } } });
+  });
+
   test('the reason quotes nothing of the row', () => {
-    const reading = readRow('{"secret": "sesame", }', DOMAINS);
+    const reading = readRow('{"secret": "sesame", }');
     expect(reading.ok || reading.flaw.reason).not.toContain('sesame');
   });
 
   test('the domain is told where it can be read', () => {
-    expect(readRow(rowText({ task: 'x/web', turn_idx: 0 }), DOMAINS)).toMatchObject({ flaw: { domain: 'web' } });
-    expect(readRow(rowText({ task: 'chess' }), DOMAINS)).not.toHaveProperty('flaw.domain');
+    expect(readRow(rowText({ task: 'x/web', turn_idx: 0 }))).toMatchObject({ flaw: { domain: 'web' } });
+    expect(readRow(rowText({ task: 'two words' }))).not.toHaveProperty('flaw.domain');
   });
 });
 
@@ -242,9 +247,9 @@ describe('trajectories', () => {
   });
 });
 
-describe('decodeLine', () => {
+describe('decoded', () => {
   test('a byte order mark is dropped, once', () => {
-    expect(decodeLine(Buffer.from('\ufeff\ufeffa'))).toBe('\ufeffa');
+    expect(decoded(Buffer.from('\ufeff\ufeffa'))).toBe('\ufeffa');
   });
 
   test.each([
@@ -254,10 +259,10 @@ describe('decodeLine', () => {
     ['an overlong form', [0xc0, 0xaf]],
     ['UTF-16', [0xff, 0xfe, 0x7b, 0x00]],
   ])('%s is not UTF-8', (_what, bytes) => {
-    expect(decodeLine(Uint8Array.from(bytes))).toBeUndefined();
+    expect(decoded(Uint8Array.from(bytes))).toBeUndefined();
   });
 
   test('one bad line does not spoil the next', () => {
-    expect([decodeLine(Uint8Array.from([0xe6, 0x97])), decodeLine(Buffer.from('日'))]).toEqual([undefined, '日']);
+    expect([decoded(Uint8Array.from([0xe6, 0x97])), decoded(Buffer.from('日'))]).toEqual([undefined, '日']);
   });
 });

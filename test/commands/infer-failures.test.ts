@@ -90,14 +90,14 @@ describe('data that cannot be used', () => {
     '{"task": "mcp", ',
     JSON.stringify({ task, ...noResponse }),
     JSON.stringify({ ...madeUpRow('mcp', 2), turn_idx: 3 }),
-    JSON.stringify({ ...madeUpRow('mcp', 3), task: 'lwm/cooking' }),
+    JSON.stringify({ ...madeUpRow('mcp', 3), task: 'lwm/two words' }),
     JSON.stringify({ ...madeUpRow('mcp', 4), prompt: 'text', response }),
   ];
   const reasons = [
     /mcp_test\.jsonl:7: not valid JSON/,
     /mcp_test\.jsonl:8: required key "response" is missing/,
     /mcp_test\.jsonl:9: "turn_idx" 3 lies outside "prompt", which has 1 turns/,
-    /mcp_test\.jsonl:10: unknown domain "cooking"/,
+    /mcp_test\.jsonl:10: "task" names no domain/,
     /mcp_test\.jsonl:11: "prompt" is not a list of strings/,
   ];
 
@@ -547,7 +547,7 @@ describe('the run folder', () => {
     await appendFile(run.journal, '\0\0\0\0\nnull\n{"id":"x","row":null,"log":{}}\n');
     const { code, stderr } = await run.infer();
     expect(code).toBe(0);
-    expect(stderr).toMatch(/passed over 3 lines that cannot be read/);
+    expect(stderr).toMatch(/passed over 3 damaged lines \(4, 5, 6; their rows are asked again\)/);
     expect(run.server.count).toBe(6);
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });

@@ -205,18 +205,19 @@ describe('what reaches the server', () => {
   });
 });
 
-describe('which rows', () => {
-  const asked = async (files: Parameters<typeof writeDataset>[1], ...args: string[]) => {
-    const run = await setUp(files);
-    const result = await run.infer(...args);
-    const rows = result.code === 0 ? await readRows(run.predictions) : [];
-    return {
-      ...result,
-      rows: rows.map(({ task, id, turn_idx }) => `${task}/${id}/${turn_idx}`),
-      count: run.server.count,
-    };
+/** Runs `awb infer` on these files: what came of it, the rows that were written, and the requests. */
+async function asked(files: Parameters<typeof writeDataset>[1], ...args: string[]) {
+  const run = await setUp(files);
+  const result = await run.infer(...args);
+  const rows = result.code === 0 ? await readRows(run.predictions) : [];
+  return {
+    ...result,
+    rows: rows.map(({ task, id, turn_idx }) => `${task}/${id}/${turn_idx}`),
+    count: run.server.count,
   };
+}
 
+describe('which rows', () => {
   test.each<[string[], string[]]>([
     [
       ['--domains', 'terminal', '--limit', '2'],
@@ -266,6 +267,58 @@ describe('which rows', () => {
     const result = await asked(TWO_DOMAINS, ...args);
     expect([result.code, result.count]).toEqual([2, 0]);
     expect(result.stderr).toMatch(message);
+  });
+});
+
+describe('a domain that is none of the seven', () => {
+  const CHESS = { 'a_test.jsonl': [madeUpRow('chess', 1), madeUpRow('mcp', 2)] };
+
+  test('is asked, and chosen by name; a mistyped one gets the near one', async () => {
+    const all = await asked(CHESS);
+    expect([all.code, all.rows]).toEqual([0, ['lwm/chess/1/1', 'lwm/mcp/2/1']]);
+    const one = await asked(CHESS, '--domains', 'chess');
+    expect([one.code, one.rows]).toEqual([0, ['lwm/chess/1/1']]);
+    const mistyped = await asked(CHESS, '--domains', 'ches');
+    expect([mistyped.code, mistyped.count]).toEqual([2, 0]);
+    expect(mistyped.stderr).toContain('did you mean "chess"?');
+  });
+
+  test('has no bundled system prompt, which is said before any request', async () => {
+    const { code, count, stderr } = await asked(CHESS, '--system-prompt', 'bundled');
+    expect([code, count]).toEqual([65, 0]);
+    expect(stderr).toMatch(/a_test\.jsonl:1: there is no bundled system prompt for the domain "chess"/);
+  });
+
+  test('is measured, and refused by a judge whose rubric pack does not know it', async () => {
+    const run = await setUp(CHESS);
+    expect((await run.infer()).code).toBe(0);
+    const judge = ['judge', '--predictions', run.predictions, '--output-dir', run.out];
+    const measured = await awb([...judge, '--mode', 'metrics']);
+    expect([measured.code, measured.stdout]).toEqual([0, expect.stringContaining('2 of 2 done')]);
+    const judged = await awb([...judge, '--judge-base-url', run.server.url, '--judge-model', 'j']);
+    expect(judged.code).toBe(65);
+    expect(judged.stderr).toMatch(/predictions\.jsonl:1: .*no prompt for the domain "chess"/);
+  });
+});
+
+describe('an output that is not as it was written', () => {
+  test('is said by whoever reads it, and written anew by the same command', async () => {
+    const run = await setUp({ 'a_test.jsonl': madeUpRows('mcp', 2) });
+    await run.infer();
+    const whole = await readFile(run.predictions, 'utf8');
+    const measure = () =>
+      awb(['judge', '--mode', 'metrics', '--predictions', run.predictions, '--output-dir', run.out]);
+    expect((await measure()).stderr).not.toContain('edited or damaged');
+    await writeFile(run.predictions, whole.replace(/"gen":"./, '"gen":"~'));
+    expect((await measure()).stderr).toContain('predictions.jsonl was edited or damaged since awb infer wrote it');
+    expect((await run.infer()).code).toBe(0);
+    expect(await readFile(run.predictions, 'utf8')).toBe(whole);
+
+    const judged = join(run.out, 'judged.jsonl');
+    await measure();
+    await writeFile(judged, (await readFile(judged, 'utf8')).replace(/"chrf":\d/, '"chrf":1'));
+    const scored = await awb(['score', '--predictions', judged, '--db', join(run.out, 'db.sqlite')]);
+    expect(scored.stderr).toContain('judged.jsonl was edited or damaged since awb judge wrote it');
   });
 });
 
@@ -628,10 +681,13 @@ describe('what is shown', () => {
   });
 
   test('--fresh is not part of what to repeat', async () => {
-    const stop = AbortSignal.abort('SIGINT');
-    const run = await setUp(MCP);
-    const { code, stdout } = await run.infer('--fresh', { stop });
-    expect([code, run.server.count]).toEqual([130, 0]);
+    const interrupt = new AbortController();
+    const run = await setUp(MCP, () => {
+      interrupt.abort('SIGINT');
+      return { content: 'x' };
+    });
+    const { code, stdout } = await run.infer('--fresh', '--concurrency', '1', { stop: interrupt.signal });
+    expect([code, run.server.count]).toEqual([130, 1]);
     expect(stdout).toContain('the same command without --fresh continues');
   });
 

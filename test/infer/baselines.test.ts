@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openDataset } from '../../src/bench/dataset.js';
 import { BASELINES, donorsOf } from '../../src/infer/baselines.js';
-import { DOMAINS, type Sample } from '../../src/types.js';
+import type { Sample } from '../../src/types.js';
 import { RECORDED } from '../support/cli.js';
 
 const tagged = (text: string) => `<predicted_observation>\n${text}\n</predicted_observation>`;
@@ -14,7 +14,7 @@ function firstTurn(prompt: string, currentPrompt = prompt): Sample {
 }
 
 async function recorded(): Promise<Sample[]> {
-  const dataset = await openDataset(RECORDED, DOMAINS);
+  const dataset = await openDataset(RECORDED);
   const samples = await Promise.all(dataset.rows.map((row) => dataset.readSample(row)));
   await dataset.close();
   return samples;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
@@ -174,10 +174,74 @@ describe('a line in between that is no record', () => {
     const lines = [JSON.stringify(record('a')), line, JSON.stringify(record('b'))];
     await writeFile(path, Buffer.concat(lines.flatMap((part) => [Buffer.from(part as string), Buffer.from('\n')])));
     const journal = await reopen();
-    expect(journal.repaired).toBe(`repaired ${path}: passed over 1 line that cannot be read`);
+    expect(journal.repaired).toBe(`repaired ${path}: passed over line 2, which is damaged (its row is asked again)`);
     expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b' });
     await journal.append(record('c'));
     expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
+  });
+});
+
+describe('a journal in which a bit has flipped', () => {
+  test('never gives back what was not written, wherever the bit is', async () => {
+    const journal = await reopen();
+    const written = { a: 'gen of a, an é', b: 'gen of b', c: 'gen of c' };
+    for (const [id, gen] of Object.entries(written)) await journal.append(record(id, gen));
+    await journal.close();
+    const whole = await readFile(path);
+    const at = join(dir, 'flipped.jsonl');
+    for (let place = 0; place < whole.length * 8; place += 3) {
+      const flipped = Buffer.from(whole);
+      flipped[place >> 3] = (flipped[place >> 3] as number) ^ (1 << (place & 7));
+      await writeFile(at, flipped);
+      const read = await openJournal(at, (found) => (found.row as { gen: string }).gen);
+      const gens = gensOf(read);
+      expect(written).toMatchObject(gens);
+      if (Object.keys(gens).length < 3) expect(read.repaired).toMatch(/line|last/);
+      await read.close();
+    }
+  });
+
+  test('names the lines, and says that their rows are asked again', async () => {
+    const journal = await reopen();
+    for (const id of ['a', 'b', 'c', 'd']) await journal.append(record(id));
+    await journal.close();
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('gen of b', 'gen of B').replace('gen of d', 'gen of D'));
+    const next = await reopen();
+    expect(gensOf(next)).toEqual({ a: 'gen of a', c: 'gen of c' });
+    expect(next.repaired).toBe(`repaired ${path}: passed over 2 damaged lines (2, 4; their rows are asked again)`);
+    await next.append(record('b'));
+    await next.close();
+    expect(gensOf(await reopen())).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
+  });
+
+  test('while it is open gives no record back', async () => {
+    const journal = await reopen();
+    await journal.append(record('a'));
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('gen of a', 'gen of A'));
+    expect(() => journal.read('a')).toThrow(/the record of row a in .* was changed/);
+  });
+});
+
+test('a journal of a version without checksums is read, and goes on with them', async () => {
+  await writeFile(path, ['a', 'b'].map((id) => `${JSON.stringify(record(id))}\n`).join(''));
+  const journal = await reopen();
+  await journal.append(record('c'));
+  await journal.close();
+  const next = await reopen();
+  expect(next).not.toHaveProperty('repaired');
+  expect(gensOf(next)).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
+});
+
+test.each([
+  ['a FIFO', () => void execFileSync('mkfifo', [path])],
+  ['a device', () => symlink('/dev/zero', path)],
+])('%s is no journal', async (_what, make) => {
+  await make();
+  await expect(openJournal(path, () => '')).rejects.toMatchObject({
+    exitCode: EXIT.cannotCreate,
+    message: expect.stringContaining('no regular file'),
   });
 });
 
