@@ -37,6 +37,8 @@ function run(): void {
     },
     stdinClosed: () =>
       new Promise((done) => {
+        // Waiting for its end is no reason to go on when all else is done; a file has no such reference.
+        (process.stdin as { unref?: () => void }).unref?.();
         process.stdin
           .once('end', () => done(undefined))
           .once('error', () => done(undefined))

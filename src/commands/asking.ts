@@ -141,6 +141,8 @@ export interface Target {
   /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
   readonly hosts: readonly string[];
   readonly responseFormat?: unknown;
+  /** Of a server that runs for this target alone: how many requests it serves at once, and how it was lost, once it was. */
+  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
   close(): Promise<void>;
 }
 
@@ -161,15 +163,16 @@ export async function openTarget(
 ): Promise<Target> {
   if (named.local !== undefined) {
     const server = await startLocal(named.local, io, settings);
-    const { name: model, identity, close } = server;
+    const { url, name: model, apiKey, identity, close } = server;
     return {
       prefix,
-      baseUrls: [server.url],
+      baseUrls: [url],
       proxies: [undefined],
       model,
-      apiKey: '',
+      apiKey,
       identity,
       hosts: ['local'],
+      own: server,
       close,
     };
   }
@@ -268,13 +271,18 @@ function openAsking(
   );
   const described = Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   const backend = openBackend(endpoints, {
-    concurrency: settings.concurrency,
+    concurrency: settings.concurrency === 'adaptive' ? (target.own?.slots ?? 'adaptive') : settings.concurrency,
     maxAttempts: settings.maxAttempts,
     retryMs: settings.retryMinutes * 60_000,
     onNotice: notice,
   });
   return {
-    ask: (jobs, hooks, signals) => backend.ask(jobs, hooks, signals),
+    async ask(jobs, hooks, signals) {
+      const { lost } = target.own ?? {};
+      if (lost === undefined) return backend.ask(jobs, hooks, signals);
+      await backend.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, lost]) });
+      lost.throwIfAborted();
+    },
     status: () => backend.status(),
     async close() {
       for (const facts of await described) if (facts !== undefined) run.models.set(String(facts.sha256), facts);

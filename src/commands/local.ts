@@ -1,6 +1,7 @@
 // `--local MODEL`: awb serve in a process of its own for as long as a run takes, reached over loopback like any other endpoint.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
@@ -14,7 +15,7 @@ export const LOCAL_OPTIONS = {
     kind: 'text',
     value: 'MODEL',
     group: 'Model',
-    help: 'serve this GGUF file or hub model here for the run (see awb serve; AWB_… settings of serve hold)',
+    help: 'serve this GGUF file or hub model here for the run, a call a slot (AWB_… settings of awb serve hold)',
   },
 } as const satisfies OptionTable;
 
@@ -23,18 +24,31 @@ export interface LocalServer {
   readonly url: string;
   /** The name it is served under. */
   readonly name: string;
+  /** The key that it asks for, made for this run alone. */
+  readonly apiKey: string;
+  /** Requests that it serves at the same time; more would only wait, and take each other's kept states. */
+  readonly slots: number;
   /** What a run's identity holds of it: the file and what moves its answers, not the port, the slots or the hardware. */
   readonly identity: Identity;
+  /** Aborted where it ends before it is closed; the reason is a UserError that says how. */
+  readonly lost: AbortSignal;
   close(): Promise<void>;
 }
 
 const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
 const KILL_AFTER_MS = 10_000;
+/** While it downloads, checks and loads it says every few seconds how far it is. */
+const MOST_SILENCE_MS = 10 * 60_000;
+/** Of what it says, so much is kept for a message. */
+const KEPT_WORDS = 4_000;
+
+/** Starts a server process with these arguments and environment, its three streams piped. */
+export type StartServer = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) => ChildProcess;
 
 /**
  * Starts the server on a free port of loopback and waits until it takes requests; what it says goes to stderr. It ends by itself when
  * this process ends, since its standard input closes then.
- * @throws UserError with the server's own message and exit code where it cannot serve.
+ * @throws UserError with the server's own message and exit code where it cannot serve, and where it falls silent while it loads (69).
  */
 export async function startLocal(
   model: string,
@@ -44,41 +58,75 @@ export async function startLocal(
     readonly config?: string | undefined;
     readonly concurrency: number | 'adaptive';
   },
+  start: StartServer = (args, env) => startProcess(args, env, io),
 ): Promise<LocalServer> {
+  if (io.stop.aborted) throw interrupted(io);
   const slots = settings.concurrency === 'adaptive' ? [] : ['--parallel', String(settings.concurrency)];
   const args = [
     ...['serve', '--model', model, '--host', '127.0.0.1', '--port', '0', '--until-stdin-closes', '--json'],
     ...slots,
     ...(settings.config === undefined ? [] : ['--config', settings.config]),
   ];
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const apiKey = randomBytes(24).toString('base64url');
+  // The server needs no key of any endpoint; its own is not that of the settings file, which is for other clients.
+  const env = Object.fromEntries(Object.entries(io.env).filter(([name]) => !/API_KEY$/.test(name)));
+  const child = start(args, { ...env, AWB_API_KEY: apiKey });
+  const words = wordsOf(child, io, settings.quiet);
+  const document = await ready(child, io, words, settings.quiet);
+  const { sha256, kvCache } = document.model;
+  const lost = new AbortController();
+  const onEnd = (code: number | null, signal: NodeJS.Signals | null) => lost.abort(died(code, signal, words.last()));
+  child.once('close', onEnd);
+  return {
+    url: document.url,
+    name: document.model.name,
+    apiKey,
+    slots: document.model.slots,
+    identity: { sha256, kv_cache: kvCache },
+    lost: lost.signal,
+    close() {
+      child.off('close', onEnd);
+      return stop(child);
+    },
+  };
+}
+
+function startProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  io: Io,
+): ChildProcess {
+  return spawn(process.execPath, [BIN, ...args], {
     cwd: io.cwd,
-    // The server needs no key of any endpoint.
-    env: Object.fromEntries(Object.entries(io.env).filter(([name]) => !/API_KEY$/.test(name))),
+    env,
     stdio: ['pipe', 'pipe', 'pipe'],
     // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
     detached: true,
   });
-  const document = await ready(child, io, settings.quiet);
-  const { sha256, kvCache } = document.model;
-  return {
-    url: document.url,
-    name: document.model.name,
-    identity: { sha256, kv_cache: kvCache },
-    close: () => stop(child),
-  };
 }
 
-/** Resolves with what the server prints once it takes requests. */
-async function ready(child: ChildProcess, io: Io, quiet: boolean): Promise<ServeDocument> {
-  // While it loads there is nothing to save, and loading cannot be broken off.
-  const abort = () => child.kill('SIGKILL');
-  io.stop.addEventListener('abort', abort, { once: true });
+/** What the server says: shown as it comes unless quiet, and the last line kept. */
+function wordsOf(child: ChildProcess, io: Io, quiet: boolean): { last(): string } {
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = `${said}${text}`.slice(-4_000);
+    said = `${said}${text}`.slice(-KEPT_WORDS);
     if (!quiet) io.stderr.write(printable(text, { multiline: true }));
   });
+  return { last: () => printable(said.trim().split('\n').at(-1) ?? '').replace(/^awb: /, '') };
+}
+
+/** Resolves with what the server prints once it takes requests; where it does not, the process has ended. */
+async function ready(child: ChildProcess, io: Io, words: { last(): string }, quiet: boolean): Promise<ServeDocument> {
+  // While it loads there is nothing to save, and loading cannot be broken off.
+  const kill = () => child.kill('SIGKILL');
+  let isSilent = false;
+  const deadline = setTimeout(() => {
+    isSilent = true;
+    kill();
+  }, MOST_SILENCE_MS);
+  const heard = () => deadline.refresh();
+  io.stop.addEventListener('abort', kill, { once: true });
+  child.stderr?.on('data', heard);
   try {
     return await new Promise<ServeDocument>((done, failed) => {
       let printed = '';
@@ -87,24 +135,49 @@ async function ready(child: ChildProcess, io: Io, quiet: boolean): Promise<Serve
         if (printed.includes('\n')) done(JSON.parse(printed) as ServeDocument);
       });
       child.once('error', failed);
-      child.once('close', (code) => failed(io.stop.aborted ? interrupted(io) : failure(code, said, quiet)));
+      child.once('close', (code) => {
+        if (io.stop.aborted) failed(interrupted(io));
+        else failed(isSilent ? silent(words.last()) : failure(code, words.last(), quiet));
+      });
     });
   } finally {
-    io.stop.removeEventListener('abort', abort);
+    clearTimeout(deadline);
+    io.stop.removeEventListener('abort', kill);
+    child.stderr?.off('data', heard);
   }
 }
 
 function interrupted(io: Io): UserError {
   const exitCode = io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
-  return new UserError('interrupted while the local server was loading; the same command starts it again', exitCode);
+  return new UserError('interrupted before the local server took requests; the same command starts it again', exitCode);
 }
 
-function failure(code: number | null, said: string, quiet: boolean): UserError {
+function silent(last: string): UserError {
+  const heard = last === '' ? '' : `; it last said: ${last}`;
+  return new UserError(
+    `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended${heard}`,
+    EXIT.unavailable,
+  );
+}
+
+function failure(code: number | null, last: string, quiet: boolean): UserError {
   const known = Object.values(EXIT).find((known) => known === code);
   const exitCode: ExitCode = known === undefined || known === EXIT.done ? EXIT.unavailable : known;
-  const last = said.trim().split('\n').at(-1) ?? '';
-  const why = quiet ? `: ${printable(last).replace(/^awb: /, '')}` : '; it said why above';
+  const why = quiet ? `: ${last}` : '; it said why above';
   return new UserError(`the local server ended before it took requests${why}`, exitCode);
+}
+
+function died(code: number | null, signal: NodeJS.Signals | null, last: string): UserError {
+  const how =
+    signal === 'SIGKILL'
+      ? 'was killed (SIGKILL), as a system does that is out of memory: less memory takes AWB_CONTEXT, AWB_KV_CACHE=q8_0 or a smaller file'
+      : signal === null
+        ? `ended with exit code ${code}${last === '' ? '' : ` and last said: ${last}`}`
+        : `ended by ${signal}${last === '' ? '' : ` and last said: ${last}`}`;
+  return new UserError(
+    `the local server ${how}; all finished rows are saved, and the same command goes on with the others`,
+    EXIT.unavailable,
+  );
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -1,16 +1,18 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import { AGENTWORLD, type DownloadProgress, type ResolvedModel, resolveModel } from '../serve/download.js';
+import { AGENTWORLD, type ResolvedModel, resolveModel } from '../serve/download.js';
 import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
 import type { RequestRecord } from '../serve/metrics.js';
 import { type PlanSettings, planMemory, planText, refusalText, shapeOf } from '../serve/plan.js';
+import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
+import { cacheFolder } from './cache-folder.js';
+import { type Loading, showLoading } from './loading.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
@@ -112,13 +114,15 @@ export interface ServeDocument {
 }
 
 async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
-  const say = (text: string) => {
-    if (!settings.quiet) io.stderr.write(`${text}\n`);
-  };
-  const model = await findModel(settings, io, say);
+  const ending = endingOf(settings, io);
+  const stopped = aborted(ending);
+  const loading = showLoading(io.stderr, settings.quiet);
+  const { say } = loading;
+  const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
+  const model = await findModel(settings, io, { directory, ending, loading });
   const plan = await planFor(settings, model, say);
-  const stopped = stopOf(settings, io);
-  const loading = openEngine({
+  const givingUp = new AbortController();
+  const opening = openEngine({
     modelPath: model.path,
     name: nameOf(settings.model),
     gpu: settings.gpu,
@@ -129,16 +133,24 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     flashAttention: plan.flashAttention,
     checkpointBytes: plan.checkpointBytes,
     batchSize: plan.batchSize,
+    sha256: model.sha256,
+    cacheDirectory: directory,
+    signal: AbortSignal.any([ending, givingUp.signal]),
+    onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
   });
   // Handled below; without this a failure while the port is being opened would end the process.
-  loading.catch(() => undefined);
-  const server = await listen(settings, loading, say);
+  opening.catch(() => undefined);
+  const server = await listen(settings, opening, say).catch((error) => {
+    givingUp.abort();
+    throw error;
+  });
   try {
-    const engine = await Promise.race([loading, stopped]);
+    const engine = await Promise.race([opening, stopped]);
+    loading.finish();
     if (engine === undefined) {
       await server.close(0);
-      await loading.then((loaded) => loaded.close()).catch(() => undefined);
+      await opening.then((loaded) => loaded.close()).catch(() => undefined);
       return exitCodeOf(io);
     }
     announce(settings, io, server, engine.facts);
@@ -148,28 +160,30 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     await engine.close();
     return exitCodeOf(io);
   } catch (error) {
+    loading.finish();
     await server.close(0);
     throw error;
   }
 }
 
-async function findModel(settings: ServeSettings, io: Io, say: (text: string) => void): Promise<ResolvedModel> {
-  const directory = settings.modelDir ?? join(io.env.HOME ?? homedir(), '.cache', 'agentworldbench');
+async function findModel(
+  settings: ServeSettings,
+  io: Io,
+  { directory, ending, loading }: { directory: string; ending: AbortSignal; loading: Loading },
+): Promise<ResolvedModel> {
   const isLocal = !settings.model.startsWith('hf:') && settings.model !== AGENTWORLD.name;
-  let shownAt = 0;
-  return resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
-    directory: resolve(io.cwd, directory),
+  const model = await resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
+    directory,
     env: io.env,
-    signal: io.stop,
-    beforeDownload: (model) => say(`downloading ${printable(model.name)}: ${gigabytes(model.bytes)} to ${directory}`),
-    onProgress(progress: DownloadProgress) {
-      if (Date.now() - shownAt < 5_000 && progress.bytes < progress.totalBytes) return;
-      shownAt = Date.now();
-      say(
-        `${progress.step} ${printable(progress.file)}: ${gigabytes(progress.bytes)} of ${gigabytes(progress.totalBytes)}`,
-      );
+    signal: ending,
+    lock: lockFile,
+    beforeDownload: ({ name, bytes }) =>
+      loading.say(`downloading ${printable(name)}: ${gigabytes(bytes)} to ${printable(directory)}`),
+    onProgress({ step, file, bytes, totalBytes }) {
+      loading.step('download', `${step} ${printable(file)}: ${gigabytes(bytes)} of ${gigabytes(totalBytes)}`);
     },
-  });
+  }).finally(() => loading.finish());
+  return model;
 }
 
 function gigabytes(bytes: number): string {
@@ -246,13 +260,19 @@ function announce(settings: ServeSettings, io: Io, server: RunningServer, facts:
   );
 }
 
-/** Resolves on the first interrupt, and where asked when standard input closes. */
-function stopOf(settings: ServeSettings, io: Io): Promise<undefined> {
-  const interrupted = new Promise<undefined>((done) => {
-    if (io.stop.aborted) done(undefined);
-    io.stop.addEventListener('abort', () => done(undefined), { once: true });
+/** Aborted by the first interrupt, and where asked when standard input closes. */
+function endingOf(settings: ServeSettings, io: Io): AbortSignal {
+  if (!settings.untilStdinCloses) return io.stop;
+  const closed = new AbortController();
+  void io.stdinClosed().then(() => closed.abort());
+  return AbortSignal.any([io.stop, closed.signal]);
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((done) => {
+    if (signal.aborted) done(undefined);
+    signal.addEventListener('abort', () => done(undefined), { once: true });
   });
-  return settings.untilStdinCloses ? Promise.race([interrupted, io.stdinClosed()]) : interrupted;
 }
 
 /** Being stopped is how a server ends well. */

@@ -16,6 +16,11 @@ export interface ModelOptions {
   readonly onProgress?: (progress: DownloadProgress) => void;
   /** Told what will be downloaded before it is; refuses by throwing. */
   readonly beforeDownload?: (model: HubModel) => void | Promise<void>;
+  /**
+   * Takes a lock that dies with its process, at once or not at all: two processes that wrote into one part would spoil it. `busy` is the
+   * message of the UserError where another process holds it.
+   */
+  readonly lock: (path: string, busy: string) => Promise<() => void>;
   /** Ends a download; the part that is there is kept. A reason of `SIGTERM` decides the exit code. */
   readonly signal?: AbortSignal;
   readonly fetch?: typeof fetch;
@@ -122,7 +127,10 @@ interface Reference {
   readonly sha256?: string;
 }
 
-const REFERENCE = /^hf:([\w.-]+\/[\w.-]+)(?:@([\w.-]+))?(?::([\w.-]+)|\/(.+\.gguf))?$/i;
+/** A revision with slashes is one of the hub's own, such as refs/pr/1: elsewhere a slash begins the file's path. */
+const REFERENCE = /^hf:([\w.-]+\/[\w.-]+)(?:@(refs\/[\w.-]+\/[\w.-]+|[\w.-]+))?(?::([\w.-]+)|\/(.+\.gguf))?$/i;
+/** A part of a path that leads elsewhere than into it. */
+const DOTS = /(?:^|\/)\.+(?:\/|$)/;
 
 function referenceOf(name: string): Reference | undefined {
   if (name.toLowerCase() === AGENTWORLD.name) {
@@ -131,7 +139,7 @@ function referenceOf(name: string): Reference | undefined {
   }
   if (!name.startsWith('hf:')) return undefined;
   const [, repository, revision = 'main', quantization, file] = REFERENCE.exec(name) ?? [];
-  if (repository === undefined || /(?:^|\/)\.+(?:\/|$)/.test(repository)) {
+  if (repository === undefined || DOTS.test(repository) || DOTS.test(revision)) {
     throw new UserError(
       `"${printable(name)}" is no model's name; write hf:user/repo:QUANT or hf:user/repo/file.gguf, such as hf:${AGENTWORLD.repository}:${AGENTWORLD.quantization}`,
     );
@@ -149,7 +157,10 @@ function nameOf({ repository, revision }: Reference, path: string): string {
 }
 
 function folderOf({ repository, revision }: Reference, directory: string): string {
-  return join(directory, repository.replace('/', '--') + (revision === 'main' ? '' : `@${revision}`));
+  return join(
+    directory,
+    repository.replace('/', '--') + (revision === 'main' ? '' : `@${revision.replaceAll('/', '--')}`),
+  );
 }
 
 // --- which file ---
@@ -318,7 +329,8 @@ async function notedHash(path: string): Promise<string | undefined> {
       readFile(`${path}.sha256`, 'utf8'),
     ]);
     const [hash = ''] = text.split(' ', 1);
-    return note.mtimeMs >= file.mtimeMs && SHA256.test(hash) ? hash : undefined;
+    // A copy may bring an old time of its own along; when it came is what the system says.
+    return note.mtimeMs >= Math.max(file.mtimeMs, file.ctimeMs) && SHA256.test(hash) ? hash : undefined;
   } catch {
     return undefined;
   }
@@ -464,7 +476,8 @@ function escaped(path: string): string {
 
 async function listFiles(hub: Hub, { repository, revision }: Reference): Promise<ModelFile[]> {
   const files: ModelFile[] = [];
-  let next: string | undefined = `${hub.endpoint}/api/models/${repository}/tree/${escaped(revision)}?recursive=true`;
+  let next: string | undefined =
+    `${hub.endpoint}/api/models/${repository}/tree/${encodeURIComponent(revision)}?recursive=true`;
   for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
     const url: string = next;
     const { entries, link } = await hub.retry(async () => {
@@ -508,14 +521,31 @@ async function download(
   folder: string,
   options: ModelOptions,
 ): Promise<void> {
+  await onDisk(folder, mkdir(folder, { recursive: true }));
+  const busy = `another awb downloads from ${reference.repository} to ${printable(folder)}; wait for it`;
+  const unlock = await options.lock(join(folder, '.lock'), busy);
+  try {
+    await requireSpace(folder, files);
+    await downloadFiles(hub, files, reference, folder, options.onProgress);
+  } finally {
+    unlock();
+  }
+}
+
+async function downloadFiles(
+  hub: Hub,
+  files: readonly ModelFile[],
+  { repository, revision }: Reference,
+  folder: string,
+  onProgress: ModelOptions['onProgress'],
+): Promise<void> {
   const totalBytes = bytesOf(files);
-  await requireSpace(folder, files);
   let before = 0;
   for (const file of files) {
     const target = join(folder, file.path);
     const report = (step: DownloadProgress['step'], bytes: number) =>
-      options.onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
-    const url = `${hub.endpoint}/${reference.repository}/resolve/${escaped(reference.revision)}/${escaped(file.path)}`;
+      onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
+    const url = `${hub.endpoint}/${repository}/resolve/${encodeURIComponent(revision)}/${escaped(file.path)}`;
     if (!(await isComplete(target, file))) await downloadFile(hub, url, file, target, report);
     before += file.bytes;
   }
@@ -546,9 +576,6 @@ async function requireSpace(folder: string, files: readonly ModelFile[]): Promis
         () => 0,
       ));
   }
-  await mkdir(folder, { recursive: true }).catch((error) => {
-    throw diskError(folder, error);
-  });
   const disk = await statfs(folder).catch(() => undefined);
   if (disk === undefined || disk.bavail * disk.bsize >= needed) return;
   throw new UserError(
@@ -595,37 +622,31 @@ async function downloadFile(
 ): Promise<void> {
   const path = partOf(target, file);
   await onDisk(path, mkdir(dirname(target), { recursive: true }));
-  const unlock = await onDisk(path, lock(`${path}.lock`));
+  const handle = await onDisk(path, open(path, 'a'));
+  const part: Part = { path, target, handle, bytes: 0, hash: createHash('sha256'), sha256: file.sha256 };
   try {
-    const handle = await onDisk(path, open(path, 'a'));
-    const part: Part = { path, target, handle, bytes: 0, hash: createHash('sha256'), sha256: file.sha256 };
-    try {
-      await onDisk(
-        path,
-        readBack(part, file.bytes, hub.signal, (bytes) => report('checking', bytes)),
-      );
-      await hub.retry(async (progressed) => {
-        while (part.bytes < file.bytes) {
-          await pull(hub, url, part, file.bytes, (bytes) => {
-            progressed();
-            report('downloading', bytes);
-          });
-        }
-      });
-      await onDisk(path, handle.sync());
-    } finally {
-      await handle.close();
-    }
-    const digest = part.hash.digest('hex');
-    if (part.sha256 !== undefined && digest !== part.sha256) {
-      await discard(part, `has the SHA-256 ${digest}, which is not what the hub states`);
-    }
-    await onDisk(path, rename(path, target));
-    if (part.sha256 !== undefined)
-      await onDisk(path, writeFile(`${target}.sha256`, `${digest}  ${basename(target)}\n`));
+    await onDisk(
+      path,
+      readBack(part, file.bytes, hub.signal, (bytes) => report('checking', bytes)),
+    );
+    await hub.retry(async (progressed) => {
+      while (part.bytes < file.bytes) {
+        await pull(hub, url, part, file.bytes, (bytes) => {
+          progressed();
+          report('downloading', bytes);
+        });
+      }
+    });
+    await onDisk(path, handle.sync());
   } finally {
-    await unlock();
+    await handle.close();
   }
+  const digest = part.hash.digest('hex');
+  if (part.sha256 !== undefined && digest !== part.sha256) {
+    await discard(part, `has the SHA-256 ${digest}, which is not what the hub states`);
+  }
+  await onDisk(path, rename(path, target));
+  if (part.sha256 !== undefined) await onDisk(path, writeFile(`${target}.sha256`, `${digest}  ${basename(target)}\n`));
 }
 
 /** For content that is not what the hub announced: nothing of it is worth continuing. */
@@ -684,33 +705,5 @@ async function pull(hub: Hub, url: string, part: Part, most: number, report: (by
   } finally {
     clearTimeout(timer);
     stall.abort();
-  }
-}
-
-/** Keeps a second process from writing into the same part. Gives what releases it; one that a dead process left is taken over. */
-async function lock(path: string): Promise<() => Promise<void>> {
-  for (;;) {
-    try {
-      await writeFile(path, String(process.pid), { flag: 'wx' });
-      return () => rm(path, { force: true });
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    }
-    const owner = Number(await readFile(path, 'utf8').catch(() => ''));
-    if (isAlive(owner)) {
-      const message = `process ${owner} downloads this model already; wait for it (if it is no awb, remove ${printable(path)})`;
-      throw new UserError(message, EXIT.cannotCreate);
-    }
-    await rm(path, { force: true });
-  }
-}
-
-function isAlive(processId: number): boolean {
-  if (!Number.isInteger(processId) || processId <= 0) return false;
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
   }
 }

@@ -7,7 +7,8 @@ import {
   type GenerateOptions,
   type ModelFacts,
 } from './engine-contract.js';
-import { checkFiles, hashFiles, requireWhole } from './gguf-file.js';
+import { hashFiles } from './file-hash.js';
+import { checkFiles, type ModelFile, requireWhole } from './gguf-file.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import type { FreeMemory, GgufMetadata, GgufTensor } from './plan.js';
 import { type ReplyTokens, readReply } from './reply-reader.js';
@@ -33,7 +34,8 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
   const { runtime, jinja } = await importRuntime();
   for (const file of files) await requireWhole(runtime, file);
   const stopHashing = new AbortController();
-  const hashing = hashFiles(files, stopHashing.signal);
+  const ends = AbortSignal.any([stopHashing.signal, ...(settings.signal === undefined ? [] : [settings.signal])]);
+  const hashing = hashOf(files, settings, ends);
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
@@ -46,6 +48,15 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
     if (loaded !== undefined) await unload(loaded);
     throw error;
   }
+}
+
+function hashOf(files: readonly ModelFile[], settings: EngineSettings, signal: AbortSignal): Promise<string> {
+  const { sha256, cacheDirectory, onProgress } = settings;
+  if (sha256 !== undefined) return Promise.resolve(sha256);
+  return hashFiles(
+    files.map(({ path }) => path),
+    { directory: cacheDirectory, signal, onProgress: (read) => onProgress?.('hashing', read) },
+  );
 }
 
 /** What a plan of memory is made from, before anything is loaded. Throws UserError as `openEngine` does for files and the runtime. */

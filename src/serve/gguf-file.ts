@@ -1,7 +1,5 @@
-// A model's GGUF file before it is loaded: its parts, whether it is whole, and its hash.
+// A model's GGUF file before it is loaded: its parts, and whether it is whole.
 
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
 import { BLOCKS } from './plan.js';
@@ -73,13 +71,4 @@ export async function requireWhole(runtime: Runtime, { path, bytes }: ModelFile)
   });
   const needed = ends.reduce((most, end) => Math.max(most, end), info.infoEndOffset ?? 0);
   if (needed > bytes) throw damaged(`it holds ${bytes} of at least ${needed} bytes`);
-}
-
-/** SHA-256 in hex of the file, or of the parts one after the other. */
-export async function hashFiles(files: readonly ModelFile[], signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of files) {
-    for await (const chunk of createReadStream(file.path, { highWaterMark: 1 << 22, signal })) hash.update(chunk);
-  }
-  return hash.digest('hex');
 }

@@ -31,8 +31,14 @@ export interface EngineSettings {
   readonly noReuse?: boolean;
   /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
   readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
-  /** Told how far loading is, 0 to 1. */
-  readonly onProgress?: (loaded: number) => void;
+  /** SHA-256 in hex of the file where it is known; else the file is read for it. */
+  readonly sha256?: string | undefined;
+  /** Where hashes of files are remembered; absent: nowhere. */
+  readonly cacheDirectory?: string;
+  /** Ends loading. */
+  readonly signal?: AbortSignal;
+  /** Told how far a step of opening the model is, 0 to 1; the two go on side by side. */
+  readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
 
 const DEFAULT_BATCH = 512;
@@ -71,7 +77,7 @@ async function loadModel(
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaModel> {
-  const { gpuLayers, contextSize, onProgress } = settings;
+  const { gpuLayers, contextSize, onProgress, signal } = settings;
   const { metadata } = await runtime.readGgufFileInfo(settings.modelPath, {
     sourceType: 'filesystem',
     readTensorInfo: false,
@@ -91,9 +97,11 @@ async function loadModel(
         gpuLayers ??
         (contextSize === undefined ? 'auto' : { fitContext: { contextSize: contextSize * settings.parallel } }),
       defaultContextFlashAttention: settings.flashAttention,
-      ...(onProgress === undefined ? {} : { onLoadProgress: onProgress }),
+      ...(onProgress === undefined ? {} : { onLoadProgress: (loaded: number) => onProgress('loading', loaded) }),
+      ...(signal === undefined ? {} : { loadSignal: signal }),
     });
   } catch (error) {
+    if (signal?.aborted) throw error;
     throw loadFailure(runtime, settings, architecture, error, log);
   }
 }

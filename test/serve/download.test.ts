@@ -1,11 +1,14 @@
 // Downloads against a hub on loopback that can cut off, redirect, refuse and lie.
 
+import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import {
@@ -15,6 +18,8 @@ import {
   type ModelOptions,
   resolveModel,
 } from '../../src/serve/download.js';
+import { lockFile } from '../../src/store/lock.js';
+import { ROOT } from '../support/cli.js';
 
 const MODEL = randomBytes(300_000);
 const SHA256 = sha256(MODEL);
@@ -78,12 +83,13 @@ async function openHub(setup: HubSetup = {}) {
   const url = await listenTo((request, response) => {
     seen.push(request);
     if (setup.first?.(request, response)) return;
-    const path = decodeURIComponent(request.url ?? '');
+    const path = request.url ?? '';
     if (path.includes('/tree/')) {
       response.end(JSON.stringify(setup.entries ?? Object.entries(files).map(entryOf)));
       return;
     }
-    const bytes = files[path.replace(/^\/[^/]+\/[^/]+\/resolve\/[^/]+\//, '')];
+    // The revision is one part of the path, whatever slashes it holds.
+    const bytes = files[decodeURIComponent(path.replace(/^\/[^/]+\/[^/]+\/resolve\/[^/]+\//, ''))];
     if (bytes === undefined) response.writeHead(404).end();
     else send(bytes, request, response);
   });
@@ -91,6 +97,7 @@ async function openHub(setup: HubSetup = {}) {
   const options = (more: Partial<ModelOptions> = {}): ModelOptions => ({
     directory,
     env: { HF_ENDPOINT: url },
+    lock: lockFile,
     retryDelayMs: 1,
     ...more,
   });
@@ -99,7 +106,9 @@ async function openHub(setup: HubSetup = {}) {
 }
 
 async function filesIn(directory: string): Promise<string[]> {
-  return (await readdir(directory, { recursive: true })).filter((path) => path.includes('.')).sort();
+  return (await readdir(directory, { recursive: true }))
+    .filter((path) => path.includes('.') && !path.endsWith('/.lock'))
+    .sort();
 }
 
 /** The error that a promise rejects with. */
@@ -135,6 +144,26 @@ describe('a model on a hub', () => {
     const later = new Date(Date.now() + 5_000);
     await utimes(path, later, later);
     expect(await resolveModel('hf:user/repo:Q4_K_M', hub.options())).not.toHaveProperty('sha256');
+  });
+
+  test('nor once another was put in its place with an older time', async () => {
+    const hub = await openHub();
+    const { path } = await resolveModel('hf:user/repo:Q4_K_M', hub.options());
+    const [before, long] = [new Date(Date.now() - 60_000), new Date(Date.now() - 600_000)];
+    await utimes(`${path}.sha256`, before, before);
+    await writeFile(path, 'another');
+    await utimes(path, long, long);
+    expect(await resolveModel('hf:user/repo:Q4_K_M', hub.options())).not.toHaveProperty('sha256');
+  });
+
+  test('a revision may be a pull request, and has a folder of its own', async () => {
+    const hub = await openHub();
+    const { path, source } = await resolveModel('hf:user/repo@refs/pr/1:Q4_K_M', hub.options());
+    expect(path).toBe(join(hub.directory, 'user--repo@refs--pr--1', 'm-Q4_K_M.gguf'));
+    expect(source).toBe('hf:user/repo@refs/pr/1/m-Q4_K_M.gguf');
+    expect(hub.seen.every(({ url }) => url?.includes('/refs%2Fpr%2F1'))).toBe(true);
+    expect((await resolveModel('hf:user/repo@refs/pr/1/m-Q4_K_M.gguf', hub.options())).path).toBe(path);
+    expect((await failure(resolveModel('hf:user/repo@refs/../x:Q8_0', hub.options()))).exitCode).toBe(EXIT.usage);
   });
 
   test('every part of a split one is downloaded, and its first part is the path', async () => {
@@ -449,7 +478,7 @@ describe('a hub that refuses', () => {
     const gone = await listenTo(() => {});
     for (const close of closers.splice(0)) close();
     const error = await failure(
-      resolveModel('hf:user/repo:Q4_K_M', { directory: tmpdir(), env: { HF_ENDPOINT: gone } }),
+      resolveModel('hf:user/repo:Q4_K_M', { directory: tmpdir(), lock: lockFile, env: { HF_ENDPOINT: gone } }),
     );
     expect(error.exitCode).toBe(EXIT.unavailable);
     expect(error.message).toMatch(/ECONNREFUSED.*HF_ENDPOINT/);
@@ -470,7 +499,9 @@ describe('a hub that refuses', () => {
   });
 
   test.each(['ftp://x', 'nonsense', 'https://user:geheim@hub'])('HF_ENDPOINT=%s is refused', async (HF_ENDPOINT) => {
-    const error = await failure(resolveModel('hf:user/repo:Q4_K_M', { directory: tmpdir(), env: { HF_ENDPOINT } }));
+    const error = await failure(
+      resolveModel('hf:user/repo:Q4_K_M', { directory: tmpdir(), lock: lockFile, env: { HF_ENDPOINT } }),
+    );
     expect(error.message).toMatch(/HF_ENDPOINT must be/);
     expect(error.message).not.toContain('geheim');
   });
@@ -494,15 +525,18 @@ describe('the disk', () => {
     expect(error.message).toContain(file);
   });
 
-  test('two processes do not write into one part, and a dead one does not stand in the way', async () => {
+  test('two processes do not write into one part, from the first moment on, and a killed one does not stand in the way', async () => {
     const hub = await openHub();
-    const lock = join(hub.directory, 'user--repo', `m-Q4_K_M.gguf.${SHA256.slice(0, 12)}.part.lock`);
-    await mkdir(join(hub.directory, 'user--repo'));
-    await writeFile(lock, String(process.ppid));
+    const folder = join(hub.directory, 'user--repo');
+    await mkdir(folder);
+    const lock = JSON.stringify(pathToFileURL(join(ROOT, 'dist/store/lock.js')).href);
+    const code = `import(${lock}).then(({ lockFile }) => lockFile(${JSON.stringify(join(folder, '.lock'))}, '')).then(() => { console.log('held'); setInterval(() => {}, 1e6); })`;
+    const other = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(other.stdout, 'data');
     const error = await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()));
-    expect(error.exitCode).toBe(EXIT.cannotCreate);
-    expect(error.message).toContain(String(process.ppid));
-    await writeFile(lock, '4194305');
+    expect([error.exitCode, error.message]).toEqual([EXIT.cannotCreate, expect.stringContaining('another awb')]);
+    other.kill('SIGKILL');
+    await once(other, 'exit');
     expect((await resolveModel('hf:user/repo:Q4_K_M', hub.options())).sha256).toBe(SHA256);
   });
 });
