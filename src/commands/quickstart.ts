@@ -3,9 +3,10 @@
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDataset, type RowRef } from '../bench/dataset.js';
+import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { BASELINES } from '../infer/baselines.js';
-import { type Column, domainName, type Table } from '../report/table.js';
+import type { Column, Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
 import { hasRuntime } from '../serve/runtime.js';

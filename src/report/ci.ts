@@ -1,5 +1,6 @@
 // What a gate decided, for CI: a job summary, annotations, JUnit XML and JSON, in which no text acts.
 
+import { domainName } from '../domains.js';
 import { oneLine, printable } from '../printable.js';
 import { differencesDocument, differenceTable, markdownTable, runDocument } from './comparison.js';
 import { asciiJson, markdownText } from './formats.js';
@@ -13,7 +14,6 @@ import {
   type ShownOutcome,
   type ShownRule,
 } from './gate-page.js';
-import { domainName } from './table.js';
 
 /**
  * Text in which GitHub's runner finds no command. It takes one where a line starts with `::`, white space aside, and in its older

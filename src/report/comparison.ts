@@ -1,10 +1,11 @@
 // A comparison of two runs -> its table, the rows that moved most, and a text in each format.
 
 import type { Comparison, Difference, DifferenceSet } from '../comparison.js';
+import { domainName } from '../domains.js';
 import { oneLine, shortened } from '../printable.js';
 import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, markdownText } from './formats.js';
-import { type Column, domainName, type Table } from './table.js';
+import type { Column, Table } from './table.js';
 import { type Look, terminal } from './terminal.js';
 
 const FIGURES = ['total', ...DIMENSIONS] as const;

@@ -1,9 +1,10 @@
 // Charts and tables of the HTML report's overview, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
+import { domainName } from '../domains.js';
 import { possibleRating } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
-import { domainName, measureTable, overallName, scoreTable, type Table } from './table.js';
+import { measureTable, overallName, scoreTable, type Table } from './table.js';
 
 /** Text as markup: nothing in it can end an element or an attribute, steer the page, or hide. */
 export function escapeHtml(text: string): string {

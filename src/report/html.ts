@@ -1,6 +1,7 @@
 // The HTML report: one file that needs no other and no network, or, where texts are many, pages of texts beside it.
 
 import { percent } from '../coverage.js';
+import { domainName } from '../domains.js';
 import { isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../types.js';
@@ -21,7 +22,7 @@ import {
 } from './html-charts.js';
 import { SCRIPT } from './html-script.js';
 import { STYLE } from './html-style.js';
-import { domainName, leastText, overallName } from './table.js';
+import { leastText, overallName } from './table.js';
 
 /** A run as the report shows it. */
 export interface ReportRun {

@@ -1,6 +1,7 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
 import { percent, shortDomains } from '../coverage.js';
+import { domainName, inTableOrder } from '../domains.js';
 import { nearest, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
 import {
@@ -13,7 +14,7 @@ import {
   type ScoreCard,
 } from '../types.js';
 import { PUBLISHED, PUBLISHED_SOURCE, type PublishedRow } from './published.js';
-import { type Column, domainName, twoDecimals } from './table.js';
+import { type Column, twoDecimals } from './table.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
 export interface JudgedWith {
@@ -372,9 +373,9 @@ function columnsOf(
   measure: string | undefined,
 ) {
   const having = new Set(runs.flatMap((run) => domainsOf(run.card, measure)));
-  const published: readonly Domain[] = DOMAINS;
-  const others = [...having].filter((domain) => !published.includes(domain)).sort();
-  const domains = [...DOMAINS, ...others].map((domain) => domainColumn(domain, measure));
+  const domains = [...new Set([...DOMAINS, ...having])]
+    .sort(inTableOrder)
+    .map((domain) => domainColumn(domain, measure));
   const known: AnyColumn[] = [...domains, ...meanColumns(measure), ...TEXT_COLUMNS];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);

@@ -1,16 +1,9 @@
 // Score cards -> tables: rows, columns and footnotes, without a form of text.
 
 import { leastCovered, percent } from '../coverage.js';
+import { domainName } from '../domains.js';
 import { oneLine } from '../printable.js';
-import {
-  DIMENSIONS,
-  DOMAINS,
-  type Domain,
-  type DomainScore,
-  type Estimate,
-  type ScoreCard,
-  type ScoreSet,
-} from '../types.js';
+import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 
 export interface Column {
   readonly heading: string;
@@ -28,18 +21,8 @@ export interface Table {
 
 /** What stands where there is no figure. */
 const NONE = '-';
-/** Longest name of a domain or measure that is shown whole. */
+/** Longest name of a measure that is shown whole. */
 const NAME_COLUMNS = 16;
-
-const DISPLAY_NAMES: Readonly<Record<Domain, string>> = {
-  mcp: 'MCP',
-  search: 'Search',
-  terminal: 'Terminal',
-  swe: 'SWE',
-  android: 'Android',
-  web: 'Web',
-  os: 'OS',
-};
 
 const SCORE_COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },
@@ -53,11 +36,6 @@ const SCORE_COLUMNS: readonly Column[] = [
   { heading: '95 % interval', short: '95 %', align: 'right' },
   { heading: 'With failures', short: 'w.fail', align: 'right' },
 ];
-
-/** A domain as tables name it; a name that is not published is shown as it is, made safe for the terminal. */
-export function domainName(domain: Domain): string {
-  return Object.hasOwn(DISPLAY_NAMES, domain) ? (DISPLAY_NAMES[domain] as string) : oneLine(domain, NAME_COLUMNS);
-}
 
 /** `Overall` where the seven published domains are behind the figure and no other, as published; else what it is the mean of. */
 export function overallName(card: ScoreCard): string {

@@ -1,6 +1,7 @@
 // Progress of a run on stderr: a live block on a terminal, now and then a line elsewhere.
 
-import { printable, shortened } from '../printable.js';
+import { domainName, inTableOrder } from '../domains.js';
+import { printable, shortened, widthOf } from '../printable.js';
 import type { Backend, Domain, TextSink } from '../types.js';
 
 export interface ProgressOptions {
@@ -109,9 +110,9 @@ interface Tally {
 }
 
 function newTally({ title, totals, already }: ProgressOptions, at: number): Tally {
-  const domains = [...totals].map(
-    ([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const,
-  );
+  const domains = [...totals]
+    .sort(([a], [b]) => inTableOrder(a, b))
+    .map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const);
   return {
     title,
     domains: new Map(domains),
@@ -202,12 +203,13 @@ function domainLine(domain: Domain, { total, done, failed }: DomainTally, nameCo
   const filled = total === 0 ? BAR_COLUMNS : Math.floor((done / total) * BAR_COLUMNS);
   const bar = '#'.repeat(filled) + '.'.repeat(BAR_COLUMNS - filled);
   const counts = `${done}/${total}`.padStart(`${total}`.length * 2 + 1);
-  return `${domain.padEnd(nameColumns)} ${bar} ${counts}${failed > 0 ? `, ${failed} failed` : ''}`;
+  const name = domainName(domain);
+  return `${name}${' '.repeat(nameColumns - widthOf(name))} ${bar} ${counts}${failed > 0 ? `, ${failed} failed` : ''}`;
 }
 
 /** The block's lines, none wider than `columns`, no more than `height`. */
 function blockLines(tally: Tally, columns: number, height: number): string[] {
-  const nameColumns = Math.max(...[...tally.domains.keys()].map(({ length }) => length), 0);
+  const nameColumns = Math.max(...[...tally.domains.keys()].map((domain) => widthOf(domainName(domain))), 0);
   const domains = [...tally.domains].map(([domain, counts]) => domainLine(domain, counts, nameColumns));
   const room = height - 2;
   const shown = domains.length <= room ? domains : domains.slice(0, Math.max(0, room - 1));
@@ -242,8 +244,8 @@ function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Show {
     const lines = blockLines(tally, stderr.columns - 1, (stderr.rows ?? 24) - 1);
     const unchanged = pending === '' && lines.join('\n') === drawn.join('\n');
     if (unchanged) return;
-    const painted = lines.map((line) => (color ? line.replace(/\d+ failed/, '\x1b[31m$&\x1b[39m') : line));
-    stderr.write(`${erase()}${pending}${painted.map((line) => `${line}\n`).join('')}`);
+    const shown = color ? lines.map(painted) : lines;
+    stderr.write(`${erase()}${pending}${shown.map((line) => `${line}\n`).join('')}`);
     pending = '';
     drawn = lines;
   };
@@ -260,6 +262,13 @@ function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Show {
       drawn = [];
     },
   };
+}
+
+/** The look of the tables: the head bold, what is no row of a domain dim; failures red. */
+function painted(line: string, index: number): string {
+  const red = line.replace(/\d+ failed/, '\x1b[31m$&\x1b[39m');
+  if (index === 0) return `\x1b[1m${red}\x1b[22m`;
+  return / [#.]{20} /.test(line) ? red : `\x1b[2m${line}\x1b[22m`;
 }
 
 function plainLines(stderr: TextSink, tally: Tally, now: () => number): Show {

@@ -1,9 +1,10 @@
 // Judged rows in, score card out: the official counting, and beside it what that leaves out.
+
 import type { Figure } from '../comparison.js';
+import { inTableOrder } from '../domains.js';
 import { countedRating, isModelCaused, isRated, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
 import {
   DIMENSIONS,
-  DOMAINS,
   type Domain,
   type DomainScore,
   type Estimate,
@@ -74,15 +75,13 @@ function domainNames(
   byDomain: ReadonlyMap<Domain, unknown>,
   chosen: ReadonlyMap<Domain, number> | undefined,
 ): Domain[] {
-  const published: readonly Domain[] = DOMAINS;
   const known = new Set(byDomain.keys());
   for (const [domain, count] of chosen ?? []) {
     if (count > 0) {
       known.add(domain);
     }
   }
-  const others = [...known].filter((domain) => !published.includes(domain)).sort();
-  return [...published.filter((domain) => known.has(domain)), ...others];
+  return [...known].sort(inTableOrder);
 }
 
 function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {

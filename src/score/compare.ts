@@ -1,7 +1,9 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
+
 import type { Comparison, Difference, DifferenceSet, DomainComparison, Figure, MovedRow } from '../comparison.js';
+import { inTableOrder } from '../domains.js';
 import { countedPoints } from '../points.js';
-import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type JudgedRow } from '../types.js';
+import { DIMENSIONS, type Domain, type Estimate, type JudgedRow } from '../types.js';
 import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
 import { smallestEffect } from './intervals.js';
 import { mean } from './mean.js';
@@ -124,7 +126,7 @@ function partsOf(base: RunRows, candidate: RunRows, pointsOf: PointsOf): Part[] 
     }
   }
   return [...pairs]
-    .sort(([a], [b]) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1))
+    .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, byKey]) =>
       partOf(
         domain,
@@ -138,12 +140,6 @@ function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const found = map.get(key) ?? make();
   map.set(key, found);
   return found;
-}
-
-function placeOf(domain: Domain): number {
-  const published: readonly Domain[] = DOMAINS;
-  const place = published.indexOf(domain);
-  return place === -1 ? published.length : place;
 }
 
 function partOf(domain: Domain, pairs: readonly Pair[], pointsOf: PointsOf): Part {

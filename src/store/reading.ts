@@ -1,9 +1,8 @@
 // The tables of the SQLite file back into runs. A value of another type than was stored is damage, and nothing is made of it.
 
+import { inTableOrder } from '../domains.js';
 import {
   DIMENSIONS,
-  DOMAINS,
-  type Domain,
   type DomainScore,
   type Estimate,
   type JudgedRow,
@@ -153,9 +152,7 @@ function isNumber(value: unknown): value is number {
 
 function cardOf(run: Row, counts: readonly Row[], scores: readonly Row[], overall: readonly Row[]): ScoreCard {
   return {
-    domains: counts
-      .map((count) => domainScoreOf(count, scores))
-      .sort((a, b) => placeOf(a.domain) - placeOf(b.domain) || (a.domain < b.domain ? -1 : 1)),
+    domains: counts.map((count) => domainScoreOf(count, scores)).sort((a, b) => inTableOrder(a.domain, b.domain)),
     overall: estimatesOf(overall, 'official'),
     macroOf: run.number('macro_of'),
     overallMicro: estimatesOf(overall, 'micro'),
@@ -166,11 +163,6 @@ function cardOf(run: Row, counts: readonly Row[], scores: readonly Row[], overal
     failed: run.number('failed'),
     coverage: run.number('coverage'),
   };
-}
-
-function placeOf(domain: Domain): number {
-  const published: readonly Domain[] = DOMAINS;
-  return published.includes(domain) ? published.indexOf(domain) : published.length;
 }
 
 function domainScoreOf(count: Row, scores: readonly Row[]): DomainScore {

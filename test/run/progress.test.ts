@@ -95,9 +95,10 @@ function settle(progress: Progress, rows: number, row: Parameters<Progress['sett
 describe('on a terminal', () => {
   test('one block shows rows, failures, rates, calls in flight, pause and time left, redrawn in place', () => {
     const screen = new Screen();
+    // Rows come in the order of the files; the block lists domains as the tables do.
     const totals = new Map([
-      ['mcp', 100],
       ['terminal', 50],
+      ['mcp', 100],
     ]);
     const { progress, pass } = open(screen, { totals });
     progress.watch({ status: () => ({ inFlight: 8, limit: 64, pausedMs: 12_000 }) });
@@ -110,8 +111,8 @@ describe('on a terminal', () => {
       [
         'infer 21/150 rows, 1 failed, 2.1 rows/s, 200 tokens/s, about 1 min 2 s left',
         '8 in flight, limit 64, paused by the server for 12 s',
-        'mcp      ####................  20/100',
-        'terminal ....................  1/50, 1 failed',
+        'MCP      ####................  20/100',
+        'Terminal ....................  1/50, 1 failed',
         '',
       ].join('\n'),
     );
@@ -187,6 +188,7 @@ describe('on a terminal', () => {
       settle(progress, 1, FAILED);
       pass(100);
       expect(written.join('').includes('\x1b[31m')).toBe(color);
+      expect(written.join('').includes('\x1b[1minfer ')).toBe(color);
     }
   });
 });

@@ -1,0 +1,32 @@
+// Domains as people see them: in which order, and under which names.
+
+import { oneLine } from './printable.js';
+import { DOMAINS, type Domain } from './types.js';
+
+/** Longest name that is shown whole. */
+const NAME_COLUMNS = 16;
+
+const DISPLAY_NAMES: Readonly<Record<Domain, string>> = {
+  mcp: 'MCP',
+  search: 'Search',
+  terminal: 'Terminal',
+  swe: 'SWE',
+  android: 'Android',
+  web: 'Web',
+  os: 'OS',
+};
+
+/** A domain as tables and progress name it; a name that is not published is shown as it is, made safe for the terminal. */
+export function domainName(domain: Domain): string {
+  return Object.hasOwn(DISPLAY_NAMES, domain) ? (DISPLAY_NAMES[domain] as string) : oneLine(domain, NAME_COLUMNS);
+}
+
+/** Sorts domains as tables list them: those of the published table in its order, others after them by name. */
+export function inTableOrder(a: Domain, b: Domain): number {
+  return placeOf(a) - placeOf(b) || (a < b ? -1 : Number(a > b));
+}
+
+function placeOf(domain: Domain): number {
+  const published: readonly Domain[] = DOMAINS;
+  return published.includes(domain) ? published.indexOf(domain) : published.length;
+}
