@@ -14,6 +14,7 @@ import {
 import { EXIT, type ExitCode, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
 import type { Io, TextSink } from './types.js';
+import { openCommandFilter } from './workflow-commands.js';
 
 const COMMANDS: readonly CommandEntry[] = [
   {
@@ -81,8 +82,8 @@ export async function main(
   const secrets = new Set<string>();
   const io: Io = {
     ...processIo,
-    stdout: withoutSecrets(processIo.stdout, secrets),
-    stderr: withoutSecrets(processIo.stderr, secrets),
+    stdout: guarded(processIo.stdout, secrets, processIo.env),
+    stderr: guarded(processIo.stderr, secrets, processIo.env),
   };
   try {
     if (argv[0] === 'completion-server') {
@@ -94,11 +95,15 @@ export async function main(
   }
 }
 
-/** The same sink, its size live, with secrets taken out of what is written. */
-function withoutSecrets(sink: TextSink, secrets: ReadonlySet<string>): TextSink {
-  const write = (text: string) =>
-    sink.write([...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text));
-  return Object.create(sink, { write: { value: write } }) as TextSink;
+/** The same sink, its size live, with secrets taken out of what is written, and in GitHub Actions commands to its runner too. */
+function guarded(sink: TextSink, secrets: ReadonlySet<string>, { GITHUB_ACTIONS: runner }: Io['env']): TextSink {
+  const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
+  if (!runner) return Object.create(sink, { write: { value: (text: string) => sink.write(clean(text)) } }) as TextSink;
+  const harmless = openCommandFilter();
+  return Object.create(sink, {
+    write: { value: (text: string) => sink.write(harmless(clean(text))) },
+    writeCommands: { value: (text: string) => sink.write(clean(text)) },
+  }) as TextSink;
 }
 
 function report(error: unknown, io: Io, verbose: boolean): ExitCode {

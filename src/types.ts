@@ -274,6 +274,8 @@ export interface Backend {
 /** Where text goes; `columns` is 80 where there is no terminal. */
 export interface TextSink {
   write(text: string): void;
+  /** Writes commands for the runner of GitHub Actions, which `write` makes harmless there. Absent where no runner reads along. */
+  writeCommands?(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
   /** Absent where there is no terminal. */

@@ -338,6 +338,32 @@ describe('errors', () => {
   });
 });
 
+describe('in GitHub Actions', () => {
+  const hostile = doing(async (_settings, io) => {
+    io.stdout.write('a row ##[error]x\n  ::error::x');
+    io.stdout.write('\n:');
+    io.stdout.write(':stop-commands::y\n');
+    io.stdout.writeCommands?.('::notice::ours\n');
+    io.stderr.write('failed: ##');
+    io.stderr.write('[group]\n');
+    throw new UserError('no label "a\n::error::z"');
+  });
+
+  test.each(['true', '1'])(
+    'what a model, a server or a label says is no command of the runner (%s)',
+    async (runner) => {
+      const { stdout, stderr } = await runMain(['paint'], { ...hostile, env: { GITHUB_ACTIONS: runner } });
+      expect(stdout).toBe('a row ## [error]x\n  : :error::x\n: :stop-commands::y\n::notice::ours\n');
+      expect(stderr).toBe('failed: ## [group]\nawb: no label "a\n: :error::z"\n');
+    },
+  );
+
+  test('text is changed, and there alone commands are written', async () => {
+    const { stdout } = await runMain(['paint'], { ...hostile, env: {} });
+    expect(stdout).toBe('a row ##[error]x\n  ::error::x\n::stop-commands::y\n');
+  });
+});
+
 describe('the process', () => {
   const dir = mkdtempSync(join(tmpdir(), 'awb-bin-'));
   const bin = join(dir, 'bin.js');

@@ -3,7 +3,6 @@
 import { extname } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import { withoutCommands } from '../report/ci.js';
 import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison.js';
 import { compareRuns } from '../score/compare.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
@@ -88,7 +87,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   const isText = format === 'terminal';
   const color = isText && settings.color && io.stdout.isTTY && settings.output === undefined;
   const text = COMPARISON_FORMATS[format](page, { columns: io.stdout.columns, color });
-  await deliver(isText || format === 'csv' ? withoutCommands(text) : text, settings, io);
+  await deliver(text, settings, io);
   return EXIT.done;
 }
 
@@ -109,7 +108,7 @@ function requireShared(shared: Readonly<Record<Identity, Shared>>, allowed: read
       'these runs cannot be compared as they are:',
       ...refused.map((name) => {
         const { base, candidate } = shared[name];
-        return `  ${name}: base has ${withoutCommands(base)}, candidate has ${withoutCommands(candidate)}`;
+        return `  ${name}: base has ${base}, candidate has ${candidate}`;
       }),
       `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
     ].join('\n'),
@@ -142,5 +141,5 @@ async function deliver(text: string, { output, quiet }: CompareSettings, io: Io)
     return;
   }
   await writeText(output, text, '--output', io);
-  if (!quiet) io.stderr.write(`written: ${withoutCommands(printable(output))}\n`);
+  if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
 }

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
-import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT, withoutCommands } from '../report/ci.js';
+import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
 import { type GatePage, gateText } from '../report/gate-page.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import { compareRuns } from '../score/compare.js';
@@ -161,7 +161,7 @@ function publishedRow(base: string) {
     const models = PUBLISHED.map(({ model }) => model);
     const near = nearest(name, models);
     const hint = near === undefined ? `the published rows are ${models.join(', ')}` : `did you mean "${near}"?`;
-    throw new UserError(`there is no published row "${withoutCommands(oneLine(name, 80))}"; ${hint}`);
+    throw new UserError(`there is no published row "${oneLine(name, 80)}"; ${hint}`);
   }
   const source = PUBLISHED_SOURCE.text;
   return {
@@ -331,9 +331,9 @@ function adviceNotes({ verdict, advice }: GateReport): string[] {
 async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<void> {
   const { json, color, junit: junitFile, jsonReport, summary } = settings;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
-  io.stdout.write(json ? gateJson(page) : withoutCommands(gateText(page, look)));
+  io.stdout.write(json ? gateJson(page) : gateText(page, look));
   // Beside a JSON document they would break it; the runner reads both streams.
-  if (io.env.GITHUB_ACTIONS === 'true') (json ? io.stderr : io.stdout).write(annotations(page));
+  (json ? io.stderr : io.stdout).writeCommands?.(annotations(page));
   await appendStepSummary(page, io);
   if (junitFile !== undefined) await writeText(junitFile, junit(page), '--junit', io);
   if (jsonReport !== undefined) await writeText(jsonReport, gateJson(page), '--json-report', io);
@@ -350,6 +350,6 @@ async function appendStepSummary(page: GatePage, io: Io): Promise<void> {
     await appendFile(path, jobSummary(page, SUMMARY_LIMIT - taken));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    io.stderr.write(`note: cannot write the job summary ${withoutCommands(printable(given))} (${code})\n`);
+    io.stderr.write(`note: cannot write the job summary ${printable(given)} (${code})\n`);
   }
 }

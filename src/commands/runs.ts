@@ -9,7 +9,6 @@ import { EXIT, nearest, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
 import { isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
-import { withoutCommands } from '../report/ci.js';
 import type { ShownRun } from '../report/comparison.js';
 import { replaceFile } from '../run/files.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
@@ -92,8 +91,7 @@ export async function readRuns(
   }
 }
 
-function noStore(name: string, path: string): UserError {
-  const db = withoutCommands(path);
+function noStore(name: string, db: string): UserError {
   return new UserError(
     `"${shown(name)}" is no judged file, and there is no SQLite file ${db} that could hold a run of that name; ` +
       'name the one that awb score wrote with --db',
@@ -126,7 +124,7 @@ function findRun(
   const found = labelled[0] ?? known.find(({ run }) => String(run.id) === name);
   if (found !== undefined) {
     if (labelled.length > 1) {
-      const which = `number ${found.run.id} of ${withoutCommands(found.db)}`;
+      const which = `number ${found.run.id} of ${found.db}`;
       note(`${labelled.length} runs are labelled ${shown(name)}; the one scored last is taken, ${which}`);
     }
     return found;
@@ -146,7 +144,7 @@ function listOf(name: string, known: readonly { readonly run: StoredRun; readonl
   );
   const listed = known.slice(0, MOST_LISTED).map(({ run, db }) => {
     const label = run.label ?? run.worldModel;
-    return `  ${run.id}${label === undefined ? '' : `: ${shown(label)}`} (${withoutCommands(db)})`;
+    return `  ${run.id}${label === undefined ? '' : `: ${shown(label)}`} (${db})`;
   });
   const left = known.length - listed.length;
   const advice = near === undefined ? 'the runs are' : `did you mean "${shown(near)}"? The runs are`;
@@ -154,7 +152,7 @@ function listOf(name: string, known: readonly { readonly run: StoredRun; readonl
 }
 
 function shown(text: string): string {
-  return withoutCommands(oneLine(text, 80));
+  return oneLine(text, 80);
 }
 
 function shownPath(path: string, io: Io): string {
@@ -180,10 +178,10 @@ async function readRun(found: FoundRun, note: (text: string) => void, io: Io): P
   }
   const { path } = found;
   const { rows, sha256, warnings } = await readJudged(path, io.stop);
-  for (const warning of warnings) note(withoutCommands(printable(warning)));
+  for (const warning of warnings) note(printable(warning));
   const manifest = await readManifest(path.replace(/(\.jsonl)?$/i, '.manifest.json'));
   const change = changeSince(manifest, shownPath(path, io), sha256);
-  if (change !== undefined) note(withoutCommands(printable(change)));
+  if (change !== undefined) note(printable(change));
   const chosen = manifest?.chosen === undefined ? {} : { chosen: new Map(Object.entries(manifest.chosen)) };
   const label = manifest?.predictions?.label ?? manifest?.label;
   const name = oneLine(label ?? shownPath(path, io), 80);
@@ -339,10 +337,7 @@ export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: stri
   const hint = measured
     ? 'text measures are no ratings, and awb leaderboard compares those'
     : 'name two runs over the same data';
-  return new UserError(
-    `${withoutCommands(oneLine(`${candidate.name} against ${base.name}`, 200))}: ${reason}; ${hint}`,
-    EXIT.badData,
-  );
+  return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
 }
 
 /** What is shown of a run, whatever its manifest holds. */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type * as Yaml from 'yaml';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
-import { oneLine } from '../printable.js';
+import { oneLine, printable } from '../printable.js';
 import type { Io } from '../types.js';
 
 interface AnyOption {
@@ -716,10 +716,14 @@ export function describeSettings(name: string, command: CommandSpec, resolved: R
   }
   const cells = rows.map(({ key, value, from }) => [key, cellOf(value), from] as const);
   const width = (column: 0 | 1) => Math.min(40, Math.max(...cells.map((row) => row[column].length)));
-  return cells.map(([key, value, from]) => `${key.padEnd(width(0))}  ${value.padEnd(width(1))}  ${from}\n`).join('');
+  return cells
+    .map(([key, value, from]) => `${key.padEnd(width(0))}  ${value.padEnd(width(1))}  ${printable(from)}\n`)
+    .join('');
 }
 
+/** On one line, whatever it holds. */
 function cellOf(value: unknown): string {
   if (value === null) return '-';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  const isPlain = typeof value === 'string' && printable(value) === value;
+  return isPlain ? value : printable(JSON.stringify(value));
 }

@@ -15,14 +15,6 @@ import {
   type ShownRule,
 } from './gate-page.js';
 
-/**
- * Text in which GitHub's runner finds no command. It takes one where a line starts with `::`, white space aside, and in its older
- * form wherever `##[` stands (actions/runner, ActionCommand.cs).
- */
-export function withoutCommands(text: string): string {
-  return text.replace(/^(\s*:)(?=:)/gm, '$1 ').replace(/##(?=\[)/g, '# #');
-}
-
 // The job summary.
 
 /** GitHub refuses a step's summary above this many bytes. */

@@ -170,7 +170,8 @@ describe('awb compare', () => {
     const run = { label: `::warning::${hostile}`, rating: around(1.5), weakness: () => hostile };
     const file = await judgedRun(folder, run);
     for (const format of ['terminal', 'md', 'csv']) {
-      const { stdout } = await compare('base', file, '--format', format);
+      const env = { GITHUB_ACTIONS: 'true' };
+      const { stdout } = await awb(['compare', 'base', file, '--format', format], { cwd: dir, env });
       expect(stdout).not.toMatch(/^\s*::/m);
       expect(stdout).not.toMatch(/##\[|\x1b/);
     }

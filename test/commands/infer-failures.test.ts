@@ -367,6 +367,13 @@ describe('failures of a row', () => {
     expect(row.awb.reason).toMatch(reason);
   });
 
+  test('in GitHub Actions no server writes a command for the runner', async () => {
+    const run = await setUp([error(400, 'x\n::error::y ##[error]z')], [madeUpRow('mcp', 1)]);
+    const { stdout, stderr } = await awb([...run.args, '--verbose'], { env: { GITHUB_ACTIONS: 'true' } });
+    expect(stdout + stderr).toContain('## [error]z');
+    expect(stdout + stderr).not.toMatch(/^\s*::|##\[/m);
+  });
+
   test('--fit-max-tokens asks once more with the budget that is left, and flags the row', async () => {
     const run = await setUp(
       (request) => (request.body.max_tokens > 3096 ? overflow : fine(request)),

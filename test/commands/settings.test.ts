@@ -424,6 +424,15 @@ test('--print-config shows every setting, also those that are not set', async ()
   expect(text.split('\n').map((line) => line.split(' ')[0])).toEqual([...names, '']);
 });
 
+test('--print-config shows a value on one line, whatever it holds', async () => {
+  const label = 'a\n::error::b\x1b]0;x\x07\u202ec';
+  const resolved = await resolveWith(KINDS, { flags: { text: [label], list: [label, 'b'] } });
+  const text = describeSettings('infer', commandWith(KINDS), resolved, false);
+  expect(text).toMatch(/^text +"a\\n::error::b\\u001b\]0;x\\u0007c" +--text$/m);
+  expect(text.split('\n')).toHaveLength(Object.keys({ ...KINDS, ...COMMON }).length - 1);
+  expect(text).not.toMatch(/[\x07\x1b\u202e]/);
+});
+
 test('--quiet and --verbose exclude each other', async () => {
   const { message } = await errorOf(settingsWith({}, { flags: { quiet: true }, env: { AWB_VERBOSE: '1' } }));
   expect(message).toBe('--quiet and --verbose exclude each other');

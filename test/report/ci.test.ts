@@ -1,7 +1,7 @@
 // What the gate writes for CI: within its limits, and with no text that acts.
 
-import { describe, expect, it, test } from 'vitest';
-import { ANNOTATION_LIMIT, annotations, gateJson, jobSummary, junit, withoutCommands } from '../../src/report/ci.js';
+import { describe, expect, it } from 'vitest';
+import { ANNOTATION_LIMIT, annotations, gateJson, jobSummary, junit } from '../../src/report/ci.js';
 import { type GatePage, gateText, type ShownRule } from '../../src/report/gate-page.js';
 
 function rule(more: Partial<ShownRule> = {}): ShownRule {
@@ -55,12 +55,6 @@ function hostilePage(text: string): GatePage {
 describe.each(HOSTILE)('hostile text %j', (text) => {
   const hostile = hostilePage(text);
 
-  it('is no command of the runner in the log', () => {
-    const log = withoutCommands(gateText(hostile, { columns: 80, color: false }));
-    expect(log).not.toMatch(/^\s*::/m);
-    expect(log).not.toMatch(/##\[|\x1b|\u202e/);
-  });
-
   it('brings no annotation but the three it stands in', () => {
     const lines = annotations(hostile).split('\n');
     expect(lines.map((line) => /^::(error|warning|notice) title=[^:,]*::/.exec(line)?.[1])).toEqual([
@@ -110,17 +104,6 @@ function tagsOf(xml: string): string[] {
   expect(open).toEqual([]);
   return names;
 }
-
-test.each([
-  ['::error::x', ': :error::x'],
-  ['  ::add-mask::x', '  : :add-mask::x'],
-  ['a\n::x', 'a\n: :x'],
-  ['a ##[group]b', 'a # #[group]b'],
-  ['a::b', 'a::b'],
-  ['####[error]', '### #[error]'],
-])('%j is written as %j', (text, written) => {
-  expect(withoutCommands(text)).toBe(written);
-});
 
 describe('annotations', () => {
   it('rank by impact, ten of a kind at most, and say how many more there are', () => {
