@@ -12,18 +12,18 @@ export interface Interval {
 export interface VarianceSplit {
   /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where nothing was generated twice. */
   readonly row: number;
-  /** Sampling of the world model, with the judge's in it where `judge` is absent. Absent where a run has no repeats. */
+  /** Sampling: of the world model and, since every prediction is judged anew, of the judge. Absent where a run has no repeats. */
   readonly generation?: number;
-  /** Sampling of the judge; absent where a run has no prediction that was judged twice. */
-  readonly judge?: number;
-  /** Generation and judge together, if every row had one repeat in each run: n repeats leave the nth part of it. */
+  /** The same, if every row had one repeat in each run: n repeats leave the nth part of it. */
   readonly perRepeat?: number;
 }
 
 /** How the candidate differs from the base in one figure, in points of 0-100 and on the compared rows. */
 export interface Difference {
-  /** Candidate minus base, with standard error and 95 % interval clustered by trajectory. */
+  /** Candidate minus base, with standard error and 95 % interval clustered by trajectory: what new rows like these would show. */
   readonly difference: Estimate;
+  /** The same difference on these very rows, with nothing but sampling left to vary; absent where a run has no repeats. */
+  readonly onTheseRows?: Estimate;
   /** What the two runs score on the compared rows, failures that the model caused at rating 1. */
   readonly base: number;
   readonly candidate: number;

@@ -42,13 +42,15 @@ const COLUMNS: readonly Column[] = [
   { heading: 'Candidate', short: 'Cand.', align: 'right' },
   { heading: 'Difference', short: 'Diff.', align: 'right' },
   { heading: '95 % interval', short: '95 %', align: 'right' },
-  { heading: 'p (Holm)', short: 'p', align: 'right' },
+  { heading: 'p', short: 'p', align: 'right' },
   { heading: 'Won/tied/lost', short: 'W/T/L', align: 'right' },
   { heading: 'Detectable', short: 'Det.', align: 'right' },
 ];
 
 /** Texts in which a figure is below this are written as a bound. */
 const LEAST_P = 0.0001;
+/** Below this, the p of a domain that is adjusted for all of them shows a difference. */
+const SHOWN_P = 0.05;
 
 /**
  * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
@@ -76,10 +78,20 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
     ],
     footnotes: [
       'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, overflowed and refused predictions at rating 1.',
-      '95 %: interval of the paired difference, clustered by trajectory. p: permutation test by trajectory, over domains adjusted by Holm. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains (Holm) is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      ...fixedNote(name, overall.total),
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
   };
+}
+
+/** The second question that repeats answer: about these rows and no others. */
+function fixedNote(name: string, total: Difference | undefined): string[] {
+  const fixed = total?.onTheseRows;
+  if (fixed === undefined) return [];
+  return [
+    `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed)}.`,
+  ];
 }
 
 function rowsText({ compared, rows }: { readonly compared: number; readonly rows: number }): string {
@@ -103,7 +115,7 @@ function differenceRow(name: string, rows: string, found: Difference | undefined
     candidate.toFixed(2),
     signed(difference.value),
     intervalText(difference),
-    chanceText(adjustedP ?? p),
+    `${chanceText(p)}${adjustedP !== undefined && adjustedP < SHOWN_P ? '*' : ''}`,
     `${wins}/${ties}/${losses}`,
     smallestEffect === undefined ? NONE : smallestEffect.toFixed(2),
   ];
@@ -267,6 +279,7 @@ export function differencesDocument(comparison: Comparison, weaknesses: Readonly
     compared,
     coverage,
     macro_of: macroOf,
+    adjusted: { interval: 'none', p: 'none', p_adjusted: 'holm over the domains, for each figure' },
     overall: setDocument(overall),
     domains: Object.fromEntries(
       domains.map((each) => [
@@ -286,16 +299,25 @@ export function differencesDocument(comparison: Comparison, weaknesses: Readonly
   };
 }
 
+function spreadDocument({ low, high, se, df }: Estimate) {
+  return { low: low ?? null, high: high ?? null, se: se ?? null, df: df ?? null };
+}
+
 function setDocument(set: DifferenceSet) {
   return Object.fromEntries(
     FIGURES.map((figure) => {
       const found = set[figure];
       if (found === undefined) return [figure, null];
       const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect, split, bootstrap } = found;
+      const { onTheseRows: fixed } = found;
       const { value, low = null, high = null, se = null, df = null, rows, clusters } = difference;
       const estimate = { difference: value, low, high, se, df, rows, clusters };
       const chance = { p: p ?? null, p_adjusted: adjustedP ?? null, smallest_effect: smallestEffect ?? null };
-      const more = { variance: split ?? null, bootstrap: bootstrap ?? null };
+      const more = {
+        on_these_rows: fixed === undefined ? null : spreadDocument(fixed),
+        variance: split ?? null,
+        bootstrap: bootstrap ?? null,
+      };
       return [figure, { ...estimate, base, candidate, wins, ties, losses, ...chance, ...more }];
     }),
   );

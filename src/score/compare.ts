@@ -9,11 +9,11 @@ import { smallestEffect } from './intervals.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
 import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
-import { type Generations, meanOfSplits, rowValue, splitVariance } from './sampling.js';
+import { type Generations, meanOfSplits, onTheseRows, samplingOf, splitVariance } from './sampling.js';
 
 /** A run as a comparison takes it. */
 export interface RunRows {
-  /** Rows of one key and different `repeat` are its repeats; rows of one key and one `repeat`, judgements of one prediction. */
+  /** Rows of one key are its repeats. */
   readonly rows: readonly JudgedRow[];
   /** Rows (times repeats) that the run chose, by domain; what the file holds counts where this is absent. */
   readonly chosen?: ReadonlyMap<Domain, number>;
@@ -162,20 +162,13 @@ function comparedIn(pair: Pair, figure: Figure, pointsOf: PointsOf): Compared[] 
   if (base.length === 0 || candidate.length === 0) {
     return [];
   }
-  const difference = rowValue(candidate) - rowValue(base);
+  const difference = mean(candidate) - mean(base);
   // Equal ratings in another order may differ in the last bit.
   return [{ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
 }
 
-function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): number[][] {
-  const generations = new Map<number, number[]>();
-  for (const row of rows) {
-    const points = pointsOf(row, figure);
-    if (points !== undefined) {
-      entryOf(generations, row.repeat, () => []).push(points);
-    }
-  }
-  return [...generations.values()];
+function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
+  return rows.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined);
 }
 
 function differencesOf(parts: readonly Part[], resampling: Resampling) {
@@ -206,19 +199,18 @@ function differencesOf(parts: readonly Part[], resampling: Resampling) {
 function differenceOf(rows: readonly Compared[], figure: Figure, resampling: Resampling): Difference {
   const observations = observationsOf(rows);
   const difference = clusteredEstimate(observations);
-  const split =
-    difference.se === undefined
-      ? undefined
-      : splitVariance(difference.se, [rows.map((row) => row.base), rows.map((row) => row.candidate)]);
+  const sampling = samplingOf([rows.map((row) => row.base), rows.map((row) => row.candidate)]);
+  const fixed = onTheseRows(difference, sampling);
   return {
     difference,
-    base: mean(rows.map((row) => rowValue(row.base))),
-    candidate: mean(rows.map((row) => rowValue(row.candidate))),
+    base: mean(rows.map((row) => mean(row.base))),
+    candidate: mean(rows.map((row) => mean(row.candidate))),
     wins: rows.filter((row) => row.difference > 0).length,
     ties: rows.filter((row) => row.difference === 0).length,
     losses: rows.filter((row) => row.difference < 0).length,
     ...sureness(difference, [observations], figure, resampling),
-    ...(split === undefined ? {} : { split }),
+    ...(difference.se === undefined ? {} : { split: splitVariance(difference.se, sampling) }),
+    ...(fixed === undefined ? {} : { onTheseRows: fixed }),
   };
 }
 
@@ -235,6 +227,7 @@ function meanOfDifferences(
   const sum = (count: (difference: Difference) => number) => found.reduce((total, one) => total + count(one), 0);
   const difference = meanOfEstimates(found.map((one) => one.difference));
   const splits = found.flatMap((one) => one.split ?? []);
+  const fixed = found.flatMap((one) => one.onTheseRows ?? []);
   return {
     difference,
     base: mean(found.map((one) => one.base)),
@@ -244,6 +237,7 @@ function meanOfDifferences(
     losses: sum((one) => one.losses),
     ...sureness(difference, strata, figure, resampling),
     ...(splits.length < found.length ? {} : { split: meanOfSplits(splits) }),
+    ...(fixed.length < found.length ? {} : { onTheseRows: meanOfEstimates(fixed) }),
   };
 }
 
@@ -290,8 +284,8 @@ function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): 
       key: pair.key,
       domain,
       turnIdx: pair.turnIdx,
-      base: rowValue(base),
-      candidate: rowValue(candidate),
+      base: mean(base),
+      candidate: mean(candidate),
       difference,
     }))
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));

@@ -57,7 +57,7 @@ function page(domains: readonly string[] = DOMAINS, more: Partial<ComparisonPage
 const look = { columns: 80, color: false };
 
 describe('the table', () => {
-  it('has a row per domain and Overall, with the adjusted p of domains and the plain one of Overall', () => {
+  it('has a row per domain and Overall, with the p that belongs to the interval and a mark where it holds among all domains', () => {
     const { groups } = differenceTable(page().comparison, 'none');
     expect(groups.map((rows) => rows.length)).toEqual([7, 1]);
     expect(groups[0]?.[0]).toEqual([
@@ -67,12 +67,35 @@ describe('the table', () => {
       '58.50',
       '-1.50',
       '-3.50 to +0.50',
-      '0.0700',
+      '0.0100',
       '5/6/9',
       '3.10',
     ]);
     expect(groups[1]?.[0]?.slice(0, 2)).toEqual(['Overall', '140/154']);
     expect(groups[1]?.[0]?.[6]).toBe('0.0100');
+    const shown = page(['web']).comparison;
+    const holding = {
+      ...shown,
+      domains: shown.domains.map((each) => ({ ...each, figures: { total: difference(-3, { adjustedP: 0.04 }) } })),
+    };
+    expect(differenceTable(holding, 'none').groups[0]?.[0]?.[6]).toBe('0.0100*');
+  });
+
+  it('says what of it is adjusted, in text and in JSON', () => {
+    expect(differenceTable(page().comparison, 'none').footnotes[1]).toContain('Both are of each line taken alone; *');
+    expect(JSON.parse(COMPARISON_FORMATS.json(page())).adjusted).toMatchObject({ interval: 'none', p: 'none' });
+  });
+
+  it('answers the second question where repeats allow it: about these very rows', () => {
+    const fixed = { value: -1.5, rows: 20, clusters: 10, se: 0.5, df: 40, low: -2.5, high: -0.5 };
+    const { comparison } = page();
+    const repeated = { ...comparison, overall: { total: difference(-1.5, { onTheseRows: fixed }) } };
+    expect(differenceTable(repeated, 'none').footnotes).toContain(
+      'On this very benchmark, where the rows are fixed and sampling alone varies: Overall -1.50, 95 % -2.50 to -0.50.',
+    );
+    const json = JSON.parse(COMPARISON_FORMATS.json(page(DOMAINS, { comparison: repeated })));
+    expect(json.overall.total.on_these_rows).toEqual({ low: -2.5, high: -0.5, se: 0.5, df: 40 });
+    expect(json.domains.mcp.total.on_these_rows).toBeNull();
   });
 
   it('has no Overall of fewer domains, nor of seven others', () => {

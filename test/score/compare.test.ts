@@ -149,18 +149,27 @@ describe('what counts', () => {
     expect(total(comparison)).toMatchObject({ wins: 1, ties: 1 });
   });
 
-  test('the variance falls into row, generation and judge where repeats and judgements are there', () => {
+  test('the variance falls into rows and sampling where repeats are there, and these very rows have an interval of their own', () => {
     const rows = (shift: number) =>
       [1, 2, 3, 4, 5].flatMap((place) =>
-        [0, 1].flatMap((repeat) =>
-          [0, 0.2].map((more) => row(`r${place}`, 1 + place / 5 + shift * place + repeat * 0.4 + more, { repeat })),
-        ),
+        [0, 1].map((repeat) => row(`r${place}`, 1 + place / 4 + shift * place + repeat * 0.4, { repeat })),
       );
-    const { split, difference } = total(compared(rows(0.2), rows(0.3))) ?? {};
-    // Judgements 0.2 apart are 5 points: mean square 12.5, of 5 rows with 2 repeats of 2 judgements, in two runs.
-    expect(split?.judge).toBeCloseTo((2 * 12.5) / (5 * 2 * 2), 9);
-    expect((split?.judge ?? 0) + (split?.generation ?? 0)).toBeCloseTo((2 * 50) / (5 * 2), 9);
-    expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (2 * 50) / 10));
+    const { split, difference, onTheseRows } = total(compared(rows(0.2), rows(0.3))) ?? {};
+    // Repeats 0.4 apart are 10 points: mean square 50, of 5 rows with 2 repeats, in two runs.
+    expect(split?.generation).toBeCloseTo((2 * 50) / (5 * 2), 9);
+    expect(split?.perRepeat).toBeCloseTo((2 * 50) / 5, 9);
+    expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (split?.generation ?? 0)));
+    expect(onTheseRows?.value).toBe(difference?.value);
+    expect(onTheseRows?.se).toBeCloseTo(Math.sqrt(10), 9);
+    expect(onTheseRows?.df).toBeCloseTo(10, 9);
+    expect(
+      total(
+        compared(
+          rows(0),
+          rows(0.1).filter((one) => one.repeat === 0),
+        ),
+      )?.onTheseRows,
+    ).toBeUndefined();
   });
 });
 

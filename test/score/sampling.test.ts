@@ -2,63 +2,90 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { clusteredEstimate, type Observation } from '../../src/score/clusters.js';
+import { mean } from '../../src/score/mean.js';
 import { randomOf } from '../../src/score/random.js';
-import { meanOfSplits, rowValue, splitVariance } from '../../src/score/sampling.js';
+import { meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/score/sampling.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly split: {
     readonly rows: number[][][];
     readonly generationMeanSquare: number;
-    readonly judgementMeanSquare: number;
   };
 };
 
 const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
 
 describe('variance split', () => {
-  const { rows, generationMeanSquare, judgementMeanSquare } = compared.split;
+  // 12 rows of 3 generations, each the mean of two values in the reference.
+  const rows = compared.split.rows.map((row) => row.map(mean));
+  // The reference has the mean square of means of two values, times two.
+  const meanSquare = compared.split.generationMeanSquare;
 
-  test('has the mean squares of the analysis of variance in statsmodels', () => {
-    const se = clusteredEstimate(each(...rows.map(rowValue))).se ?? 0;
-    const split = splitVariance(se, [rows]);
-    // 12 rows of 3 generations of 2 judgements each.
-    expect(split.judge).toBeCloseTo(judgementMeanSquare / (12 * 3 * 2), 9);
-    expect((split.judge ?? 0) + (split.generation ?? 0)).toBeCloseTo(generationMeanSquare / (12 * 3), 9);
-    expect(split.perRepeat).toBeCloseTo(generationMeanSquare / 12, 9);
-    expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
+  test('has the mean square of the analysis of variance in statsmodels', () => {
+    const se = clusteredEstimate(each(...rows.map(mean))).se ?? 0;
+    const split = splitVariance(se, samplingOf([rows]));
+    expect(split.generation).toBeCloseTo(meanSquare / (12 * 3), 9);
+    expect(split.perRepeat).toBeCloseTo(meanSquare / 12, 9);
+    expect(split.row + (split.generation ?? 0)).toBeCloseTo(se ** 2, 9);
   });
 
-  test('says nothing of generation where a run has no repeats, nor of the judge where one judged once', () => {
+  test('says nothing of sampling where a run has no repeats', () => {
     const once = rows.map((row) => row.slice(0, 1));
-    const judgedOnce = rows.map((row) => row.map((judgements) => judgements.slice(0, 1)));
-    const half = splitVariance(9, [rows, once]);
-    expect(Object.keys(half).sort()).toEqual(['judge', 'row']);
-    expect(half.row + (half.judge ?? 0)).toBeCloseTo(81, 9);
-    expect(Object.keys(splitVariance(9, [rows, judgedOnce])).sort()).toEqual(['generation', 'perRepeat', 'row']);
-    expect(splitVariance(3, [judgedOnce.map((row) => row.slice(0, 1))])).toEqual({ row: 9 });
+    expect(samplingOf([rows, once])).toBeUndefined();
+    expect(splitVariance(9, samplingOf([rows, once]))).toEqual({ row: 81 });
+  });
+
+  test('has Satterthwaite’s degrees of freedom over two runs', () => {
+    const sampling = samplingOf([rows, rows.map((row) => row.slice(0, 2))]);
+    expect(samplingOf([rows, rows])?.df).toBeCloseTo(48, 9);
+    expect(sampling?.df).toBeGreaterThan(12);
+    expect(sampling?.df).toBeLessThan(36);
   });
 
   test('of Overall adds up to its variance, and gives back to the rows what not every domain knows', () => {
-    const known = { row: 4, generation: 2, judge: 1, perRepeat: 9 };
-    expect(meanOfSplits([known, known])).toEqual({ row: 2, generation: 1, judge: 0.5, perRepeat: 4.5 });
-    expect(meanOfSplits([known, { row: 5, generation: 2, perRepeat: 6 }])).toEqual({
-      row: (4 + 1 + 5) / 4,
-      generation: 1,
-      perRepeat: 15 / 4,
-    });
+    const known = { row: 4, generation: 2, perRepeat: 9 };
+    expect(meanOfSplits([known, known])).toEqual({ row: 2, generation: 1, perRepeat: 4.5 });
+    expect(meanOfSplits([known, { row: 5 }])).toEqual({ row: (4 + 2 + 5) / 4 });
   });
 
-  test('finds the parts that a simulation put in', () => {
+  test('finds the parts that a simulation put in, and on these rows the interval holds their own difference', () => {
     const { uniform } = randomOf(21);
     const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
-    const run = (truth: number[]) => truth.map((row) => [0, 1, 2, 3].map(() => [row + noise(8)]));
+    const run = (truth: number[]) => truth.map((row) => [0, 1, 2, 3].map(() => row + noise(8)));
     const truth = Array.from({ length: 1000 }, () => noise(20));
     const [base, candidate] = [run(truth), run(truth.map((row) => row + noise(5)))];
-    const shift = base.map((row, index) => rowValue(candidate[index] ?? []) - rowValue(row));
-    const split = splitVariance(clusteredEstimate(each(...shift)).se ?? 0, [base, candidate]);
+    const shift = base.map((row, index) => mean(candidate[index] ?? []) - mean(row));
+    const estimate = clusteredEstimate(each(...shift));
+    const split = splitVariance(estimate.se ?? 0, samplingOf([base, candidate]));
     // Sampling: 64 / 4 of each run; the rows' own: 25 of the candidate.
     expect(Math.abs((split.generation ?? 0) * 1000 - 32)).toBeLessThan(2);
     expect(Math.abs(split.row * 1000 - 25)).toBeLessThan(5);
     expect(Math.abs((split.perRepeat ?? 0) * 1000 - 128)).toBeLessThan(8);
+  });
+
+  test('on these rows an interval holds what they truly differ by, however few they are', () => {
+    const { uniform } = randomOf(8);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    let held = 0;
+    for (let set = 0; set < 2000; set++) {
+      const truth = Array.from({ length: 20 }, () => noise(20));
+      const run = () => truth.map((row) => [row + noise(8), row + noise(8)]);
+      const [base, candidate] = [run(), run()];
+      const value = mean(candidate.map(mean)) - mean(base.map(mean));
+      const fixed = onTheseRows({ value, rows: 20, clusters: 20 }, samplingOf([base, candidate]));
+      held += (fixed?.low ?? 1) <= 0 && 0 <= (fixed?.high ?? -1) ? 1 : 0;
+    }
+    expect(held / 2000).toBeGreaterThan(0.935);
+    expect(held / 2000).toBeLessThan(0.965);
+  });
+});
+
+describe('the noise of one judgement', () => {
+  test('is the root of half the mean square of what two of them differ by', () => {
+    const pairs = [
+      { a: 50, b: 56 },
+      { a: 40, b: 32 },
+    ];
+    expect(noiseOf(pairs)).toBeCloseTo(5, 12);
   });
 });
