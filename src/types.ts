@@ -266,9 +266,30 @@ export interface Backend {
     },
     signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
   ): Promise<void>;
-  /** For progress: calls in flight, the sum of the endpoints' limits, and milliseconds until the end of a rate-limit pause (0 when none). */
-  status(): { readonly inFlight: number; readonly limit: number; readonly pausedMs: number };
+  status(): BackendStatus;
   close(): Promise<void>;
+}
+
+/** For progress. */
+export interface BackendStatus {
+  readonly inFlight: number;
+  /** The sum of the endpoints' limits. */
+  readonly limit: number;
+  /** Milliseconds until the end of a rate-limit pause; 0 when none. */
+  readonly pausedMs: number;
+  /** The latest failure of any call, with its host. */
+  readonly failure?: { readonly text: string; readonly agoMs: number };
+  /** Endpoints that give no replies, or are not ready yet. */
+  readonly outages: readonly Outage[];
+}
+
+/** Times are milliseconds from now: since when, until the next probe, and until it is given up. */
+export interface Outage {
+  readonly host: string;
+  readonly hasAnswered: boolean;
+  readonly forMs: number;
+  readonly nextMs: number;
+  readonly leftMs: number;
 }
 
 /** Where text goes; `columns` is 80 where there is no terminal. */

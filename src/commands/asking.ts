@@ -88,7 +88,25 @@ export const ASKING_OPTIONS = {
     group: 'Speed',
     help: 'tries of a call that fails in passing',
   },
-  'retry-minutes': { kind: 'number', min: 0, default: 10, group: 'Speed', help: 'longest time of trying again' },
+  'retry-minutes': {
+    kind: 'number',
+    min: 0,
+    default: 10,
+    group: 'Speed',
+    help: 'longest time of trying again, and longest outage of an endpoint',
+  },
+  'wait-ready': {
+    kind: 'duration',
+    min: 0,
+    default: 0,
+    group: 'Speed',
+    help: 'longest wait for an engine that is still loading its model, such as 15m',
+  },
+  'keep-going': {
+    kind: 'boolean',
+    group: 'Speed',
+    help: 'ask on although the first 20 rows failed in one way and none succeeded',
+  },
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;
@@ -274,6 +292,8 @@ function openAsking(
     concurrency: settings.concurrency === 'adaptive' ? (target.own?.slots ?? 'adaptive') : settings.concurrency,
     maxAttempts: settings.maxAttempts,
     retryMs: settings.retryMinutes * 60_000,
+    waitReadyMs: settings.waitReady * 1000,
+    keepGoing: settings.keepGoing,
     onNotice: notice,
   });
   return {

@@ -37,6 +37,8 @@ export interface AttemptFailure {
   readonly retryAfterMs?: number;
   /** No connection could be made at all (refused, host unknown): the endpoint may be gone. */
   readonly unreachable?: true;
+  /** Says nothing of its row: nobody answers, or a gateway, a web server or a server that is loading does in the model's place. */
+  readonly down?: true;
   /** Present for `auth` and `fatal`: what stops the run, with its exit code and remedy. */
   readonly stop?: UserError;
   readonly usage?: Usage;

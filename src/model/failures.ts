@@ -228,7 +228,11 @@ const RULES: readonly Rule[] = [
 function redirected({ status }: Situation): Verdict | undefined {
   if (status < 300 || status > 399) return undefined;
   const remedy = 'give the address that it redirects to as base URL';
-  return { failure: { class: 'fatal' }, what: 'the server redirects', stop: { remedy, exitCode: EXIT.unavailable } };
+  return {
+    failure: { class: 'fatal', down: true },
+    what: 'the server redirects',
+    stop: { remedy, exitCode: EXIT.unavailable },
+  };
 }
 
 /** Content filters of OpenAI, Azure, DashScope, DeepSeek, OpenRouter and one-api. */
@@ -253,7 +257,7 @@ function unknownModel(situation: Situation): Verdict | undefined {
   if (!coded && !told) return undefined;
   const remedy = `name a model that it has with ${flagPrefix === 'judge' ? '--judge-model' : '--model-name'}`;
   return {
-    failure: { class: 'fatal', unknownModel: true },
+    failure: { class: 'fatal', down: true, unknownModel: true },
     what: `no model "${model}"`,
     stop: { remedy, exitCode: EXIT.unavailable },
   };
@@ -431,7 +435,7 @@ function wrongPath({ status }: Situation): Verdict | undefined {
   if (status !== 404 && status !== 405) return undefined;
   const remedy = 'check the base URL: most servers have the API under /v1';
   return {
-    failure: { class: 'fatal' },
+    failure: { class: 'fatal', down: true },
     what: 'no chat completions at this address',
     stop: { remedy, exitCode: EXIT.unavailable },
   };
@@ -443,9 +447,12 @@ function tooLarge({ status }: Situation): Verdict | undefined {
   return { failure: { class: 'fatal' }, what: 'the request is larger than the server takes' };
 }
 
-function serverTrouble({ status }: Situation): Verdict | undefined {
+function serverTrouble({ status, said }: Situation): Verdict | undefined {
   const passing = status >= 500 || status === 408 || status === 409 || status === 425;
-  return passing ? { failure: { class: 'transient' }, what: 'the server failed' } : undefined;
+  if (!passing) return undefined;
+  // A gateway with nobody behind it, or a server that is loading. A gateway's 504 may be a long reply's own.
+  const down = status === 502 || status === 503 || (said.html && status !== 504);
+  return { failure: { class: 'transient', ...(down && { down }) }, what: 'the server failed' };
 }
 
 const UNEXPLAINED: Verdict = { failure: { class: 'fatal' }, what: 'the server rejects the request' };

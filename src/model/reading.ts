@@ -36,6 +36,8 @@ export class Reading {
   #events = 0;
   /** Set when the body made no sense. */
   #broken: string | undefined;
+  /** A web page came in the model's place. */
+  #isPage = false;
   #error: unknown;
   #hasMessage = false;
   #refused = false;
@@ -73,10 +75,10 @@ export class Reading {
       return { ...failure, usage: this.usage };
     }
     const reason = this.#broken ?? 'the reply was cut off: its stream ended without finish_reason';
-    return this.#failed({ class: 'malformed', reason });
+    return this.#failed({ class: 'malformed', reason, ...(this.#isPage && { down: true }) });
   }
 
-  #failed(rest: Pick<Failure, 'class' | 'reason'>): Failure {
+  #failed(rest: Pick<Failure, 'class' | 'reason' | 'down'>): Failure {
     return { status: 'failed', ...rest, usage: this.usage };
   }
 
@@ -146,9 +148,9 @@ export class Reading {
   #readDocument(text: string): void {
     const completion = parseObject(text);
     if (completion === undefined) {
-      const page = isHtml(text);
+      this.#isPage = isHtml(text);
       const what = text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON';
-      this.#breakOff(page ? 'the reply is a web page, not JSON: does the base URL lack /v1?' : what);
+      this.#breakOff(this.#isPage ? 'the reply is a web page, not JSON: does the base URL lack /v1?' : what);
       return;
     }
     this.#describe(completion);

@@ -1,10 +1,29 @@
 // The backend on top of endpoints: which job goes where and when, how many at once, and what is tried again.
 
-import pLimit, { type LimitFunction } from 'p-limit';
-import { EXIT, UserError } from '../errors.js';
 import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
-import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
+import {
+  afterAnswer,
+  afterFailure,
+  afterLoss,
+  afterProbeStart,
+  givenUp,
+  hopeless,
+  type Patience,
+  type Sign,
+} from './health.js';
+import {
+  adaptLimit,
+  type Call,
+  countFailures,
+  type Lane,
+  newCall,
+  noneLeft,
+  openLane,
+  pauseOf,
+  takeParked,
+} from './lane.js';
+import { firstOf, JobQueue } from './queue.js';
 
 const DEFAULT_CEILING = 256;
 const BACK_OFF_MS = 1_000;
@@ -16,6 +35,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 const INTERRUPTED = { status: 'interrupted' } as const;
 const HANDED_OVER = { status: 'handed-over' } as const;
+const PARKED = { status: 'parked' } as const;
 
 export interface Clock {
   /** Milliseconds of a clock that never goes back. */
@@ -29,10 +49,14 @@ export interface ScheduleOptions {
   readonly concurrency: number | 'adaptive';
   /** What an adaptive limit never exceeds (256). */
   readonly ceiling?: number;
-  /** Tries of one request. Those that met a rate limit do not count: a storm must lose no row. */
+  /** Tries of one request. Those that met a rate limit or an outage do not count: neither may lose a row. */
   readonly maxAttempts: number;
-  /** A request is not tried again when so much time has passed since its first failure. */
+  /** A request is not tried again when so much time has passed since its first failure; an outage lasts no longer either. */
   readonly retryMs: number;
+  /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
+  readonly waitReadyMs?: number;
+  /** Goes on although the first twenty rows failed in one way. */
+  readonly keepGoing?: boolean;
   readonly clock?: Clock;
   /** 0 to 1, for the jitter. */
   readonly random?: () => number;
@@ -48,29 +72,52 @@ export interface ScheduleOptions {
  * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are tried again after exponential back-off with full jitter (base
  * 1 s, cap 60 s, behind Retry-After where one is given), the slot being held; a reply at an endpoint ends the back-off of the call
  * there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the seed as it was.
- * A rate limit's Retry-After holds back new starts at that endpoint.
+ * A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` counts as a failure of the endpoint.
  *
- * An endpoint is out of service when a call has used up its tries, the last finding it unreachable, and none has succeeded there
- * since that call first did. Its groups, that call included, go to the others; with none left `ask` rejects (69).
+ * Outages (health.ts): where an endpoint that has answered answers no row any more, nothing is started there but single probes,
+ * each with another row, and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
+ * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
+ *
+ * An endpoint that has never answered is given up when a row has used up its tries without a connection, or when twenty rows have
+ * failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
 export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
   const settings: Settings = {
     ceiling: DEFAULT_CEILING,
+    waitReadyMs: 0,
+    keepGoing: false,
     clock: systemClock,
     random: Math.random,
     onNotice: () => {},
     ...options,
   };
   const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
+  const latest: Latest = {};
   return {
-    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings).run(),
+    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings, latest).run(),
     status() {
-      const open = lanes.filter((lane) => lane.gone === undefined);
+      const open = lanes.filter((lane) => !lane.isRelieved);
       const now = settings.clock.now();
+      const { failure } = latest;
       return {
         inFlight: lanes.reduce((sum, lane) => sum + lane.calls.size, 0),
         limit: open.reduce((sum, lane) => sum + lane.slots.concurrency, 0),
         pausedMs: open.reduce((longest, lane) => Math.max(longest, lane.pausedUntil - now), 0),
+        ...(failure !== undefined && { failure: { text: failure.text, agoMs: now - failure.at } }),
+        outages: lanes.flatMap((lane) => {
+          const { trouble } = lane.health;
+          if (trouble?.pause === undefined) return [];
+          const { since, pause } = trouble;
+          return [
+            {
+              host: lane.endpoint.host,
+              hasAnswered: lane.health.answered,
+              forMs: now - since,
+              nextMs: Math.max(0, pause.nextProbeAt - now),
+              leftMs: Math.max(0, pause.until - now),
+            },
+          ];
+        }),
       };
     },
     async close() {
@@ -96,62 +143,17 @@ const systemClock: Clock = {
 
 type Settings = Required<ScheduleOptions>;
 
-/** An endpoint with its slots, and what was learnt about it. */
-interface Lane {
-  readonly endpoint: Endpoint;
-  readonly index: number;
-  readonly slots: LimitFunction;
-  /** Absent where the limit is fixed. */
-  control?: LimitState;
-  /** Calls that hold a slot. */
-  readonly calls: Set<Call>;
-  /** Those of them in back-off from a rate limit, the longest waiting first. */
-  readonly throttled: Set<Call>;
-  pausedUntil: number;
-  successes: number;
-  /** Why it is out of service, once it is. */
-  gone?: string;
-  saidUnreachable: boolean;
-}
-
-function openLane(endpoint: Endpoint, index: number, settings: Settings): Lane {
-  const { concurrency, ceiling } = settings;
-  const control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
-  return {
-    endpoint,
-    index,
-    slots: pLimit(control?.limit ?? (concurrency as number)),
-    ...(control && { control }),
-    calls: new Set(),
-    throttled: new Set(),
-    pausedUntil: 0,
-    successes: 0,
-    saidUnreachable: false,
-  };
-}
-
-/** A job whose turn has come, until it is settled. */
-interface Call {
-  readonly job: number;
-  request?: ModelRequest;
-  startedAt: number;
-  attempts: number;
-  readonly usage: Usage;
-  /** Failures at the present endpoint: all, and those that count against the tries. */
-  failures: number;
-  counted: number;
-  firstFailureAt?: number;
-  /** Successes of the present endpoint when this call first found it unreachable. */
-  successesBefore?: number;
-  /** Ends the try in flight, and the back-off. */
-  inFlight?: AbortController;
-  backOff?: AbortController;
+/** The latest failure at any endpoint, for progress. */
+interface Latest {
+  failure?: { readonly text: string; readonly at: number };
 }
 
 interface Hooks<J> {
   request(job: J): Promise<ModelRequest>;
   settle(job: J, outcome: ModelOutcome): Promise<void>;
 }
+
+type Outcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
 
 /** One `ask` from its first job to its last. */
 class Asking<J extends Job> {
@@ -161,15 +163,20 @@ class Asking<J extends Job> {
   readonly #abort: AbortSignal;
   readonly #lanes: readonly Lane[];
   readonly #settings: Settings;
+  readonly #patience: Patience;
+  readonly #latest: Latest;
   readonly #queue: JobQueue;
   /** Calls that hold a slot, over all endpoints. */
   readonly #calls = new Set<Call>();
-  /** Calls on their way from an endpoint that is gone to another. */
+  /** Calls on their way from an endpoint that is out to another. */
   readonly #handedOver = new Map<number, Call>();
   /** Endpoints with a ticket: a place in the line for a slot, which takes its job when the slot is free. */
   readonly #tickets = new Set<Lane>();
+  /** What ends the wait for the end of a rate limit's pause, and for the next probe. */
   readonly #pauses = new Map<Lane, AbortController>();
+  readonly #watches = new Map<Lane, AbortController>();
   #failure: { readonly error: unknown } | undefined;
+  #isOver = false;
   #finish: () => void = () => {};
 
   constructor(
@@ -178,6 +185,7 @@ class Asking<J extends Job> {
     signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
     lanes: readonly Lane[],
     settings: Settings,
+    latest: Latest,
   ) {
     this.#jobs = jobs;
     this.#hooks = hooks;
@@ -185,11 +193,13 @@ class Asking<J extends Job> {
     this.#abort = signals.abort;
     this.#lanes = lanes;
     this.#settings = settings;
+    this.#patience = settings;
+    this.#latest = latest;
     this.#queue = new JobQueue(jobs, lanes.length);
   }
 
   async run(): Promise<void> {
-    const onStop = () => this.#endBackOffs();
+    const onStop = () => this.#endWaits();
     const onAbort = () => this.#endCalls();
     this.#stop.addEventListener('abort', onStop);
     this.#abort.addEventListener('abort', onAbort);
@@ -199,18 +209,23 @@ class Asking<J extends Job> {
         this.#begin();
       });
     } finally {
+      this.#isOver = true;
       this.#stop.removeEventListener('abort', onStop);
       this.#abort.removeEventListener('abort', onAbort);
-      for (const pause of this.#pauses.values()) pause.abort();
+      for (const wait of [...this.#pauses.values(), ...this.#watches.values()]) wait.abort();
     }
-    for (const call of this.#handedOver.values()) await this.#settle(call, INTERRUPTED);
+    const waiting = this.#lanes.flatMap((lane) => [...lane.parked.splice(0), ...lane.spent.splice(0)]);
+    for (const call of [...this.#handedOver.values(), ...waiting]) await this.#settle(call, INTERRUPTED);
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   #begin(): void {
     for (const lane of this.#lanes) {
-      if (lane.gone !== undefined) this.#leave(lane);
-      else this.#offer(lane);
+      if (lane.isRelieved) this.#queue.retire(lane.index);
+    }
+    for (const lane of this.#lanes) {
+      if (pauseOf(lane) === undefined) this.#offer(lane);
+      else void this.#watch(lane);
     }
     this.#finishIfIdle();
   }
@@ -228,44 +243,51 @@ class Asking<J extends Job> {
     this.#endCalls();
   }
 
-  #endBackOffs(): void {
+  #endWaits(): void {
     for (const call of this.#calls) call.backOff?.abort();
+    for (const watch of this.#watches.values()) watch.abort();
     this.#finishIfIdle();
   }
 
   #endCalls(): void {
     for (const call of this.#calls) call.inFlight?.abort();
-    this.#endBackOffs();
+    this.#endWaits();
   }
 
   #finishIfIdle(): void {
-    if (this.#calls.size === 0 && (this.#halted || this.#queue.waiting === 0)) this.#finish();
+    if (this.#calls.size === 0 && (this.#halted || !this.#isWorkLeft)) this.#finish();
   }
+
+  get #isWorkLeft(): boolean {
+    return this.#queue.waiting > 0 || this.#lanes.some((lane) => lane.parked.length + lane.spent.length > 0);
+  }
+
+  // --- slots ---
 
   /** One ticket at a time waits at each endpoint, however many jobs there are, so the job is picked when the slot is free. */
   #offer(lane: Lane): void {
-    if (this.#halted || lane.gone !== undefined || this.#queue.waiting === 0 || this.#tickets.has(lane)) return;
+    const isWork = lane.parked.length > 0 || this.#queue.waiting > 0;
+    if (this.#halted || !isWork || this.#tickets.has(lane) || pauseOf(lane) !== undefined) return;
     this.#tickets.add(lane);
     void lane.slots(() => this.#useSlot(lane));
   }
 
   async #useSlot(lane: Lane): Promise<void> {
     this.#tickets.delete(lane);
-    if (this.#halted) return;
-    if (lane.gone !== undefined) return this.#leave(lane);
+    if (this.#halted || pauseOf(lane) !== undefined) return;
     const pauseMs = lane.pausedUntil - this.#settings.clock.now();
     if (pauseMs > 0) {
-      void this.#pause(lane, pauseMs);
+      void this.#waitOut(lane, pauseMs);
       return;
     }
-    const index = this.#queue.take(lane.index);
-    if (index === undefined) return;
-    const call = this.#start(index, lane);
+    const call = takeParked(lane) ?? this.#takeNew(lane);
+    if (call === undefined) return;
+    this.#hold(call, lane);
     this.#offer(lane);
     await this.#work(call, lane);
   }
 
-  async #pause(lane: Lane, ms: number): Promise<void> {
+  async #waitOut(lane: Lane, ms: number): Promise<void> {
     if (this.#pauses.has(lane)) return;
     const controller = new AbortController();
     this.#pauses.set(lane, controller);
@@ -274,26 +296,35 @@ class Asking<J extends Job> {
     this.#offer(lane);
   }
 
-  #start(index: number, lane: Lane): Call {
+  #takeNew(lane: Lane): Call | undefined {
+    const index = lane.isRelieved ? this.#queue.takeFromOthers(lane.index) : this.#queue.take(lane.index);
+    if (index === undefined) return undefined;
     const call = this.#handedOver.get(index) ?? newCall(index, this.#settings.clock.now());
     this.#handedOver.delete(index);
+    return call;
+  }
+
+  #hold(call: Call, lane: Lane): void {
     this.#calls.add(call);
     lane.calls.add(call);
-    return call;
   }
 
   async #work(call: Call, lane: Lane): Promise<void> {
     const outcome = await this.#outcomeOf(call, lane);
     if (outcome.status === 'handed-over') this.#handedOver.set(call.job, call);
+    else if (outcome.status === 'parked') (this.#isSpent(call) ? lane.spent : lane.parked).push(call);
     else await this.#settle(call, outcome);
     this.#calls.delete(call);
     lane.calls.delete(call);
-    this.#queue.release(call.job, outcome.status === 'handed-over');
-    if (outcome.status === 'handed-over') this.#leave(lane);
+    lane.probes.delete(call);
+    if (outcome.status !== 'parked') this.#queue.release(call.job, outcome.status === 'handed-over');
+    if (outcome.status === 'handed-over') for (const other of this.#inService) this.#offer(other);
+    this.#failRowsThatStandAlone(lane);
+    this.#offer(lane);
     this.#finishIfIdle();
   }
 
-  async #outcomeOf(call: Call, lane: Lane): Promise<ModelOutcome | typeof HANDED_OVER> {
+  async #outcomeOf(call: Call, lane: Lane): Promise<Outcome> {
     try {
       call.request ??= await this.#hooks.request(this.#jobs[call.job] as J);
       return await this.#tryUntilDone(call, call.request, lane);
@@ -311,17 +342,24 @@ class Asking<J extends Job> {
     }
   }
 
-  async #tryUntilDone(call: Call, request: ModelRequest, lane: Lane): Promise<ModelOutcome | typeof HANDED_OVER> {
-    const { clock } = this.#settings;
+  // --- tries ---
+
+  async #tryUntilDone(call: Call, request: ModelRequest, lane: Lane): Promise<Outcome> {
+    const { clock, maxAttempts } = this.#settings;
     for (;;) {
       if (this.#halted) return INTERRUPTED;
-      if (lane.gone !== undefined) return this.#handOver(call);
+      if (this.#isHeldBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : PARKED;
+      if (call.lastFailure !== undefined && call.counted >= maxAttempts)
+        return this.#lose(call, call.lastFailure, lane);
       const triedAt = clock.now();
       if (call.attempts === 0) call.startedAt = triedAt;
       const attempt = await this.#tryOnce(call, request, lane);
-      this.#learn(lane, attempt, clock.now() - triedAt);
-      if (attempt.status === 'ok') return replyOf(attempt, call, lane, clock.now());
       if (attempt.status === 'interrupted') return INTERRUPTED;
+      adaptLimit(lane, attempt, clock.now(), clock.now() - triedAt, this.#settings.retryMs);
+      if (attempt.status === 'ok') {
+        this.#noteAnswer(lane, true);
+        return replyOf(attempt, call, lane, clock.now());
+      }
       const next = this.#afterFailure(call, attempt, lane);
       if (typeof next !== 'number') return next;
       await this.#backOff(call, attempt, lane, next);
@@ -331,69 +369,70 @@ class Asking<J extends Job> {
   async #tryOnce(call: Call, request: ModelRequest, lane: Lane): Promise<Attempt> {
     call.attempts++;
     call.inFlight = new AbortController();
-    const attempt = await lane.endpoint.call(request, call.counted, call.inFlight.signal);
+    // In an outage the seed stays as it was: a row is to be answered as if there had been none.
+    const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
+    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
     delete call.inFlight;
     if (attempt.status !== 'interrupted') addUsage(call.usage, attempt.usage);
     return attempt;
   }
 
-  /** What an attempt says about the endpoint rather than about its row. */
-  #learn(lane: Lane, attempt: Attempt, ms: number): void {
-    if (attempt.status === 'interrupted') return;
-    const now = this.#settings.clock.now();
-    if (lane.control !== undefined) lane.control = controlAfter(lane.control, attempt, now, ms, lane);
-    if (attempt.status === 'ok') {
-      lane.successes++;
-      if (now >= lane.pausedUntil) wakeFirst(lane.throttled);
-    } else if (attempt.class === 'rate-limit') {
-      this.#holdBack(lane, attempt, now);
-    } else if (attempt.unreachable && lane.successes === 0 && !lane.saidUnreachable) {
-      lane.saidUnreachable = true;
-      this.#settings.onNotice(`${lane.endpoint.host} cannot be reached: ${attempt.reason}; trying again`);
-    }
-    const limit = lane.control?.limit ?? lane.slots.concurrency;
-    if (lane.slots.concurrency !== limit) lane.slots.concurrency = limit;
+  /** Whether the call has to wait for its endpoint to come back. */
+  #isHeldBack(call: Call, lane: Lane): boolean {
+    const { trouble } = lane.health;
+    if (lane.probes.has(call)) return false;
+    return trouble?.pause !== undefined || (trouble !== undefined && lane.health.answered && this.#isSpent(call));
   }
 
-  #holdBack(lane: Lane, { retryAfterMs = 0 }: AttemptFailure, now: number): void {
-    const until = now + retryAfterMs;
-    if (until <= lane.pausedUntil) return;
-    const alreadySaid = lane.pausedUntil - now >= NOTABLE_PAUSE_MS;
-    lane.pausedUntil = until;
-    if (retryAfterMs < NOTABLE_PAUSE_MS || alreadySaid) return;
-    const minutes = Math.ceil(retryAfterMs / 60_000);
-    this.#settings.onNotice(
-      `${lane.endpoint.host} is rate limited and asks to wait ${minutes} min; no new calls go there until then`,
-    );
+  /** Whether no try is left to a call, should all its failures count. */
+  #isSpent(call: Call): boolean {
+    const { clock, maxAttempts, retryMs } = this.#settings;
+    if (call.pending === 0) return false;
+    const firstAt = call.firstFailureAt ?? Number.POSITIVE_INFINITY;
+    return call.counted + call.pending >= maxAttempts || clock.now() >= firstAt + retryMs;
   }
 
   /** Milliseconds to wait before the next try, or what came of the request. */
-  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | ModelOutcome | typeof HANDED_OVER {
-    const { clock, maxAttempts, retryMs, random } = this.#settings;
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | Outcome {
+    const { retryMs, clock } = this.#settings;
     const now = clock.now();
-    const failed = failureOf(attempt, call, lane, now);
-    if (attempt.stop !== undefined) {
+    const { answered } = lane.health;
+    this.#latest.failure = { text: `${lane.endpoint.host}: ${attempt.reason}`, at: now };
+    call.lastFailure = attempt;
+    // A gateway's words in an outage are not the last ones: what it does not find today, it found before.
+    const isPassing = TRIED_AGAIN.has(attempt.class) || (answered && attempt.down === true);
+    if (attempt.stop !== undefined && !isPassing) {
       this.#fail(attempt.stop);
       return INTERRUPTED;
     }
-    if (!TRIED_AGAIN.has(attempt.class)) return failed;
-    if (this.#aborted) return INTERRUPTED;
-    if (attempt.class !== 'rate-limit') call.counted++;
-    call.firstFailureAt ??= now;
-    if (attempt.unreachable) call.successesBefore ??= lane.successes;
-    const leftMs = call.firstFailureAt + retryMs - now;
-    const { retryAfterMs = 0 } = attempt;
-    if (call.counted >= maxAttempts || leftMs <= 0 || retryAfterMs > leftMs) {
-      if (!attempt.unreachable || lane.successes !== call.successesBefore) return failed;
-      this.#giveUp(lane, attempt.reason);
-      return this.#handOver(call);
+    if (!isPassing) {
+      this.#noteAnswer(lane, false);
+      return this.#lose(call, attempt, lane);
     }
-    const jitterMs = random() * Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** call.failures++);
+    if (this.#aborted) return INTERRUPTED;
+    call.firstFailureAt ??= now;
+    const { retryAfterMs = 0 } = attempt;
+    if (attempt.class !== 'rate-limit') return this.#afterTrouble(call, attempt, lane);
+    if (retryAfterMs > retryMs) {
+      this.#sayWaitTooLong(lane, retryAfterMs);
+      return answered
+        ? this.#afterTrouble(call, { ...attempt, down: true, retryAfterMs: 0 }, lane)
+        : this.#lose(call, attempt, lane);
+    }
+    this.#holdBack(lane, retryAfterMs, now);
+    if (lane.probes.has(call)) return this.#afterVainProbe(call, attempt, lane);
+    const leftMs = call.firstFailureAt + retryMs - now;
+    if (leftMs <= 0 || retryAfterMs > leftMs) return this.#lose(call, attempt, lane);
+    return this.#backOffMs(call, retryAfterMs, leftMs);
+  }
+
+  #backOffMs(call: Call, retryAfterMs: number, leftMs: number): number {
+    const jitterMs = this.#settings.random() * Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** call.failures++);
     return Math.min(retryAfterMs + jitterMs, leftMs);
   }
 
   async #backOff(call: Call, attempt: AttemptFailure, lane: Lane, ms: number): Promise<void> {
-    if (this.#halted || lane.gone !== undefined) return;
+    if (this.#halted || this.#isHeldBack(call, lane)) return;
     call.backOff = new AbortController();
     if (attempt.class === 'rate-limit') lane.throttled.add(call);
     await this.#settings.clock.sleep(ms, call.backOff.signal);
@@ -401,47 +440,252 @@ class Asking<J extends Job> {
     delete call.backOff;
   }
 
+  #holdBack(lane: Lane, retryAfterMs: number, now: number): void {
+    const until = now + retryAfterMs;
+    if (until <= lane.pausedUntil) return;
+    const alreadySaid = lane.pausedUntil - now >= NOTABLE_PAUSE_MS;
+    lane.pausedUntil = until;
+    if (retryAfterMs < NOTABLE_PAUSE_MS || alreadySaid) return;
+    this.#settings.onNotice(
+      `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}; no new calls go there until then`,
+    );
+  }
+
+  /** The row has failed for good. */
+  #lose(call: Call, attempt: AttemptFailure, lane: Lane): ModelOutcome {
+    lane.health = afterLoss(lane.health, attempt.class);
+    const failed = hopeless(lane.health);
+    if (failed !== undefined && !this.#settings.keepGoing) {
+      this.#giveUp(lane, {
+        why: `the first 20 rows failed alike and none succeeded (${failed}, the latest: ${attempt.reason})`,
+        remedy: 'mend what the reason names (--keep-going asks the others all the same)',
+      });
+    }
+    const log = logOf(call, lane, this.#settings.clock.now());
+    return { status: 'failed', class: attempt.class, reason: attempt.reason, log };
+  }
+
+  // --- outages ---
+
+  #noteAnswer(lane: Lane, good: boolean): void {
+    const { clock, onNotice } = this.#settings;
+    const wasAbsent = lane.health.trouble !== undefined;
+    if (wasAbsent) countFailures(lane);
+    lane.health = afterAnswer(lane.health, good);
+    if (good && clock.now() >= lane.pausedUntil) wakeFirst(lane.throttled);
+    if (!wasAbsent) return;
+    delete lane.end;
+    lane.parked.push(...lane.spent.splice(0));
+    if (lane.awaited !== undefined) onNotice(lane.awaited);
+    delete lane.awaited;
+    if (lane.isRelieved) {
+      lane.isRelieved = false;
+      this.#queue.restore(lane.index);
+    }
+    this.#watches.get(lane)?.abort();
+    this.#offer(lane);
+  }
+
+  /** A failure that may pass: of one row, or of the endpoint. */
+  #afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): number | Outcome {
+    const { clock, maxAttempts, retryMs } = this.#settings;
+    const now = clock.now();
+    const isProbe = lane.probes.delete(call);
+    lane.health = afterFailure(lane.health, now, this.#signOf(call, attempt, lane, isProbe), this.#patience);
+    const leftMs = (call.firstFailureAt as number) + retryMs - now;
+    const { retryAfterMs = 0 } = attempt;
+    if (lane.health.answered) call.pending++;
+    else if (pauseOf(lane) === undefined) call.counted++;
+    this.#sayTrouble(lane, attempt);
+    if (pauseOf(lane) !== undefined) {
+      this.#standBack(lane);
+      return 0;
+    }
+    if (lane.health.answered)
+      return this.#backOffMs(call, retryAfterMs > leftMs ? 0 : retryAfterMs, Math.max(0, leftMs));
+    if (call.counted < maxAttempts && leftMs > 0 && retryAfterMs <= leftMs) {
+      return this.#backOffMs(call, retryAfterMs, leftMs);
+    }
+    if (!attempt.unreachable) return this.#lose(call, attempt, lane);
+    this.#giveUp(lane, {
+      why: `cannot be reached: ${attempt.reason}`,
+      remedy:
+        'check the base URL and that the server is running (--wait-ready 15m waits for one that is still loading its model)',
+    });
+    return 0;
+  }
+
+  /** A probe met a rate limit: somebody is there, but nobody is known to answer. */
+  #afterVainProbe(call: Call, attempt: AttemptFailure, lane: Lane): number {
+    lane.probes.delete(call);
+    const sign = { ...this.#signOf(call, attempt, lane, true), newRow: false };
+    lane.health = afterFailure(lane.health, this.#settings.clock.now(), sign, this.#patience);
+    this.#standBack(lane);
+    return 0;
+  }
+
+  #signOf(call: Call, attempt: AttemptFailure, lane: Lane, isProbe: boolean): Sign {
+    return {
+      reason: attempt.reason,
+      down: attempt.unreachable === true || attempt.down === true,
+      newRow: call.pending === 0,
+      isProbe,
+      othersInFlight: [...lane.calls].some((other) => other !== call && other.inFlight !== undefined),
+      retryAfterMs: attempt.retryAfterMs ?? 0,
+      random: this.#settings.random(),
+    };
+  }
+
+  /** Nothing goes there any more but probes; where another endpoint is in service, and a probe was in vain, it takes over. */
+  #standBack(lane: Lane): void {
+    for (const call of lane.calls) call.backOff?.abort();
+    const isCertain = (pauseOf(lane)?.failed ?? 0) > 0 || lane.end !== undefined;
+    if (isCertain && !lane.isRelieved && this.#inService.length > 0) this.#relieve(lane);
+    this.#watches.get(lane)?.abort();
+    void this.#watch(lane);
+  }
+
+  #relieve(lane: Lane): void {
+    lane.isRelieved = true;
+    lane.awaited = `${lane.endpoint.host} answers again`;
+    this.#settings.onNotice(
+      `${lane.endpoint.host} is out of service (${lane.health.trouble?.reason}); its rows go to the other endpoints`,
+    );
+    this.#queue.retire(lane.index);
+    for (const call of [...lane.parked.splice(0), ...lane.spent.splice(0)]) {
+      this.#handOver(call);
+      this.#handedOver.set(call.job, call);
+      this.#queue.release(call.job, true);
+    }
+    for (const other of this.#inService) this.#offer(other);
+  }
+
   #handOver(call: Call): typeof HANDED_OVER | typeof INTERRUPTED {
     if (this.#halted) return INTERRUPTED;
     call.failures = 0;
     call.counted = 0;
+    call.pending = 0;
     delete call.firstFailureAt;
-    delete call.successesBefore;
+    delete call.lastFailure;
     return HANDED_OVER;
   }
 
-  #giveUp(lane: Lane, reason: string): void {
-    if (lane.gone === undefined) {
-      lane.gone = reason;
-      for (const call of lane.calls) call.backOff?.abort();
-      const { onNotice } = this.#settings;
-      if (this.#inService.length > 0) {
-        onNotice(`${lane.endpoint.host} is out of service (${reason}); its rows go to the other endpoints`);
+  /** Starts probes at an endpoint until it answers, and ends the run when all have been given up. */
+  async #watch(lane: Lane): Promise<void> {
+    if (this.#watches.has(lane)) return;
+    const { clock } = this.#settings;
+    for (let pause = pauseOf(lane); pause !== undefined && !this.#halted && !this.#isOver; pause = pauseOf(lane)) {
+      const wake = new AbortController();
+      this.#watches.set(lane, wake);
+      const now = clock.now();
+      const probeAt = Math.max(pause.nextProbeAt, lane.pausedUntil);
+      if (now >= pause.until && lane.end === undefined && !this.#isWaitingForOlderCalls(lane)) {
+        this.#giveUp(lane, this.#endOfPatience(lane));
+      } else if (now >= probeAt) {
+        lane.health = afterProbeStart(lane.health, now);
+        void lane.slots(() => this.#probe(lane));
+      } else {
+        await clock.sleep((pause.until > now ? Math.min(probeAt, pause.until) : probeAt) - now, wake.signal);
       }
     }
-    this.#leave(lane);
+    this.#watches.delete(lane);
   }
 
-  /** Does without an endpoint that is gone: its groups go to the others. */
-  #leave(lane: Lane): void {
-    this.#queue.retire(lane.index);
-    const others = this.#inService;
-    if (others.length === 0) this.#fail(noneLeft(this.#lanes));
-    for (const other of others) this.#offer(other);
+  /** One call, each time with another row as far as there is one. */
+  async #probe(lane: Lane): Promise<void> {
+    if (this.#halted || pauseOf(lane) === undefined) return;
+    const call = this.#takeNew(lane) ?? lane.parked.shift() ?? lane.spent.shift();
+    if (call === undefined) return;
+    lane.probes.add(call);
+    this.#hold(call, lane);
+    await this.#work(call, lane);
+  }
+
+  #isWaitingForOlderCalls(lane: Lane): boolean {
+    return [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
+  }
+
+  #endOfPatience(lane: Lane): NonNullable<Lane['end']> {
+    const { answered, trouble } = lane.health;
+    const { retryMs, waitReadyMs } = this.#settings;
+    return answered
+      ? {
+          why: `no reply for ${waitOf(retryMs)}: ${trouble?.reason}`,
+          remedy: 'see to the server (--retry-minutes says how long an outage may last)',
+        }
+      : {
+          why: `not ready after ${waitOf(waitReadyMs)}: ${trouble?.reason}`,
+          remedy: 'check the base URL and that the server is running, or give it longer with --wait-ready',
+        };
+  }
+
+  /** An endpoint is given up; with none left the run ends. It is probed on as long as there are others. */
+  #giveUp(lane: Lane, end: NonNullable<Lane['end']>): void {
+    if (lane.end !== undefined) return;
+    lane.end = end;
+    lane.health = givenUp(lane.health, this.#settings.clock.now(), end.why);
+    if (this.#lanes.every((other) => other.end !== undefined)) this.#fail(noneLeft(this.#lanes));
+    else this.#standBack(lane);
+  }
+
+  /**
+   * Rows that are the last ones, and of which each has failed as often as it may: nothing is left that could tell whether the
+   * endpoint fails them alone, so they count as failed, except where the failures are no row's.
+   */
+  #failRowsThatStandAlone(lane: Lane): void {
+    const { trouble } = lane.health;
+    if (trouble === undefined || trouble.down || lane.spent.length === 0 || this.#halted) return;
+    if (lane.calls.size > 0 || lane.parked.length > 0 || this.#queue.hasFor(lane.index)) return;
+    const { trouble: _, ...health } = lane.health;
+    for (const call of lane.spent) {
+      call.counted = this.#settings.maxAttempts;
+      call.pending = 0;
+    }
+    lane.health = health;
+    lane.parked.push(...lane.spent.splice(0));
+    this.#watches.get(lane)?.abort();
+    this.#offer(lane);
+  }
+
+  #sayWaitTooLong(lane: Lane, ms: number): void {
+    if (lane.saidWaitTooLong) return;
+    lane.saidWaitTooLong = true;
+    this.#settings.onNotice(
+      `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(ms)}, longer than --retry-minutes: it counts as unavailable`,
+    );
+  }
+
+  #sayTrouble(lane: Lane, attempt: AttemptFailure): void {
+    const { onNotice, waitReadyMs, retryMs } = this.#settings;
+    const { host } = lane.endpoint;
+    const pause = pauseOf(lane);
+    if (pause === undefined) {
+      if (lane.health.answered || lane.saidUnreachable) return;
+      if (attempt.unreachable) onNotice(`${host} cannot be reached: ${attempt.reason}; trying again`);
+      else if (attempt.down) onNotice(`${host} is not ready: ${attempt.reason}; trying again (--wait-ready 15m waits)`);
+      lane.saidUnreachable = attempt.unreachable === true || attempt.down === true;
+    } else if (lane.awaited === undefined && !lane.health.answered) {
+      lane.awaited = `${host} is ready`;
+      onNotice(`${host} is not ready (${attempt.reason}): waiting for it, up to ${waitOf(waitReadyMs)} (--wait-ready)`);
+    } else if (lane.awaited === undefined && pause.failed > 0 && this.#inService.length === 0) {
+      lane.awaited = `${host} answers again`;
+      onNotice(
+        `${host} gives no reply (${attempt.reason}): one call at a time tries it, up to ${waitOf(retryMs)} (--retry-minutes)`,
+      );
+    }
   }
 
   get #inService(): readonly Lane[] {
-    return this.#lanes.filter((lane) => lane.gone === undefined);
+    return this.#lanes.filter((lane) => pauseOf(lane) === undefined);
   }
 }
 
-function noneLeft(lanes: readonly Lane[]): UserError {
-  const each = lanes.map((lane) => `${lane.endpoint.host} (${lane.gone})`).join(', ');
-  return new UserError(
-    `no endpoint can be reached: ${each}; ` +
-      'check the base URL and that the server is running, then repeat the command: finished rows are kept',
-    EXIT.unavailable,
-  );
+/** A wait in words, in the unit that suits it. */
+function waitOf(ms: number): string {
+  if (ms < 60_000) return `${Math.ceil(ms / 1_000)} s`;
+  const minutes = Math.ceil(ms / 60_000);
+  if (minutes < 120) return `${minutes} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} days`;
 }
 
 function wakeFirst(throttled: Set<Call>): void {
@@ -451,38 +695,9 @@ function wakeFirst(throttled: Set<Call>): void {
   call.backOff?.abort();
 }
 
-function newCall(job: number, startedAt: number): Call {
-  return { job, startedAt, attempts: 0, usage: {}, failures: 0, counted: 0 };
-}
-
-function controlAfter(
-  control: LimitState,
-  attempt: AttemptReply | AttemptFailure,
-  now: number,
-  ms: number,
-  lane: Lane,
-): LimitState {
-  if (attempt.status === 'ok') return afterReply(control, now, { tokens: tokensOf(attempt), ms }, useOf(lane, 0));
-  if (attempt.class === 'rate-limit') return afterRateLimit(control, now, useOf(lane, 1), attempt.retryAfterMs);
-  return attempt.class === 'transient' || attempt.class === 'timeout' ? afterTrouble(control) : control;
-}
-
-function useOf(lane: Lane, alsoWaiting: number): Use {
-  return { inUse: lane.calls.size, waiting: lane.throttled.size + alsoWaiting };
-}
-
-/** Where the server did not count, four characters a token are near enough to see a rise. */
-function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
-  return usage.completionTokens ?? (content.length + reasoning.length) / 4;
-}
-
 function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): ModelOutcome {
   const { usage: _, firstTokenMs, ...reply } = attempt;
   return { ...reply, log: { ...logOf(call, lane, now), ...(firstTokenMs !== undefined && { firstTokenMs }) } };
-}
-
-function failureOf(attempt: AttemptFailure, call: Call, lane: Lane, now: number): ModelOutcome {
-  return { status: 'failed', class: attempt.class, reason: attempt.reason, log: logOf(call, lane, now) };
 }
 
 function logOf(call: Call, lane: Lane, now: number) {
@@ -494,142 +709,4 @@ function addUsage(sum: Usage, usage: Usage | undefined): void {
     const count = usage[name as keyof Usage];
     if (count !== undefined) sum[name as keyof Usage] = (sum[name as keyof Usage] ?? 0) + count;
   }
-}
-
-const NONE = -1;
-
-interface Group {
-  /** The next job, or NONE; the others follow it in `JobQueue.#following`. */
-  next: number;
-  /** Jobs in flight. */
-  running: number;
-  /** The endpoint where it started. */
-  home: number;
-  /** Its place in a heap: the next job at the time it went in. */
-  rank: number;
-}
-
-/** Where an endpoint's groups wait. */
-interface Place {
-  readonly idle: Group[];
-  readonly busy: Set<Group>;
-  retired: boolean;
-}
-
-/**
- * The jobs that wait, by group. Every group that has any is in exactly one place: `homeless`, or at its home in `idle` (none of its
- * jobs is in flight) or `busy`. Jobs are linked through one array, so that memory and time stay small whether all jobs are of one
- * group or each of its own.
- */
-class JobQueue {
-  readonly #following: Int32Array;
-  readonly #groupOf: Group[];
-  readonly #homeless: Group[];
-  readonly #places: readonly Place[];
-  /** Jobs that wait. */
-  waiting: number;
-
-  constructor(jobs: readonly Job[], endpoints: number) {
-    this.waiting = jobs.length;
-    this.#following = new Int32Array(jobs.length);
-    this.#groupOf = new Array(jobs.length);
-    this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
-    const groups = new Map<string, Group>();
-    for (let job = jobs.length - 1; job >= 0; job--) {
-      const name = (jobs[job] as Job).group;
-      const group = groups.get(name) ?? { next: NONE, running: 0, home: NONE, rank: 0 };
-      groups.set(name, group);
-      this.#groupOf[job] = group;
-      this.#putFirst(job, group);
-      group.rank = job;
-    }
-    // In the order of their first jobs they are a heap already.
-    this.#homeless = this.#groupOf.filter((group, job) => group.next === job);
-  }
-
-  /** The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. */
-  take(endpoint: number): number | undefined {
-    const { idle, busy } = this.#place(endpoint);
-    const homelessFirst = (this.#homeless[0]?.rank ?? Infinity) < (idle[0]?.rank ?? Infinity);
-    const group = popLowest(homelessFirst ? this.#homeless : idle) ?? firstOf(busy);
-    if (group === undefined) return undefined;
-    const job = group.next;
-    group.home = endpoint;
-    group.next = this.#following[job] as number;
-    group.running++;
-    this.waiting--;
-    // Taken out and put in again it is last, so groups that run side by side take turns.
-    busy.delete(group);
-    if (group.next !== NONE) busy.add(group);
-    return job;
-  }
-
-  /** A job's slot is free again; where it was not settled, it waits once more, as the first of its group. */
-  release(job: number, waitsAgain: boolean): void {
-    const group = this.#groupOf[job] as Group;
-    const { idle, busy, retired } = this.#place(group.home);
-    const hadPlace = group.next !== NONE;
-    group.running--;
-    if (waitsAgain) {
-      this.#putFirst(job, group);
-      this.waiting++;
-    }
-    if (group.next === NONE) return;
-    if (hadPlace && !(group.running === 0 && busy.delete(group))) return;
-    if (retired) pushRanked(this.#homeless, group);
-    else if (group.running === 0) pushRanked(idle, group);
-    else busy.add(group);
-  }
-
-  /** Takes an endpoint's groups away from it. */
-  retire(endpoint: number): void {
-    const place = this.#place(endpoint);
-    place.retired = true;
-    for (const group of [...place.idle, ...place.busy]) pushRanked(this.#homeless, group);
-    place.idle.length = 0;
-    place.busy.clear();
-  }
-
-  #place(endpoint: number): Place {
-    return this.#places[endpoint] as Place;
-  }
-
-  #putFirst(job: number, group: Group): void {
-    this.#following[job] = group.next;
-    group.next = job;
-  }
-}
-
-function firstOf<T>(items: Iterable<T>): T | undefined {
-  for (const item of items) return item;
-  return undefined;
-}
-
-/** Into a binary heap whose first is the group with the earliest next job. */
-function pushRanked(heap: Group[], group: Group): void {
-  group.rank = group.next;
-  let at = heap.push(group) - 1;
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if ((heap[parent] as Group).rank <= group.rank) break;
-    heap[at] = heap[parent] as Group;
-    at = parent;
-  }
-  heap[at] = group;
-}
-
-function popLowest(heap: Group[]): Group | undefined {
-  const lowest = heap[0];
-  const last = heap.pop();
-  if (lowest === undefined || last === undefined || heap.length === 0) return lowest;
-  let at = 0;
-  for (let child = 1; child < heap.length; child = 2 * at + 1) {
-    const right = heap[child + 1];
-    if (right !== undefined && right.rank < (heap[child] as Group).rank) child++;
-    if ((heap[child] as Group).rank >= last.rank) break;
-    heap[at] = heap[child] as Group;
-    at = child;
-  }
-  heap[at] = last;
-  return lowest;
 }

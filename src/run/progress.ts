@@ -1,8 +1,8 @@
 // Progress of a run on stderr: a live block on a terminal, now and then a line elsewhere.
 
 import { domainName, inTableOrder } from '../domains.js';
-import { printable, shortened, widthOf } from '../printable.js';
-import type { Backend, Domain, TextSink } from '../types.js';
+import { oneLine, printable, shortened, widthOf } from '../printable.js';
+import type { Backend, BackendStatus, Domain, TextSink } from '../types.js';
 
 export interface ProgressOptions {
   /** What runs: `infer`, `judge`. */
@@ -17,6 +17,8 @@ export interface ProgressOptions {
   readonly color: boolean;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
+  /** The time of day, milliseconds since the epoch, at which outages began and end. */
+  readonly date?: () => number;
   /** Calls `tick` again and again until the function it returns is called. */
   readonly every?: (ms: number, tick: () => void) => () => void;
 }
@@ -34,7 +36,7 @@ export interface Progress {
   settled(domain: Domain, row: SettledRow): void;
   /** Shows a line for good, above the block. */
   notice(text: string): void;
-  /** From now on the backend's calls in flight, limit and pause are shown. */
+  /** From now on the backend's calls in flight, limit, pauses, outages and latest failure are shown. */
   watch(backend: Pick<Backend, 'status'>): void;
   /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
   finish(): void;
@@ -107,9 +109,10 @@ interface Tally {
   /** Where the session stood at times past, oldest first: the window of the rate. */
   readonly points: Point[];
   backend: Pick<Backend, 'status'> | undefined;
+  readonly date: () => number;
 }
 
-function newTally({ title, totals, already }: ProgressOptions, at: number): Tally {
+function newTally({ title, totals, already, date = Date.now }: ProgressOptions, at: number): Tally {
   const domains = [...totals]
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const);
@@ -120,6 +123,7 @@ function newTally({ title, totals, already }: ProgressOptions, at: number): Tall
     tokens: 0,
     points: [{ at, rows: 0, tokens: 0 }],
     backend: undefined,
+    date,
   };
 }
 
@@ -190,11 +194,24 @@ function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, '0')} min`;
 }
 
-function backendLine(tally: Tally): string {
-  if (tally.backend === undefined) return 'no calls yet';
-  const { inFlight, limit, pausedMs } = tally.backend.status();
+function backendLines(tally: Tally): string[] {
+  if (tally.backend === undefined) return ['no calls yet'];
+  const { inFlight, limit, pausedMs, failure, outages } = tally.backend.status();
   const paused = pausedMs > 0 ? `, paused by the server for ${duration(pausedMs / 1000)}` : '';
-  return `${inFlight} in flight, limit ${limit}${paused}`;
+  return [
+    `${inFlight} in flight, limit ${limit}${paused}`,
+    ...outages.map((outage) => `${outageText(outage, tally)}, next try in ${duration(outage.nextMs / 1000)}`),
+    ...(failure === undefined
+      ? []
+      : [`latest failure, ${duration(failure.agoMs / 1000)} ago: ${oneLine(failure.text, 500)}`]),
+  ];
+}
+
+/** `localhost:8000 gives no reply since 14:02:11, given up at 14:12:11`. */
+function outageText({ host, hasAnswered, forMs, leftMs }: BackendStatus['outages'][number], { date }: Tally): string {
+  const timeOfDay = (at: number) => new Date(at).toTimeString().slice(0, 8);
+  const until = leftMs > 0 ? `, given up at ${timeOfDay(date() + leftMs)}` : '';
+  return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(date() - forMs)}${until}`;
 }
 
 const BAR_COLUMNS = 20;
@@ -211,15 +228,11 @@ function domainLine(domain: Domain, { total, done, failed }: DomainTally, nameCo
 function blockLines(tally: Tally, columns: number, height: number): string[] {
   const nameColumns = Math.max(...[...tally.domains.keys()].map((domain) => widthOf(domainName(domain))), 0);
   const domains = [...tally.domains].map(([domain, counts]) => domainLine(domain, counts, nameColumns));
-  const room = height - 2;
+  const head = [summaryLine(tally), ...backendLines(tally)];
+  const room = height - head.length;
   const shown = domains.length <= room ? domains : domains.slice(0, Math.max(0, room - 1));
   const hidden = domains.length - shown.length;
-  const lines = [
-    summaryLine(tally),
-    backendLine(tally),
-    ...shown,
-    ...(hidden > 0 ? [`and ${hidden} domains more`] : []),
-  ];
+  const lines = [...head, ...shown, ...(hidden > 0 ? [`and ${hidden} domains more`] : [])];
   return lines.slice(0, height).map((line) => shortened(line, columns));
 }
 
@@ -281,7 +294,10 @@ function plainLines(stderr: TextSink, tally: Tally, now: () => number): Show {
     shownAt = now();
     shownStep = Math.floor((done / Math.max(1, total)) * LINES_PER_RUN);
     shownDone = done;
-    stderr.write(`${printable(summaryLine(tally))}\n`);
+    const outages = tally.backend?.status().outages ?? [];
+    stderr.write(
+      `${printable([summaryLine(tally), ...outages.map((outage) => outageText(outage, tally))].join('; '))}\n`,
+    );
   };
   show();
   return {

@@ -680,6 +680,27 @@ describe('classes of everything else:', () => {
   });
 });
 
+describe('what says nothing of the row that was asked', () => {
+  it.each<[string, Trouble, true | undefined]>([
+    ['a gateway without a server behind it', http(502, 'Bad Gateway'), true],
+    ['a server that loads its model', http(503, { error: { code: 503, message: 'Loading model' } }), true],
+    ["a web server's page", http(500, '<html><title>Oops</title></html>'), true],
+    ['a default page where the API was', http(404, 'default backend - 404'), true],
+    ['a redirect to a maintenance page', http(302, ''), true],
+    [
+      'a model that is not there',
+      http(404, openAi('The model `m` does not exist.', { code: 'model_not_found' })),
+      true,
+    ],
+    ['a server error, which may be of this row', http(500, 'Internal Server Error'), undefined],
+    ['a gateway that waited too long, maybe for a long reply', http(504, '<html></html>'), undefined],
+    ['a refused key', http(401, 'no'), undefined],
+    ['no credit', http(402, 'no'), undefined],
+  ])('%s', (_name, trouble, down) => {
+    expect(classified(trouble).down).toBe(down);
+  });
+});
+
 describe('how long a server asks to be left alone', () => {
   it.each<[string, Record<string, string>, number | undefined]>([
     ['seconds', { 'retry-after': '7' }, 7000],

@@ -101,7 +101,7 @@ describe('on a terminal', () => {
       ['mcp', 100],
     ]);
     const { progress, pass } = open(screen, { totals });
-    progress.watch({ status: () => ({ inFlight: 8, limit: 64, pausedMs: 12_000 }) });
+    progress.watch({ status: () => ({ inFlight: 8, limit: 64, pausedMs: 12_000, outages: [] }) });
     for (let second = 0; second < 10; second++) {
       settle(progress, 2);
       if (second === 5) settle(progress, 1, FAILED, 'terminal');
@@ -163,6 +163,36 @@ describe('on a terminal', () => {
     expect(screen.text).toBe(after);
   });
 
+  test('an outage is shown with its times of day, and the latest failure in one line that harms no terminal', () => {
+    const screen = new Screen();
+    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
+    const { progress, pass } = open(screen, { date: () => noon });
+    const outage = { host: '127.0.0.1:8000', hasAnswered: true, forMs: 20_000, nextMs: 4_200, leftMs: 580_000 };
+    const failure = { text: '127.0.0.1:8000: oops\x1b[2J\nsecond \x07line', agoMs: 3_100 };
+    progress.watch({ status: () => ({ inFlight: 1, limit: 8, pausedMs: 0, failure, outages: [outage] }) });
+    pass(1000);
+    expect(screen.text).toBe(
+      [
+        'infer 0/100 rows',
+        '1 in flight, limit 8',
+        '127.0.0.1:8000 silent since 11:59:40, given up at 12:09:40, next try in 5 s',
+        'latest failure, 4 s ago: 127.0.0.1:8000: oops second line',
+        'MCP ....................   0/100',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('an engine that is waited for is not ready yet', () => {
+    const screen = new Screen();
+    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
+    const { progress, pass } = open(screen, { date: () => noon });
+    const outage = { host: 'gpu:8000', hasAnswered: false, forMs: 60_000, nextMs: 9_000, leftMs: 840_000 };
+    progress.watch({ status: () => ({ inFlight: 0, limit: 8, pausedMs: 0, outages: [outage] }) });
+    pass(1000);
+    expect(screen.lines[2]).toBe('gpu:8000 not ready since 11:59:00, given up at 12:14:00, next try in 9 s');
+  });
+
   test.each([
     [30, 24],
     [80, 5],
@@ -171,8 +201,12 @@ describe('on a terminal', () => {
   ])('the block fits a terminal of %d columns and %d rows', (columns, rows) => {
     const screen = new Screen(columns, rows);
     const totals = new Map(Array.from({ length: 12 }, (_, i) => [`domain-${i}`, 1000]));
+    const outage = { host: 'a.long.name.example:8000', hasAnswered: true, forMs: 0, nextMs: 0, leftMs: 1 };
+    const failure = { text: 'x'.repeat(900), agoMs: 0 };
     const { progress, pass } = open(screen, { totals });
-    progress.watch({ status: () => ({ inFlight: 100, limit: 256, pausedMs: 90_000 }) });
+    progress.watch({
+      status: () => ({ inFlight: 100, limit: 256, pausedMs: 90_000, outages: [outage, outage], failure }),
+    });
     settle(progress, 500, FAILED, 'domain-3');
     pass(5000);
     expect(screen.widest).toBeLessThan(columns);
@@ -194,6 +228,16 @@ describe('on a terminal', () => {
 });
 
 describe('without a terminal', () => {
+  test('a line every half minute says that an endpoint is silent, since when and until when', () => {
+    const out = log();
+    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
+    const { progress, pass } = open(out, { date: () => noon });
+    const outage = { host: 'a:8000', hasAnswered: true, forMs: 60_000, nextMs: 4_000, leftMs: 540_000 };
+    progress.watch({ status: () => ({ inFlight: 1, limit: 8, pausedMs: 0, outages: [outage] }) });
+    pass(30_000);
+    expect(out.lines.slice(1)).toEqual(['infer 0/100 rows; a:8000 silent since 11:59:00, given up at 12:09:00']);
+  });
+
   test('there is a line every 5 % of the rows', () => {
     const stderr = log();
     const { progress, pass } = open(stderr);

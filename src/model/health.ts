@@ -1,0 +1,139 @@
+// An endpoint's health: a pure state machine over its answers, its failures and the clock.
+
+/** How long an endpoint that fails is tried on, in milliseconds since its trouble began. */
+export interface Patience {
+  /** Where it has answered before. */
+  readonly retryMs: number;
+  /** Where it never has; 0 leaves it to the tries of each row. */
+  readonly waitReadyMs: number;
+}
+
+/** Times are milliseconds of one clock. */
+export interface Health {
+  /** It has given a good reply. */
+  readonly answered: boolean;
+  /** Rows that failed for good before it gave one, by class of failure. */
+  readonly lost: Readonly<Record<string, number>>;
+  /** Absent where its last word was an answer. */
+  readonly trouble?: Trouble;
+}
+
+/** The time since its last answer in which calls have failed. */
+export interface Trouble {
+  readonly since: number;
+  /** How many different rows have failed. */
+  readonly rows: number;
+  /** A failure said nothing of its row: no connection, or a gateway with nobody behind it. */
+  readonly down: boolean;
+  /** The latest failure, in words. */
+  readonly reason: string;
+  /** Set while nothing is started but probes. */
+  readonly pause?: Pause;
+}
+
+export interface Pause {
+  readonly nextProbeAt: number;
+  /** Probes that failed. */
+  readonly failed: number;
+  /** The end of patience. */
+  readonly until: number;
+}
+
+/** What a failure says of the endpoint. */
+export interface Sign {
+  readonly reason: string;
+  /** Whether it says nothing of its row. */
+  readonly down: boolean;
+  /** Whether its row fails for the first time in this trouble. */
+  readonly newRow: boolean;
+  readonly isProbe: boolean;
+  /** Whether calls are in flight whose answers will tell more. */
+  readonly othersInFlight: boolean;
+  /** The wait that the server asks for. */
+  readonly retryAfterMs: number;
+  /** 0 to 1. */
+  readonly random: number;
+}
+
+/** So many rows that fail without an answer in between are no matter of these rows. */
+const ROWS_OF_AN_OUTAGE = 3;
+const FIRST_PROBE_MS = 1_000;
+const LONGEST_BETWEEN_PROBES_MS = 15_000;
+/** A probe that has said nothing for so long is joined by another: it may hang at a connection that nobody serves any more. */
+const SILENT_PROBE_MS = 60_000;
+/** A server's own wait is kept up to so long, lest it outlast the outage. */
+const LONGEST_ASKED_WAIT_MS = 60_000;
+/** So many rows that fail in one way before any succeeds show what would become of the others. */
+const HOPELESS = 20;
+
+export const UNKNOWN_HEALTH: Health = { answered: false, lost: {} };
+
+/** A call came to a reply (`good`), or to a refusal that is about its row: the endpoint works. */
+export function afterAnswer(health: Health, good: boolean): Health {
+  const answered = health.answered || good;
+  return { answered, lost: answered ? {} : health.lost };
+}
+
+/**
+ * A call failed in a way that may pass. An endpoint that has answered is paused once three rows have failed without an answer in
+ * between, or once nothing is in flight that could show whether it is a matter of one row; one that never has, only where it is
+ * waited for and nobody is there. From then on single probes go there, after 1 s and then ever more rarely, up to every 15 s.
+ */
+export function afterFailure(health: Health, now: number, sign: Sign, patience: Patience): Health {
+  const before = health.trouble;
+  const trouble: Trouble = {
+    since: before?.since ?? now,
+    rows: (before?.rows ?? 0) + (sign.newRow ? 1 : 0),
+    down: sign.down || before?.down === true,
+    reason: sign.reason,
+  };
+  if (before?.pause !== undefined) {
+    const pause = sign.isProbe ? afterProbe(before.pause, now, sign) : before.pause;
+    return { ...health, trouble: { ...trouble, pause } };
+  }
+  const patienceMs = health.answered ? patience.retryMs : patience.waitReadyMs;
+  const tellsEnough = health.answered ? trouble.rows >= ROWS_OF_AN_OUTAGE || !sign.othersInFlight : sign.down;
+  if (!tellsEnough || patienceMs === 0) return { ...health, trouble };
+  const pause = { failed: 0, nextProbeAt: now + probeWait(0, sign), until: trouble.since + patienceMs };
+  return { ...health, trouble: { ...trouble, pause } };
+}
+
+function afterProbe(pause: Pause, now: number, sign: Sign): Pause {
+  const failed = pause.failed + 1;
+  return { ...pause, failed, nextProbeAt: now + probeWait(failed, sign) };
+}
+
+function probeWait(failed: number, { retryAfterMs, random }: Sign): number {
+  const ms = Math.min(LONGEST_BETWEEN_PROBES_MS, FIRST_PROBE_MS * 2 ** failed) * (0.5 + random / 2);
+  return Math.max(ms, Math.min(retryAfterMs, LONGEST_ASKED_WAIT_MS));
+}
+
+/** A probe is on its way. */
+export function afterProbeStart(health: Health, now: number): Health {
+  const { trouble } = health;
+  if (trouble?.pause === undefined) return health;
+  return { ...health, trouble: { ...trouble, pause: { ...trouble.pause, nextProbeAt: now + SILENT_PROBE_MS } } };
+}
+
+/** A row failed for good. */
+export function afterLoss(health: Health, failure: string): Health {
+  if (health.answered) return health;
+  return { ...health, lost: { ...health.lost, [failure]: (health.lost[failure] ?? 0) + 1 } };
+}
+
+/** Patience is at its end: the endpoint is paused, and is tried on only where others do its work. */
+export function givenUp(health: Health, now: number, reason: string): Health {
+  const { since = now, rows = 0, down = true, pause } = health.trouble ?? {};
+  const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = pause ?? {};
+  return { ...health, trouble: { since, rows, down, reason, pause: { nextProbeAt, failed, until: now } } };
+}
+
+/** The class of failure that twenty rows came to before any succeeded. */
+export function hopeless({ lost }: Health): string | undefined {
+  return Object.keys(lost).find((failure) => (lost[failure] as number) >= HOPELESS);
+}
+
+/** Whether the trouble is the endpoint's, and not that of the one row that failed: its failures then cost no row a try. */
+export function isOutage(trouble: Trouble): boolean {
+  return trouble.down || trouble.rows > 1;
+}

@@ -1,0 +1,171 @@
+// An endpoint as the schedule sees it: its slots, the calls there, and what was learnt about it.
+
+import pLimit, { type LimitFunction } from 'p-limit';
+import { EXIT, UserError } from '../errors.js';
+import type { ModelRequest, Usage } from '../types.js';
+import type { AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
+import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
+import { type Health, isOutage, type Pause, UNKNOWN_HEALTH } from './health.js';
+
+/** An endpoint with its slots, and what was learnt about it. */
+export interface Lane {
+  readonly endpoint: Endpoint;
+  readonly index: number;
+  readonly slots: LimitFunction;
+  /** Absent where the limit is fixed. */
+  control?: LimitState;
+  health: Health;
+  /** Calls that hold a slot. */
+  readonly calls: Set<Call>;
+  /** Those of them in back-off from a rate limit, the longest waiting first. */
+  readonly throttled: Set<Call>;
+  /** Those of them that try out whether it is back. */
+  readonly probes: Set<Call>;
+  /** Calls that wait for it to come back, and those that have no try left unless its trouble was an outage. */
+  readonly parked: Call[];
+  readonly spent: Call[];
+  /** The end of a rate limit's pause. */
+  pausedUntil: number;
+  /** Its rows have gone to the other endpoints. */
+  isRelieved: boolean;
+  /** Why its patience is at an end, once it is: what a run ends with when that is true of every endpoint. */
+  end?: { readonly why: string; readonly remedy: string };
+  saidUnreachable: boolean;
+  saidWaitTooLong: boolean;
+  /** What its return is told with, where its absence was. */
+  awaited?: string;
+}
+
+/** A job whose turn has come, until it is settled. */
+export interface Call {
+  readonly job: number;
+  request?: ModelRequest;
+  startedAt: number;
+  attempts: number;
+  readonly usage: Usage;
+  /** Failures at the present endpoint: all, and those that count against the tries. */
+  failures: number;
+  counted: number;
+  /** Failures in the present trouble of its endpoint: whether they count is not known before it answers. */
+  pending: number;
+  /** Outages whose failures were not counted. */
+  forgiven: number;
+  firstFailureAt?: number;
+  lastFailure?: AttemptFailure;
+  /** Ends the try in flight, and the back-off. */
+  inFlight?: AbortController;
+  backOff?: AbortController;
+}
+
+/** A row that was in flight in more outages than this may well be what causes them: its failures count. */
+const MOST_FORGIVEN = 3;
+/** From so many on, it is asked while no other such row is in flight, lest one takes the others with it. */
+const SUSPECT = 2;
+
+export function openLane(
+  endpoint: Endpoint,
+  index: number,
+  { concurrency, ceiling }: { readonly concurrency: number | 'adaptive'; readonly ceiling: number },
+): Lane {
+  const control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
+  return {
+    endpoint,
+    index,
+    slots: pLimit(control?.limit ?? (concurrency as number)),
+    ...(control && { control }),
+    health: UNKNOWN_HEALTH,
+    calls: new Set(),
+    throttled: new Set(),
+    probes: new Set(),
+    parked: [],
+    spent: [],
+    pausedUntil: 0,
+    isRelieved: false,
+    saidUnreachable: false,
+    saidWaitTooLong: false,
+  };
+}
+
+export function newCall(job: number, startedAt: number): Call {
+  return { job, startedAt, attempts: 0, usage: {}, failures: 0, counted: 0, pending: 0, forgiven: 0 };
+}
+
+/** The pause of an endpoint that gives no replies. */
+export function pauseOf(lane: Lane): Pause | undefined {
+  return lane.health.trouble?.pause;
+}
+
+/** All calls that have begun there and are not settled. */
+function callsOf(lane: Lane): Call[] {
+  return [...lane.calls, ...lane.parked, ...lane.spent];
+}
+
+/** The parked call to go on with; undefined where there is none, or none but suspects while one of those is in flight. */
+export function takeParked(lane: Lane): Call | undefined {
+  const isSuspect = ({ forgiven }: Call) => forgiven >= SUSPECT;
+  const alone = [...lane.calls].some(isSuspect);
+  const at = lane.parked.findIndex((call) => !(alone && isSuspect(call)));
+  return at < 0 ? undefined : lane.parked.splice(at, 1)[0];
+}
+
+/** Settles whether the failures in the trouble that has ended count: those in an outage cost a row nothing. */
+export function countFailures(lane: Lane): void {
+  const { trouble } = lane.health;
+  for (const call of callsOf(lane)) {
+    if (call.pending === 0) continue;
+    if (trouble !== undefined && isOutage(trouble) && call.forgiven < MOST_FORGIVEN) {
+      call.forgiven++;
+      call.failures = 0;
+      delete call.firstFailureAt;
+    } else {
+      call.counted += call.pending;
+    }
+    call.pending = 0;
+  }
+}
+
+/** Adapts the limit to what an attempt shows; `longestWaitMs` bounds a wait that a server asks for. */
+export function adaptLimit(
+  lane: Lane,
+  attempt: AttemptReply | AttemptFailure,
+  now: number,
+  ms: number,
+  longestWaitMs: number,
+): void {
+  const { control } = lane;
+  if (control === undefined) return;
+  lane.control = controlAfter(control, attempt, now, ms, longestWaitMs, lane);
+  const { limit } = lane.control;
+  if (lane.slots.concurrency !== limit) lane.slots.concurrency = limit;
+}
+
+function controlAfter(
+  control: LimitState,
+  attempt: AttemptReply | AttemptFailure,
+  now: number,
+  ms: number,
+  longestWaitMs: number,
+  lane: Lane,
+): LimitState {
+  if (attempt.status === 'ok') return afterReply(control, now, { tokens: tokensOf(attempt), ms }, useOf(lane, 0));
+  if (attempt.class === 'rate-limit') {
+    return afterRateLimit(control, now, useOf(lane, 1), Math.min(attempt.retryAfterMs ?? 0, longestWaitMs));
+  }
+  return attempt.class === 'transient' || attempt.class === 'timeout' ? afterTrouble(control) : control;
+}
+
+function useOf(lane: Lane, alsoWaiting: number): Use {
+  return { inUse: lane.calls.size, waiting: lane.throttled.size + alsoWaiting };
+}
+
+/** Where the server did not count, four characters a token are near enough to see a rise. */
+function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
+  return usage.completionTokens ?? (content.length + reasoning.length) / 4;
+}
+
+/** What a run ends with when no endpoint is left. @returns a UserError (69) that names each with its reason */
+export function noneLeft(lanes: readonly Lane[]): UserError {
+  const each = lanes.map((lane) => `${lane.endpoint.host}: ${lane.end?.why}`).join('; ');
+  const remedies = [...new Set(lanes.map((lane) => lane.end?.remedy))].join('; ');
+  return new UserError(`${each}; ${remedies}, then repeat the command: finished rows are kept`, EXIT.unavailable);
+}

@@ -1,0 +1,168 @@
+// The jobs that wait, by group: which one an endpoint whose slot is free takes next.
+
+import type { Job } from '../types.js';
+
+const NONE = -1;
+
+interface Group {
+  /** The next job, or NONE; the others follow it in `JobQueue.#following`. */
+  next: number;
+  /** Jobs in flight. */
+  running: number;
+  /** The endpoint where it started. */
+  home: number;
+  /** Its place in a heap: the next job at the time it went in. */
+  rank: number;
+}
+
+/** Where an endpoint's groups wait. */
+interface Place {
+  readonly idle: Group[];
+  readonly busy: Set<Group>;
+  retired: boolean;
+}
+
+/**
+ * The jobs that wait, by group. Every group that has any is in exactly one place: `homeless`, or at its home in `idle` (none of its
+ * jobs is in flight) or `busy`. Jobs are linked through one array, so that memory and time stay small whether all jobs are of one
+ * group or each of its own.
+ */
+export class JobQueue {
+  readonly #following: Int32Array;
+  readonly #groupOf: Group[];
+  readonly #homeless: Group[];
+  readonly #places: readonly Place[];
+  /** Jobs that wait. */
+  waiting: number;
+
+  constructor(jobs: readonly Job[], endpoints: number) {
+    this.waiting = jobs.length;
+    this.#following = new Int32Array(jobs.length);
+    this.#groupOf = new Array(jobs.length);
+    this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
+    const groups = new Map<string, Group>();
+    for (let job = jobs.length - 1; job >= 0; job--) {
+      const name = (jobs[job] as Job).group;
+      const group = groups.get(name) ?? { next: NONE, running: 0, home: NONE, rank: 0 };
+      groups.set(name, group);
+      this.#groupOf[job] = group;
+      this.#putFirst(job, group);
+      group.rank = job;
+    }
+    // In the order of their first jobs they are a heap already.
+    this.#homeless = this.#groupOf.filter((group, job) => group.next === job);
+  }
+
+  /** The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. */
+  take(endpoint: number): number | undefined {
+    const { idle, busy, retired } = this.#place(endpoint);
+    const homelessFirst = (this.#homeless[0]?.rank ?? Infinity) < (idle[0]?.rank ?? Infinity);
+    const group = popLowest(homelessFirst ? this.#homeless : idle) ?? firstOf(busy);
+    if (group === undefined) return undefined;
+    const job = group.next;
+    group.home = endpoint;
+    group.next = this.#following[job] as number;
+    group.running++;
+    this.waiting--;
+    // Taken out and put in again it is last, so groups that run side by side take turns.
+    busy.delete(group);
+    if (group.next === NONE) return job;
+    if (retired) pushRanked(this.#homeless, group);
+    else busy.add(group);
+    return job;
+  }
+
+  /** The same, where nothing waits for it the last group of another endpoint being taken from there. */
+  takeFromOthers(endpoint: number): number | undefined {
+    const [fullest] = this.#places.map(({ idle }) => idle).sort((a, b) => b.length - a.length);
+    const group = this.hasFor(endpoint) ? undefined : fullest?.pop();
+    if (group !== undefined) pushRanked(this.#homeless, group);
+    return this.take(endpoint);
+  }
+
+  /** A job's slot is free again; where it was not settled, it waits once more, as the first of its group. */
+  release(job: number, waitsAgain: boolean): void {
+    const group = this.#groupOf[job] as Group;
+    const { idle, busy, retired } = this.#place(group.home);
+    const hadPlace = group.next !== NONE;
+    group.running--;
+    if (waitsAgain) {
+      this.#putFirst(job, group);
+      this.waiting++;
+    }
+    if (group.next === NONE) return;
+    if (hadPlace && !(group.running === 0 && busy.delete(group))) return;
+    if (retired) pushRanked(this.#homeless, group);
+    else if (group.running === 0) pushRanked(idle, group);
+    else busy.add(group);
+  }
+
+  /** Takes an endpoint's groups away from it. */
+  retire(endpoint: number): void {
+    const place = this.#place(endpoint);
+    place.retired = true;
+    for (const group of [...place.idle, ...place.busy]) pushRanked(this.#homeless, group);
+    place.idle.length = 0;
+    place.busy.clear();
+  }
+
+  /** Lets an endpoint keep groups again: the others make its share of theirs, the last ones, free for it. */
+  restore(endpoint: number): void {
+    this.#place(endpoint).retired = false;
+    const open = this.#places.filter(({ retired }) => !retired);
+    for (const { idle } of open) {
+      // Without its last entries a heap is still one.
+      const share = Math.floor(idle.length / open.length);
+      for (const group of idle.splice(idle.length - share)) pushRanked(this.#homeless, group);
+    }
+  }
+
+  /** Whether a job waits that an endpoint may take. */
+  hasFor(endpoint: number): boolean {
+    const { idle, busy } = this.#place(endpoint);
+    return this.#homeless.length + idle.length + busy.size > 0;
+  }
+
+  #place(endpoint: number): Place {
+    return this.#places[endpoint] as Place;
+  }
+
+  #putFirst(job: number, group: Group): void {
+    this.#following[job] = group.next;
+    group.next = job;
+  }
+}
+
+export function firstOf<T>(items: Iterable<T>): T | undefined {
+  for (const item of items) return item;
+  return undefined;
+}
+
+/** Into a binary heap whose first is the group with the earliest next job. */
+function pushRanked(heap: Group[], group: Group): void {
+  group.rank = group.next;
+  let at = heap.push(group) - 1;
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    if ((heap[parent] as Group).rank <= group.rank) break;
+    heap[at] = heap[parent] as Group;
+    at = parent;
+  }
+  heap[at] = group;
+}
+
+function popLowest(heap: Group[]): Group | undefined {
+  const lowest = heap[0];
+  const last = heap.pop();
+  if (lowest === undefined || last === undefined || heap.length === 0) return lowest;
+  let at = 0;
+  for (let child = 1; child < heap.length; child = 2 * at + 1) {
+    const right = heap[child + 1];
+    if (right !== undefined && right.rank < (heap[child] as Group).rank) child++;
+    if ((heap[child] as Group).rank >= last.rank) break;
+    heap[at] = heap[child] as Group;
+    at = child;
+  }
+  heap[at] = last;
+  return lowest;
+}
