@@ -166,6 +166,7 @@ async function inferChosen(work: Omit<Inference, 'run'>): Promise<ExitCode> {
     const result = await inferRows({ ...work, run });
     printStageResult(io, settings, result, {
       noun: 'predictions',
+      remark: remarkOnChoice(work.chosen.length * settings.repeats, result.manifest.counts.chosen, result),
       absent: 'unusable',
       next: `awb judge --predictions ${join(settings.outputDir, 'predictions.jsonl')} --judge-base-url URL --judge-model NAME --output-dir ${settings.outputDir}${settings.lean ? ` --data-dir ${settings.dataDir}` : ''}`,
     });
@@ -348,6 +349,13 @@ function jobsOf(dataset: Dataset, chosen: readonly RowRef[], repeats: number, ru
     }
   }
   return jobs;
+}
+
+/** What a choice smaller than the folder's content did: rows of earlier choices are kept, and asked on. */
+function remarkOnChoice(chosen: number, all: number, { manifest }: StageResult): string | undefined {
+  const before = all - manifest.counts.absent - chosen;
+  if (before <= 0) return undefined;
+  return `this command chose ${chosen} rows; ${before} more of earlier ones stand in the same file (another --output-dir, or --fresh, holds the choice alone)`;
 }
 
 /** How many repeats of each row the journal knows of. */

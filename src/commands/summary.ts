@@ -8,6 +8,8 @@ import { type StageResult, sameCommand } from './stage.js';
 /** What the two stages say differently. */
 interface Words {
   readonly noun: string;
+  /** What else is worth saying of the counts. */
+  readonly remark?: string | undefined;
   /** Rows that were chosen and could not be asked. */
   readonly absent: string;
   /** Classes of failure that the same command does not ask again. */
@@ -57,6 +59,7 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
       [counts.absent, words.absent],
     ])}; ${result.asked} in this session, ${clock(result.seconds)}`,
   ];
+  if (words.remark !== undefined) lines.push(words.remark);
   const failures = tally(counts.failures);
   if (failures !== '') lines.push(`failed: ${failures}`);
   for (const [name, reason] of Object.entries(result.reasons))

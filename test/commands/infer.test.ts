@@ -459,6 +459,18 @@ describe('what is written', () => {
 });
 
 describe('going on', () => {
+  test('a smaller choice keeps what the folder holds, and says so', async () => {
+    const folder = await temporaryFolder();
+    const data = await writeDataset(join(folder, 'data'), TWO_DOMAINS);
+    const flags = ['--data-dir', data, '--baseline', 'oracle', '--output-dir', join(folder, 'out')];
+    const all = await awb(['infer', ...flags]);
+    expect(all.stdout).not.toContain('this command chose');
+    const { stdout } = await awb(['infer', ...flags, '--sample', '2']);
+    expect(stdout).toContain('predictions: 15 of 15 done; 0 in this session');
+    expect(stdout).toMatch(/^this command chose 4 rows; 11 more of earlier ones stand in the same file/m);
+    expect((await readRows(join(folder, 'out/predictions.jsonl'))).length).toBe(15);
+  });
+
   test('a finished run repeated asks nothing and leaves the file as it is', async () => {
     const run = await setUp(TWO_DOMAINS);
     await run.infer();
