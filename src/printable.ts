@@ -57,6 +57,14 @@ export function oneLine(text: string, maxColumns: number): string {
   return shortened(printable(text).replace(/\s+/g, ' ').trim(), maxColumns);
 }
 
+/** As `shortened`, but cut between words, or the parts of a name such as `qwen-35b_step/100`, where one ends in the last half. */
+export function shortenedByWords(text: string, maxColumns: number): string {
+  const cut = shortened(text, maxColumns);
+  if (cut === printable(text)) return cut;
+  const whole = /^.*[\s\-_/.:,](?=.*…$)/su.exec(cut)?.[0].trimEnd() ?? '';
+  return widthOf(whole) * 2 >= maxColumns ? `${whole}…` : cut;
+}
+
 /** Printable text of at most `maxColumns` terminal columns, with an ellipsis where something was cut off. */
 export function shortened(text: string, maxColumns: number): string {
   const line = printable(text);

@@ -1,13 +1,17 @@
 // `awb leaderboard`: the runs of SQLite files -> tables of what was judged alike, in any format.
 
+import { createHash } from 'node:crypto';
 import { extname, relative, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
+import type { BoardRun, IsTied, JudgedWith } from '../report/board.js';
 import { FORMATS, type Format } from '../report/formats.js';
-import { type BoardRun, type IsTied, type JudgedWith, leaderboard } from '../report/leaderboard.js';
+import { leaderboard } from '../report/leaderboard.js';
+import { aggregate } from '../score/aggregate.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
+import { criticalBest } from '../score/multiple.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
@@ -61,6 +65,11 @@ const OPTIONS = {
     group: 'Table',
     help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face (default: by the file's ending, else terminal)",
   },
+  unofficial: {
+    kind: 'boolean',
+    group: 'Table',
+    help: 'with --format hf: write scores of another judge, rubric pack or protocol too, which the file then says',
+  },
   output: { kind: 'text', value: 'FILE', short: 'o', group: 'Table', help: 'write it to a file instead of stdout' },
 } as const satisfies OptionTable;
 
@@ -102,7 +111,8 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
     const runs = selected(found, settings.run);
     const board = leaderboard(runs, settings, tiesOf(stores, io));
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
-    const text = FORMATS[format](board, { columns: io.stdout.columns, color });
+    const { unofficial } = settings;
+    const text = FORMATS[format](board, { columns: io.stdout.columns, color, sha256, unofficial });
     await deliver(text, settings, io);
     return EXIT.done;
   } finally {
@@ -127,7 +137,9 @@ function readRuns(stores: ReadonlyMap<string, StoreReader>, io: Io): BoardRun[] 
       if (before === undefined || before.run.scoredAt < run.scoredAt) byIdentity.set(run.identity, { path, run });
     }
   }
-  return [...byIdentity.values()].map(({ path, run }) => boardRun(run, shownPath(path, io)));
+  return [...byIdentity.values()].map(({ path, run }) =>
+    boardRun(run, stores.get(path) as StoreReader, shownPath(path, io)),
+  );
 }
 
 function shownPath(path: string, io: Io): string {
@@ -135,8 +147,11 @@ function shownPath(path: string, io: Io): string {
   return below.startsWith('..') ? path : below;
 }
 
-function boardRun(run: StoredRun, db: string): BoardRun {
-  const { label, worldModel, source, card } = run;
+function boardRun(run: StoredRun, store: StoreReader, db: string): BoardRun {
+  const { label, worldModel, source, meta } = run;
+  // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
+  const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
+  const card = aggregate(store.judgements(run.id), chosen);
   const judge = recordOf(parsed(run.manifest));
   const infer = recordOf(judge.predictions);
   const at = run.endedAt ?? run.startedAt ?? run.scoredAt;
@@ -150,6 +165,7 @@ function boardRun(run: StoredRun, db: string): BoardRun {
     judgedWith: judgedWith(run, recordOf(judge.identity)),
     isBaseline: typeof recordOf(infer.identity).baseline === 'string',
     at,
+    step: typeof meta.step === 'string' ? meta.step : undefined,
     card,
   };
 }
@@ -224,12 +240,14 @@ function tiesOf(stores: ReadonlyMap<string, StoreReader>, io: Io): IsTied {
       return compareRuns({ rows: rows(best) }, { rows: rows(other) }, { draws: 0, moved: 0, pointsOf });
     },
   );
-  return (best, other, { domain, name }) => {
+  const critical = remembered(String, (runs: number) => criticalBest(runs));
+  return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
     const difference = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
-    // Without an interval (all common rows in one trajectory) there is no test, and so no mark.
-    const high = difference?.difference.high;
-    return high === undefined ? undefined : high >= 0;
+    // Without a standard error (too few trajectories in common) there is no test, and so no mark.
+    const { value, se, df } = difference?.difference ?? {};
+    if (value === undefined || se === undefined || df === undefined) return undefined;
+    return value + critical(runs)(df) * se >= 0;
   };
 }
 
@@ -247,6 +265,10 @@ function differenceIn(
 /** A measure of 0-100 in place of the ratings' total, so that measures are compared as totals are. */
 function measuredPoints(measure: string): NonNullable<CompareOptions['pointsOf']> {
   return (row, figure) => (figure === 'total' ? row.measures?.[measure] : undefined);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {

@@ -173,7 +173,8 @@ async function readRun(found: FoundRun, note: (text: string) => void, io: Io): P
       rows,
       chosen,
       manifest,
-      card: run.card,
+      // From the rows, whatever version scored them.
+      card: aggregate(rows, chosen),
     };
   }
   const { path } = found;

@@ -5,7 +5,7 @@ import { domainName } from '../domains.js';
 import { oneLine, shortened } from '../printable.js';
 import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, markdownText } from './formats.js';
-import type { Column, Table } from './table.js';
+import { type Column, NONE, type Table } from './table.js';
 import { type Look, terminal } from './terminal.js';
 
 const FIGURES = ['total', ...DIMENSIONS] as const;
@@ -31,9 +31,6 @@ export interface ComparisonPage {
   /** Show each domain's dimensions too; CSV and JSON always hold them. */
   readonly dimensions: boolean;
 }
-
-/** What stands where there is no figure. */
-export const NONE = '-';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },

@@ -1,11 +1,21 @@
 // Tables and leaderboards -> text, in each format.
 
 import { UserError } from '../errors.js';
-import { printable, shortened } from '../printable.js';
+import { printable, shortenedByWords } from '../printable.js';
 import { DOMAINS } from '../types.js';
-import type { Block, BoardRow, Leaderboard } from './leaderboard.js';
-import { type Column, twoDecimals } from './table.js';
+import { type Block, type BoardRow, type Figure, headingOf, isMarked, type Leaderboard, remarksOn } from './board.js';
+import type { Sha256 } from './html-page.js';
+import { leaderboardPage } from './leaderboard-page.js';
+import { twoDecimals } from './table.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
+
+/** What formats need to know beside the leaderboard. */
+export interface BoardLook extends Look {
+  /** For the policy of the HTML page. */
+  readonly sha256: Sha256;
+  /** Whether figures of another judge or rubric pack may go into a file for the official data set. */
+  readonly unofficial: boolean;
+}
 
 /** A leaderboard in each format, ending in a line feed. Whatever its texts hold, they stay text. */
 export const FORMATS = {
@@ -14,9 +24,9 @@ export const FORMATS = {
   csv,
   json,
   latex,
-  html,
-  hf,
-} satisfies Record<string, (board: Leaderboard, look: Look) => string>;
+  html: (board, { sha256 }) => leaderboardPage(board, sha256),
+  hf: (board, { unofficial }) => huggingFace(board, unofficial),
+} satisfies Record<string, (board: Leaderboard, look: BoardLook) => string>;
 export type Format = keyof typeof FORMATS;
 
 // Leaderboards in a terminal and in Markdown.
@@ -26,26 +36,16 @@ const CELL_COLUMNS = 40;
 
 function terminalBlock(block: Block, look: Look): string {
   const title = wrapped(headingOf(block), look.columns).map((line) => bold(line, look));
-  const footnotes = notesOf(block, look.color ? 'Bold' : '*');
+  const isOwn = (row: BoardRow) => row.run !== undefined;
+  const groups = [block.rows.filter(isOwn), block.rows.filter((row) => !isOwn(row))].filter((rows) => rows.length > 0);
+  const footnotes = remarksOn(block, look.color ? 'Bold' : '*');
   const table = {
     columns: block.columns,
-    groups: [block.rows.map((row) => row.texts.map((text) => shortened(text, CELL_COLUMNS)))],
+    groups: groups.map((rows) => rows.map((row) => row.texts.map((text) => shortenedByWords(text, CELL_COLUMNS)))),
     footnotes,
-    isStrong: (_: number, row: number, column: number) => isMarked(block, block.rows[row], column),
+    isStrong: (group: number, row: number, column: number) => isMarked(block, groups[group]?.[row], column),
   };
   return `${title.join('\n')}\n\n${terminal(table, look)}`;
-}
-
-function headingOf({ isOfficial, title }: Block): string {
-  return isOfficial ? `As published: ${title}` : title;
-}
-
-function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
-  return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
-}
-
-function notesOf({ markNote, notes }: Block, mark: string): string[] {
-  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...notes];
 }
 
 function markdownBlock(block: Block): string {
@@ -59,7 +59,7 @@ function markdownBlock(block: Block): string {
     line(block.columns.map((column) => (column.align === 'right' ? '--:' : ':--'))),
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),
     '',
-    ...notesOf(block, 'Bold').map((note) => `- ${markdownText(note)}`),
+    ...remarksOn(block, 'Bold').map((note) => `- ${markdownText(note)}`),
     '',
   ].join('\n');
 }
@@ -78,17 +78,25 @@ export function markdownText(text: string): string {
 
 function csv(board: Leaderboard): string {
   const figures = [...new Set(board.blocks.flatMap(figureIds))];
-  const head = [...RUN_FIELDS, ...figures.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`])];
+  const head = [
+    ...RUN_FIELDS,
+    ...figures.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]),
+  ];
   const lines = board.blocks.flatMap((block, index) =>
     block.rows.map((row) => [
       ...Object.values(runFields(block, index, row)),
       ...figures.flatMap((id) => {
         const figure = row.figures.get(id);
-        return [figure?.value, figure?.low, figure?.high, row.marked.has(id)];
+        return [figure?.value, figure?.low, figure?.high, row.marked.has(id), officialIn(row, figure)];
       }),
     ]),
   );
   return [head, ...lines].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
+/** A figure as the official script counts it; a published row holds no other. */
+function officialIn({ run }: BoardRow, figure: Figure | undefined): number | undefined {
+  return run === undefined ? figure?.value : figure?.official;
 }
 
 function figureIds(block: Block): string[] {
@@ -162,7 +170,10 @@ const RUN_FIELDS = [
 
 // JSON.
 
-/** Figures are unrounded; one that a run lacks is null. `best` is also true for what cannot be told from the best. */
+/**
+ * Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. `best` is also true for what cannot
+ * be told from the best, and `official` is the same figure as the official script counts it.
+ */
 function json(board: Leaderboard): string {
   const blocks = board.blocks.map((block) => ({
     title: block.title,
@@ -180,9 +191,9 @@ function json(board: Leaderboard): string {
     measure: block.measure ?? null,
     columns: figureIds(block),
     rows: block.rows.map((row) => rowDocument(block, row)),
-    notes: notesOf(block, 'best'),
+    notes: remarksOn(block, 'best'),
   }));
-  return `${asciiJson({ schema: 'awb.leaderboard/1', blocks })}\n`;
+  return `${asciiJson({ schema: 'awb.leaderboard/2', blocks })}\n`;
 }
 
 function rowDocument(block: Block, row: BoardRow) {
@@ -191,7 +202,8 @@ function rowDocument(block: Block, row: BoardRow) {
     const figure = row.figures.get(id);
     if (figure === undefined) return [id, null];
     const { value, low = null, high = null, se = null, df = null, rows = null, clusters = null } = figure;
-    return [id, { value, low, high, se, df, rows, clusters, best: row.marked.has(id) }];
+    const official = officialIn(row, figure) ?? null;
+    return [id, { value, low, high, se, df, rows, clusters, best: row.marked.has(id), official }];
   });
   return {
     name: row.name,
@@ -239,7 +251,7 @@ function latexBlock(block: Block): string {
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),
     '  \\bottomrule',
     '  \\end{tabular}',
-    ...notesOf(block, 'Bold').map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    ...remarksOn(block, 'Bold').map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
   ].join('\n');
@@ -266,89 +278,6 @@ export function latexText(text: string): string {
     .replace(/^[[*]/, '{$&}');
 }
 
-// HTML: one page that asks for nothing and runs nothing.
-
-const STYLE = `
-:root { color-scheme: light dark; --line: #c9ced6; --soft: #5a6472; --best: #0b5d1e; --published: #f4f6f8; }
-@media (prefers-color-scheme: dark) { :root { --line: #3a424d; --soft: #9aa5b1; --best: #7ee08f; --published: #1c222a; } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; padding: 1rem; }
-h2 { font-size: 1.1rem; margin: 2.5rem 0 .5rem; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .7rem; text-align: right; vertical-align: top; }
-th.left, td.left { text-align: left; }
-thead th { border-bottom-width: 2px; }
-tbody th { font-weight: normal; position: sticky; left: 0; background: Canvas; }
-tr.published > * { background: var(--published); }
-td strong { color: var(--best); }
-small { color: var(--soft); display: block; font-size: .75em; }
-ul { color: var(--soft); font-size: .9rem; padding-left: 1.2rem; }
-`;
-/** The SHA-256 of STYLE, which a test keeps true: the page's policy admits this style and nothing else. */
-const STYLE_HASH = 'sha256-jQbYxlKZEIbhY5ZBoT+IigNCox9g5kfPzv+M8NrJbvw=';
-
-function html(board: Leaderboard): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '${STYLE_HASH}'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>AgentWorldBench leaderboard</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<h1>AgentWorldBench leaderboard</h1>
-${board.blocks.map(htmlBlock).join('')}</main>
-</body>
-</html>
-`;
-}
-
-function htmlBlock(block: Block, index: number): string {
-  const id = `block-${index + 1}`;
-  const head = block.columns.map((column) => `<th scope="col"${alignment(column)}>${htmlText(column.heading)}</th>`);
-  const notes = notesOf(block, 'Bold').map((note) => `<li>${htmlText(note)}</li>`);
-  return `<section>
-<h2 id="${id}">${htmlText(headingOf(block))}</h2>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}">
-<table aria-labelledby="${id}">
-<thead><tr>${head.join('')}</tr></thead>
-<tbody>
-${block.rows.map((row) => htmlRow(block, row)).join('\n')}
-</tbody>
-</table>
-</div>
-<ul>${notes.join('')}</ul>
-</section>
-`;
-}
-
-function htmlRow(block: Block, row: BoardRow): string {
-  const cells = block.columns.slice(1).map((column, index) => {
-    const text = htmlText(row.texts[index + 1] ?? '');
-    const figure = row.figures.get(column.id);
-    const hasInterval = column.isFigure && figure?.low !== undefined && figure.high !== undefined;
-    const interval = hasInterval
-      ? `<small>${twoDecimals(figure.low as number)}–${twoDecimals(figure.high as number)}</small>`
-      : '';
-    return `<td${alignment(column)}>${row.marked.has(column.id) ? `<strong>${text}</strong>` : text}${interval}</td>`;
-  });
-  const name = `<th scope="row" class="left">${htmlText(row.name)}</th>`;
-  return `<tr${row.run === undefined ? ' class="published"' : ''}>${name}${cells.join('')}</tr>`;
-}
-
-function alignment({ align }: Column): string {
-  return align === 'left' ? ' class="left"' : '';
-}
-
-/** Text for elements and quoted attributes; writing from right to left turns nothing beside it around. */
-export function htmlText(text: string): string {
-  const escaped = text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-  return /[\u0590-\u08ff\ufb1d-\ufefc]|[\ud802\ud803\ud83a\ud83b]/.test(escaped) ? `<bdi>${escaped}</bdi>` : escaped;
-}
-
 // Hugging Face.
 
 /** The benchmark's data set on the Hub. */
@@ -357,10 +286,11 @@ const DATASET = 'Qwen/AgentWorldBench';
 /**
  * The scores of one run as a file for `.eval_results/` in the model's repository: a list of entries with `dataset.id`,
  * `dataset.task_id`, `value`, `date` and `notes` (https://huggingface.co/docs/hub/eval-results). The tasks are named here as the
- * domains are, and `overall`, since the data set declares none.
- * @throws UserError (2) where there is not exactly one run with scores.
+ * domains are, and `overall`, since the data set declares none. The values are official figures, as are those that others publish.
+ * @throws UserError (2) where there is not exactly one run with scores, and where it was not judged as published ones, unless
+ * `unofficial` allows that; the file then says so.
  */
-function hf(board: Leaderboard): string {
+function huggingFace(board: Leaderboard, unofficial: boolean): string {
   const rows = board.blocks.flatMap((block) =>
     block.rows.filter((row) => row.run !== undefined && block.measure === undefined).map((row) => ({ block, row })),
   );
@@ -369,26 +299,43 @@ function hf(board: Leaderboard): string {
     const found = rows.length === 0 ? 'none of these runs has ratings' : `these are ${rows.length} runs`;
     throw new UserError(`--format hf writes the scores of one run, and ${found}; choose one with --run`);
   }
+  const { block, row } = only;
+  if (!block.isOfficial && !unofficial) {
+    throw new UserError(
+      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or publish it under its own flag with --unofficial, which the file will say`,
+    );
+  }
   const tasks: readonly string[] = ['overall', ...DOMAINS];
-  const entries = tasks.flatMap((task) => hfEntry(only.block, only.row, task));
-  return `# For .eval_results/ in the model's repository; see https://huggingface.co/docs/hub/eval-results\n${entries.join('')}`;
+  return [
+    "# For .eval_results/ in the model's repository; see https://huggingface.co/docs/hub/eval-results\n",
+    ...(block.isOfficial ? [] : [`# ${UNOFFICIAL}\n`]),
+    ...tasks.flatMap((task) => entryOf(block, row, task)),
+  ].join('');
 }
 
-function hfEntry(block: Block, row: BoardRow, task: string): string[] {
+const UNOFFICIAL = 'NOT THE OFFICIAL JUDGE, RUBRIC PACK OR PROTOCOL: not comparable with published figures.';
+
+function entryOf(block: Block, row: BoardRow, task: string): string[] {
   const figure = row.figures.get(task);
   if (figure === undefined || row.run === undefined) return [];
+  const value = figure.official ?? figure.value;
+  const counted =
+    twoDecimals(value) === twoDecimals(figure.value)
+      ? ''
+      : `; ${twoDecimals(figure.value)} with the model's failures at rating 1`;
   const interval =
     figure.low === undefined || figure.high === undefined
       ? ''
-      : `; 95 % interval ${twoDecimals(figure.low)} to ${twoDecimals(figure.high)}`;
+      : `; 95 % interval${counted === '' ? '' : ' of that'} ${twoDecimals(figure.low)} to ${twoDecimals(figure.high)}`;
   const rows = `; ${figure.rows} rows${row.isComplete ? '' : ', incomplete'}`;
+  const notes = `${block.isOfficial ? '' : `${UNOFFICIAL} `}${block.title}${counted}${interval}${rows}`;
   const lines = [
     '- dataset:',
     `    id: ${DATASET}`,
     `    task_id: ${task}`,
-    `  value: ${twoDecimals(figure.value)}`,
+    `  value: ${twoDecimals(value)}`,
     `  date: ${asciiJson(row.run.at.slice(0, 10))}`,
-    `  notes: ${asciiJson(`${block.title}${interval}${rows}`)}`,
+    `  notes: ${asciiJson(notes)}`,
     '',
   ];
   return [lines.join('\n')];

@@ -4,8 +4,8 @@ import type { Comparison, Difference, Figure } from '../comparison.js';
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
 import { oneLine, printable } from '../printable.js';
-import { NONE, type ShownRun, signed } from './comparison.js';
-import { type Table, twoDecimals } from './table.js';
+import { type ShownRun, signed } from './comparison.js';
+import { NONE, type Table, twoDecimals } from './table.js';
 import { type Look, painted, terminal, wrapped } from './terminal.js';
 
 export type ShownVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';

@@ -2,19 +2,10 @@
 
 import { domainName } from '../domains.js';
 import { possibleRating } from '../points.js';
-import { oneLine, printable } from '../printable.js';
+import { printable } from '../printable.js';
 import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
+import { escapeHtml } from './html-page.js';
 import { measureTable, overallName, scoreTable, type Table } from './table.js';
-
-/** Text as markup: nothing in it can end an element or an attribute, steer the page, or hide. */
-export function escapeHtml(text: string): string {
-  return oneLine(text, 4000)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
-}
 
 /** A line of a chart: a figure of this run, and beside it that of another. */
 export interface ChartLine {

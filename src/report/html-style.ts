@@ -1,4 +1,4 @@
-// The look of the HTML report: calm, light and dark, from a phone's width upwards.
+// The look of the HTML pages, report and leaderboard: calm, light and dark, from a phone's width upwards.
 
 export const STYLE = `
 :root {
@@ -174,7 +174,32 @@ button.quiet { border: 0; background: none; color: var(--accent); padding: 0.2re
 section.judge { margin-top: 1.75rem; }
 .verdicts ul { margin: 0 0 1rem; padding-left: 1.1rem; }
 .verdicts li { margin-bottom: 0.3rem; overflow-wrap: anywhere; }
+table.board { margin: 0.75rem 0 0.5rem; }
+.board th, .board td { vertical-align: top; }
+.board thead th { vertical-align: bottom; }
+.board th[scope=row] { position: sticky; left: 0; background: var(--page); min-width: 9rem; max-width: 17rem; overflow-wrap: break-word; }
+.board tbody tr:not(.group):hover > * { background: var(--panel); }
+.board tbody tr:not(.group) > * { border-bottom: 1px solid var(--grid); }
+.board td { white-space: nowrap; }
+.board td strong { color: var(--good); font-weight: 650; }
+.board td small { display: block; color: var(--soft); font-size: 0.6875rem; line-height: 1.35; }
+.board td.none { color: var(--mark); }
+.board tr.group th { color: var(--soft); font-weight: 500; font-size: 0.8125rem; padding: 1.5rem 0 0.4rem; border-bottom: 1px solid var(--rule); }
+.board .published th[scope=row] { font-weight: 400; }
+ul.notes { color: var(--soft); font-size: 0.8125rem; margin: 0.75rem 0 0; padding-left: 1.1rem; max-width: 60rem; }
+ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
 @media (max-width: 44rem) {
+  .board, .board tbody { display: block; }
+  .board thead { display: none; }
+  .board tbody tr { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 0.5rem 0.6rem; padding: 0.75rem 0; border-bottom: 1px solid var(--rule); }
+  .board tbody tr:not(.group) > * { border: 0; padding: 0; text-align: left; }
+  .board th[scope=row] { position: static; grid-column: 1 / -1; max-width: none; }
+  .board td { white-space: normal; overflow-wrap: anywhere; }
+  .board td.none { display: none; }
+  .board td::before { content: attr(data-label); display: block; color: var(--soft); font-size: 0.6875rem; }
+  .board td small { font-size: 0.625rem; white-space: nowrap; letter-spacing: -0.02em; }
+  .board tr.group { display: block; }
+  .board tr.group th { display: block; border: 0; padding: 0.75rem 0 0; }
   .wrap { padding: 0 1rem; }
   header { padding-top: 1.5rem; }
   h1 { font-size: 1.5rem; }

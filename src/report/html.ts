@@ -11,7 +11,6 @@ import {
   changeChart,
   count,
   domainLines,
-  escapeHtml,
   figureMatrix,
   intervalChart,
   leadingMeasure,
@@ -20,8 +19,8 @@ import {
   signed,
   tallyTable,
 } from './html-charts.js';
+import { escapeHtml, pageHead, type Sha256 } from './html-page.js';
 import { SCRIPT } from './html-script.js';
-import { STYLE } from './html-style.js';
 import { leastText, overallName } from './table.js';
 
 /** A run as the report shows it. */
@@ -105,9 +104,6 @@ export interface SampleTexts extends SideTexts {
   readonly other?: SideTexts;
 }
 
-/** SHA-256 of a text's UTF-8 bytes in base64. */
-export type Sha256 = (text: string) => string;
-
 /** Texts of consecutive samples as the page's JSON: each different text once, since turns of one trajectory share their history. */
 export interface TextsChunk {
   add(texts: SampleTexts): void;
@@ -171,7 +167,7 @@ export function* reportPage(
   chunks: { readonly inline: readonly string[] } | { readonly pages: string },
   sha256: Sha256,
 ): Generator<string> {
-  yield head(report.run.name, sha256);
+  yield pageHead(report.run.name, sha256, SCRIPT);
   yield navigation(report, '');
   yield `<main class="wrap" id="main" tabindex="-1"><noscript><p>The samples need scripts.</p></noscript><div id="overview">${overview(report)}</div>`;
   yield `<div id="samples" hidden>${sampleList(report)}</div><div id="sample" hidden></div></main>`;
@@ -197,32 +193,13 @@ export function textsPage(
   const samples = report.samples.slice(from, report.starts[chunk + 1]);
   const data = { ...pageData(report, from, samples), pages: links.own, chunk, back: links.back };
   return [
-    head(`${report.run.name}, texts ${chunk + 1}`, sha256),
+    pageHead(`${report.run.name}, texts ${chunk + 1}`, sha256, SCRIPT),
     navigation(report, links.back),
     '<main class="wrap" id="main" tabindex="-1"><div id="sample"></div></main>',
     `<footer class="wrap">${escapeHtml(report.tool)}</footer>`,
     dataBlock(scriptJson(data)),
     textsBlock(chunk, json),
     foot(),
-  ].join('');
-}
-
-function head(title: string, sha256: Sha256): string {
-  const policy = [
-    "default-src 'none'",
-    `script-src 'sha256-${sha256(SCRIPT)}'`,
-    `style-src 'sha256-${sha256(STYLE)}'`,
-    'img-src data:',
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join('; ');
-  return [
-    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
-    `<link rel="icon" href="data:,"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body>`,
-    '<a class="skip" href="#main">Skip to the content</a>',
   ].join('');
 }
 

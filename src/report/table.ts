@@ -20,7 +20,7 @@ export interface Table {
 }
 
 /** What stands where there is no figure. */
-const NONE = '-';
+export const NONE = '-';
 /** Longest name of a measure that is shown whole. */
 const NAME_COLUMNS = 16;
 

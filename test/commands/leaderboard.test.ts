@@ -24,7 +24,7 @@ let runs = 0;
 interface Given {
   readonly label?: string;
   /** The rating of a row, by its place in its domain. */
-  readonly rating: (row: number) => number;
+  readonly rating: (row: number) => number | undefined;
   readonly rows?: number;
   readonly prefix?: string;
   readonly identity?: object;
@@ -37,10 +37,19 @@ async function scored({ label, rating, rows = 20, prefix = '', identity = {}, db
   const lines = DOMAINS.flatMap((domain) =>
     Array.from({ length: rows }, (_, row) => {
       const value = rating(row);
+      const ids = { key: `${prefix}${domain}${row}`, trajectory: `${domain}-${row >> 1}`, repeat: 0, flags: [] };
+      if (value === undefined) {
+        const judge = { status: 'failed', class: 'refused', reason: 'the model refused' };
+        return JSON.stringify({ task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } });
+      }
       const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, value]));
-      const key = `${prefix}${domain}${row}`;
-      const awbFields = { key, trajectory: `${domain}-${row >> 1}`, repeat: 0, flags: [], judge: { status: 'ok' } };
-      return JSON.stringify({ task: domain, turn_idx: 1, ...ratings, failed: 0, awb: awbFields });
+      return JSON.stringify({
+        task: domain,
+        turn_idx: 1,
+        ...ratings,
+        failed: 0,
+        awb: { ...ids, judge: { status: 'ok' } },
+      });
     }),
   );
   const startedAt = new Date(Date.UTC(2026, 0, 1, 0, 0, ++runs)).toISOString();
@@ -108,16 +117,34 @@ describe('awb leaderboard', () => {
     expect([base.best, worse.best]).toEqual([true, false]);
   });
 
+  it('a run that refuses its hardest rows stands behind the honest one, and is not marked', async () => {
+    const own = join(dir, 'own.sqlite');
+    const honest = (row: number) => 1 + (row % 5);
+    await scored({ db: own, label: 'honest', rating: honest });
+    // The official counting leaves its refusals out: 4 of 5 rows, with a mean of 3.5 against the honest 3.
+    await scored({ db: own, label: 'refuser', rating: (row) => (row % 5 === 0 ? undefined : honest(row) - 0.01) });
+    const { blocks } = await board(['--db', own]);
+    const [first, second] = blocks[0].rows;
+    expect([first.name, second.name]).toEqual(['honest', 'refuser']);
+    expect(first.figures.overall).toMatchObject({ value: 50, official: 50, best: true });
+    expect(second.figures.overall.value).toBeCloseTo(49.8, 9);
+    expect(second.figures.overall.official).toBeCloseTo(62.25, 9);
+    expect(second.figures.official.best).toBe(false);
+    const text = (await awb(['leaderboard', '--db', own, '--columns', 'overall,official'])).stdout;
+    expect(text).toMatch(/^honest +50\.00\* +50\.00$/m);
+    expect(text).toMatch(/^refuser +49\.80\*? +62\.25$/m);
+  });
+
   it('runs without a common row are not tested', async () => {
     const own = join(dir, 'own.sqlite');
     await scored({ db: own, label: 'a', rating: steady(3, 4) });
     await scored({ db: own, label: 'b', rating: steady(3, 4), prefix: 'other-' });
     const [block] = (await board(['--db', own])).blocks;
     expect(block.rows.map((row: { figures: { mcp: { best: boolean } } }) => row.figures.mcp.best)).toEqual([
-      true,
+      false,
       false,
     ]);
-    expect(block.notes.join()).toContain('to be tested: b');
+    expect(block.notes.join()).toContain('not tested: b');
   });
 
   it('measured runs are compared by their measure', async () => {

@@ -4,15 +4,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/board.js';
 import { csvCell, FORMATS, type Format } from '../../src/report/formats.js';
-import {
-  type Block,
-  type BoardOptions,
-  type BoardRun,
-  type IsTied,
-  type JudgedWith,
-  leaderboard,
-} from '../../src/report/leaderboard.js';
+import { STYLE } from '../../src/report/html-style.js';
+import { leaderboard } from '../../src/report/leaderboard.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../src/report/published.js';
 import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard } from '../../src/types.js';
 
@@ -217,7 +212,7 @@ describe('rows', () => {
   ] as const)('are the %s of each label', (show, labels, overall) => {
     const runs = [run('a', 60), run('a', 40), run('b', 30)];
     const [block] = blocksOf(runs, { show, columns: ['overall'] });
-    expect(names(block)).toEqual(labels);
+    expect(block?.rows.map((row) => row.run?.label)).toEqual(labels);
     expect(block?.rows.map((row) => row.texts[1])).toEqual(overall);
     expect(block?.notes.join().includes('best of up to 2 runs')).toBe(show === 'best');
   });
@@ -232,21 +227,53 @@ describe('rows', () => {
     const [best] = blocksOf([run('a', 50), lucky], { show: 'best', columns: ['overall'] });
     expect(best?.rows[0]?.texts[1]).toBe('50.00');
     const [all] = blocksOf([run('a', 50), lucky, run('c', 40)], { show: 'all' }, () => true);
-    expect(all?.rows.map((row) => [row.name, row.marked.size > 0])).toEqual([
+    expect(all?.rows.map((row) => [row.run?.label, row.marked.size > 0])).toEqual([
       ['a', true],
       ['c', true],
       ['a', false],
     ]);
     expect(all?.notes.join()).toContain(
-      "A domain's coverage is below 99 %, so the run is neither tested nor marked: a (MCP 50 %, Search 50 %",
+      "A domain's coverage is below 99 %, so the run is neither tested nor marked: a (run",
     );
   });
 
-  it('show what failures would cost, where there are any', () => {
-    const [block] = blocksOf([run('a', 60, { withFailures: 55 }), run('b', 50)]);
-    const at = headings(block)?.indexOf('w.fail') ?? -1;
-    expect([cellsOf(block, 'a')?.[at], cellsOf(block, 'b')?.[at]]).toEqual(['55.00', '50.00']);
-    expect(headings(blocksOf([run('b', 50)])[0])).not.toContain('w.fail');
+  it('are chosen, sorted and shown by the score with failures, and the official one stands beside it where it differs', () => {
+    const runs = [run('refuser', 60, { withFailures: 45 }), run('honest', 50)];
+    const [block] = blocksOf(runs);
+    expect(names(block)).toEqual(['honest', 'refuser']);
+    const of = (name: string, id: string) =>
+      cellsOf(block, name)?.[block?.columns.findIndex((column) => column.id === id) ?? -1];
+    expect(['mcp', 'overall', 'official'].map((id) => of('refuser', id))).toEqual(['45.00', '45.00', '60.00']);
+    expect(['mcp', 'overall', 'official'].map((id) => of('honest', id))).toEqual(['50.00', '50.00', '50.00']);
+    expect(headings(blocksOf([run('b', 50)])[0])).not.toContain('Official');
+    const [best] = blocksOf([run('a', 60, { withFailures: 45 }), run('a', 50)], { show: 'best', columns: ['overall'] });
+    expect(best?.rows.map((row) => row.texts[1])).toEqual(['50.00']);
+    expect(names(blocksOf(runs, { sort: 'official' })[0])).toEqual(['refuser', 'honest']);
+  });
+
+  it('of one name are told apart by step, by day or by number, whichever does', () => {
+    const at = (day: number) => `2026-01-0${day}T00:00:00.000Z`;
+    const alike = (more: readonly Partial<BoardRun>[]) =>
+      names(
+        blocksOf(
+          more.map((one, index) => run('a', 60 - index, { number: index + 1, ...one })),
+          { show: 'all' },
+        )[0],
+      );
+    expect(alike([{ step: '100' }, { step: '200' }])).toEqual(['a (step 100)', 'a (step 200)']);
+    expect(
+      alike([
+        { step: '1', at: at(1) },
+        { step: '1', at: at(2) },
+      ]),
+    ).toEqual(['a (2026-01-01)', 'a (2026-01-02)']);
+    expect(alike([{ at: at(1) }, { at: at(1) }])).toEqual(['a (run 1)', 'a (run 2)']);
+    expect(
+      alike([
+        { at: at(1), db: 'x' },
+        { at: at(1), db: 'y', number: 1 },
+      ]),
+    ).toEqual(['a (run 1 of x)', 'a (run 1 of y)']);
   });
 
   it('are sorted and shown by columns as asked', () => {
@@ -284,10 +311,38 @@ describe('marks', () => {
     expect(block?.markNote).toBeUndefined();
   });
 
-  it('do not go to runs without a common row, and a note says so', () => {
+  it('go to nobody where no run could be tested against the best, and a note says so', () => {
     const [block] = blocksOf([run('a', 60), run('b', 50)], {}, () => undefined);
-    expect(block?.rows.map((row) => row.marked.size > 0)).toEqual([true, false]);
-    expect(block?.notes.join()).toContain('Too little in common with the best to be tested: b.');
+    expect(block?.rows.map((row) => row.marked.size > 0)).toEqual([false, false]);
+    expect(block?.notes.join()).toContain('too few in common with the best, so not tested: b.');
+  });
+
+  it('never go to a figure without a standard error, which comes of too few trajectories', () => {
+    const lucky = run('lucky', 99);
+    const bare = ({ value, rows, clusters }: Estimate) => ({ value, rows, clusters });
+    const domains = lucky.card.domains.map((score) =>
+      score.domain === 'mcp'
+        ? { ...score, withFailures: { total: bare(score.withFailures.total as Estimate) } }
+        : score,
+    );
+    const runs = [{ ...lucky, card: { ...lucky.card, domains } }, run('a', 60), run('b', 50)];
+    const [block] = blocksOf(runs, { columns: ['mcp', 'web'] }, () => true);
+    expect(block?.rows.map((row) => [row.name, [...row.marked]])).toEqual([
+      ['lucky', ['web']],
+      ['a', ['mcp', 'web']],
+      ['b', ['mcp', 'web']],
+    ]);
+    expect(block?.notes.join()).toContain('not tested: lucky (MCP).');
+  });
+
+  it('are of as many runs as there are to choose the best from', () => {
+    const counts = new Set<number>();
+    const runs = [1, 2, 3, 4].map((place) => run(`r${place}`, 50 + place));
+    blocksOf([...runs, run('lacking', 99, { coverage: 0.5 })], {}, (_best, _other, _figure, of) => {
+      counts.add(of);
+      return true;
+    });
+    expect([...counts]).toEqual([4]);
   });
 
   it('compare means only over the same domains', () => {
@@ -320,13 +375,8 @@ describe('published rows', () => {
     const other = run('other', 99, { judgedWith: { ...OFFICIAL, judge: 'other', snapshot: undefined } });
     const [official, rest] = blocksOf([run('a', 57), run('b', 56), other], { withPublished: true }, () => true);
     expect(official?.rows).toHaveLength(16);
-    expect(names(official)?.slice(0, 5)).toEqual([
-      'Qwen-AgentWorld-397B-A17B',
-      'GPT-5.4',
-      'Claude Opus 4.6',
-      'a',
-      'Claude Opus 4.8',
-    ]);
+    expect(names(official)?.slice(0, 5)).toEqual(['a', 'b', 'Qwen-AgentWorld-397B-A17B', 'GPT-5.4', 'Claude Opus 4.6']);
+    expect(official?.notes.join()).toContain('official figures, neither ranked, tested nor marked');
     expect(official?.rows.filter((row) => row.marked.size > 0).map((row) => row.name)).toEqual(['a', 'b']);
     const notes = official?.notes.join('\n') ?? '';
     expect(notes).toContain(published.source);
@@ -361,9 +411,12 @@ const HOSTILE: readonly string[] = [
   '__proto__',
 ];
 
-function format(name: Format, runs: readonly BoardRun[], columns = 80): string {
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
+const LOOK = { columns: 80, color: false, unofficial: false, sha256 };
+
+function format(name: Format, runs: readonly BoardRun[], columns = 80, unofficial = true): string {
   const board = leaderboard(runs, { ...DEFAULTS, withPublished: name !== 'hf' }, () => true);
-  return FORMATS[name](board, { columns, color: false });
+  return FORMATS[name](board, { ...LOOK, columns, unofficial });
 }
 
 const hostileRuns = HOSTILE.map((text) =>
@@ -423,7 +476,7 @@ describe('hostile names stay text', () => {
     const text = format('json', hostileRuns);
     expect(text).toMatch(/^[\x20-\x7e]+\n$/);
     const { schema, blocks } = JSON.parse(text);
-    expect(schema).toBe('awb.leaderboard/1');
+    expect(schema).toBe('awb.leaderboard/2');
     const labels = blocks.flatMap((block: { rows: { label: string | null }[] }) => block.rows.map((row) => row.label));
     expect(labels.filter((label: string | null) => label !== null).sort()).toEqual([...HOSTILE].sort());
   });
@@ -440,7 +493,9 @@ describe('hostile names stay text', () => {
   });
 
   it('in HTML, which has the tags and attributes of a tame page', () => {
-    const tags = (text: string) => [...new Set(text.match(/<[^>]*>/g))].filter((tag) => !/id="|labelledby="/.test(tag));
+    const plain = (text: string) => text.replace(/ data-label="[^"<>]*"/g, '');
+    const tags = (text: string) =>
+      [...new Set(plain(text).match(/<[^>]*>/g))].filter((tag) => !/id="|labelledby="/.test(tag));
     const known = new Set([...tags(format('html', tame)), '<bdi>', '</bdi>']);
     expect(tags(format('html', hostileRuns)).filter((tag) => !known.has(tag))).toEqual([]);
   });
@@ -478,9 +533,9 @@ describe('formats', () => {
 
   it('without colours an asterisk marks what is bold with them', () => {
     const board = leaderboard([run('a', 60), run('b', 50)], { ...DEFAULTS, columns: ['mcp'] }, never);
-    const plain = FORMATS.terminal(board, { columns: 80, color: false });
+    const plain = FORMATS.terminal(board, LOOK);
     expect(plain).toMatch(/^a +60\.00\*\nb +50\.00$/m);
-    const colored = FORMATS.terminal(board, { columns: 80, color: true });
+    const colored = FORMATS.terminal(board, { ...LOOK, color: true });
     expect(colored).toContain('\x1b[1m60.00\x1b[0m');
     expect(colored).not.toContain('60.00*');
   });
@@ -491,14 +546,27 @@ describe('formats', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
   });
 
-  it('the page admits its own style and nothing else', () => {
+  it('the page admits its own style, which is that of the report, and nothing else', () => {
     const page = format('html', tame);
     const style = /<style>([\s\S]*?)<\/style>/.exec(page)?.[1] ?? '';
-    const hash = createHash('sha256').update(style).digest('base64');
-    expect(page).toContain(
-      `content="default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'"`,
-    );
-    expect(page).not.toMatch(/<script|\shref=|\ssrc=|url\(|@import|\sstyle=/);
+    expect(style).toBe(STYLE);
+    expect(page).toContain(`content="default-src 'none'; style-src 'sha256-${sha256(style)}'; img-src data:; base-uri`);
+    expect(page).not.toMatch(/<script|\ssrc=|url\(|@import|\sstyle=|href="(?!data:,"|#)/);
+  });
+
+  it('the page shows each interval once, own runs above published ones, and figures of another counting under their own', () => {
+    const page = format('html', [run('a', 60, { withFailures: 45 }), run('b', 30)]);
+    expect(page.match(/41\.00–49\.00/g)).toHaveLength(8);
+    expect(page.match(/official 60\.00/g)).toHaveLength(8);
+    expect(page.indexOf('<th scope="row">b</th>')).toBeLessThan(page.indexOf('<tbody class="published">'));
+    expect(page.indexOf('<tbody class="published">')).toBeLessThan(page.indexOf('GPT-5.4'));
+  });
+
+  it('a name that is too long for a terminal ends between two of its parts', () => {
+    const long = 'qwen-agentworld-35b-a3b-finetuned-on-terminal-and-swe';
+    const text = format('terminal', [run(long, 60), run('y'.repeat(60), 50)], 120);
+    expect(text).toContain('qwen-agentworld-35b-a3b-finetuned-on-… ');
+    expect(text).toContain(`${'y'.repeat(39)}…`);
   });
 
   it('a file for Hugging Face is of one run with ratings', () => {
@@ -510,5 +578,25 @@ describe('formats', () => {
       (entry: { dataset: { task_id: string } }) => entry.dataset.task_id,
     );
     expect(tasks).toEqual(['mcp', 'web']);
+  });
+
+  it.each<[string, Partial<JudgedWith>]>([
+    ['judge', { judge: 'local', snapshot: undefined }],
+    ['rubric pack', { rubricPack: 'awb-1' }],
+    ['reading', { verdicts: 'strict' }],
+    ['protocol', { protocol: 'blind' }],
+  ])('a file for Hugging Face of another %s is refused, or says so in itself', (_what, change) => {
+    const other = [run('a', 60, { judgedWith: { ...OFFICIAL, ...change } })];
+    expect(() => format('hf', other, 80, false)).toThrow('--unofficial');
+    const text = format('hf', other);
+    expect(text).toMatch(/^# NOT THE OFFICIAL JUDGE/m);
+    for (const { notes } of parse(text)) expect(notes).toMatch(/^NOT THE OFFICIAL JUDGE, RUBRIC PACK OR PROTOCOL/);
+    expect(format('hf', [run('a', 60)], 80, false)).not.toContain('NOT THE OFFICIAL');
+  });
+
+  it('a file for Hugging Face holds official figures, with our own in its notes', () => {
+    const [entry] = parse(format('hf', [run('a', 60, { withFailures: 45 })], 80, false));
+    expect(entry).toMatchObject({ value: 60 });
+    expect(entry.notes).toContain("45.00 with the model's failures at rating 1; 95 % interval of that 41.00 to 49.00");
   });
 });

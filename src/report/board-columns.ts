@@ -1,0 +1,237 @@
+// The columns of a leaderboard: what can be shown of a run, and which of it is shown.
+
+import { percent } from '../coverage.js';
+import { domainName, inTableOrder } from '../domains.js';
+import { nearest, UserError } from '../errors.js';
+import { oneLine } from '../printable.js';
+import {
+  DIMENSIONS,
+  type Dimension,
+  DOMAINS,
+  type Domain,
+  type Estimate,
+  type ScoreCard,
+  type ScoreSet,
+} from '../types.js';
+import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
+import { NAME_COLUMNS } from './board-names.js';
+import { PUBLISHED_SOURCE } from './published.js';
+import { type Column, NONE, twoDecimals } from './table.js';
+
+export interface FigureColumn extends BoardColumn {
+  readonly isFigure: true;
+  readonly figure: FigureOf;
+  /** Means over domains are comparable only over the same domains. */
+  readonly isMean: boolean;
+  /** Whether runs are held against each other in it. */
+  readonly isTested: boolean;
+  of(card: ScoreCard): Figure | undefined;
+  /** The figure as the row shows it, where that is more than its value. */
+  textOf?(figure: Figure, card: ScoreCard): string;
+}
+
+interface TextColumn extends BoardColumn {
+  readonly isFigure: false;
+  of(row: TextSource): string;
+}
+
+export type AnyColumn = FigureColumn | TextColumn;
+
+interface TextSource {
+  readonly run: BoardRun | undefined;
+  readonly mean: Figure | undefined;
+}
+
+const SHORT_NAMES: Readonly<Record<Domain, string>> = { terminal: 'Term.' };
+
+function figureColumn(
+  id: string,
+  heading: string,
+  figure: FigureOf,
+  of: FigureColumn['of'],
+  more: Partial<FigureColumn> = {},
+): FigureColumn {
+  return {
+    id,
+    heading,
+    short: heading,
+    align: 'right',
+    isFigure: true,
+    isMean: true,
+    isTested: true,
+    figure,
+    of,
+    ...more,
+  };
+}
+
+function textColumn(id: string, heading: string, align: Column['align'], of: TextColumn['of']): TextColumn {
+  return { id, heading, short: heading, align, isFigure: false, of };
+}
+
+export const TEXT_COLUMNS: readonly TextColumn[] = [
+  textColumn('interval', '95 %', 'right', ({ mean }) => intervalText(mean)),
+  textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? NONE : percent(run.card.coverage))),
+  textColumn('rows', 'Rows', 'right', ({ run }) =>
+    run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
+  ),
+  textColumn('model', 'World model', 'left', ({ run }) => shown(run?.worldModel)),
+  textColumn('judge', 'Judge', 'left', ({ run }) =>
+    run === undefined ? PUBLISHED_SOURCE.judge : shown(run.judgedWith.snapshot ?? run.judgedWith.judge),
+  ),
+  textColumn('rubrics', 'Rubric pack', 'left', ({ run }) =>
+    run === undefined ? 'official' : shown(run.judgedWith.rubricPack),
+  ),
+  textColumn('date', 'Date', 'left', ({ run }) => shown(run?.at.slice(0, 10))),
+];
+
+/** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
+const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
+const RESERVED = [...MEANS, 'name', ...TEXT_COLUMNS.map(({ id }) => id)];
+
+/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
+function counted(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): Figure | undefined {
+  const [figure, asPublished] = [own[name], official[name]];
+  return figure && { ...figure, ...(asPublished === undefined ? {} : { official: asPublished.value }) };
+}
+
+function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
+  const name = measure ?? 'total';
+  const heading = domainName(domain);
+  const short = Object.hasOwn(SHORT_NAMES, domain) ? (SHORT_NAMES[domain] as string) : heading;
+  const of = (card: ScoreCard) => {
+    const score = card.domains.find((each) => each.domain === domain);
+    if (score === undefined) return undefined;
+    return measure === undefined
+      ? counted(score.withFailures, score.scores, 'total')
+      : ownFigure(score.measures, measure);
+  };
+  return figureColumn(domainId(domain), heading, { domain, name }, of, { isMean: false, short });
+}
+
+function domainId(domain: Domain): string {
+  return RESERVED.includes(domain) ? `domain:${domain}` : domain;
+}
+
+function ownFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
+  return Object.hasOwn(figures, name) ? figures[name] : undefined;
+}
+
+/** What chooses, sorts and tests: the mean over domains with the model's failures at rating 1, so that no run rises by failing. */
+export function meanOf(card: ScoreCard, measure: string | undefined): Figure | undefined {
+  return measure === undefined
+    ? counted(card.overallWithFailures, card.overall, 'total')
+    : ownFigure(card.overallMeasures, measure);
+}
+
+/** The domains behind a run's mean. */
+export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
+  return card.domains
+    .filter(({ withFailures, measures }) =>
+      measure === undefined ? withFailures.total !== undefined : Object.hasOwn(measures, measure),
+    )
+    .map(({ domain }) => domain);
+}
+
+/** The published Overall is of the seven domains and no other. */
+function isWhole(card: ScoreCard, measure: string | undefined): boolean {
+  const domains = domainsOf(card, measure);
+  return domains.length === DOMAINS.length && DOMAINS.every((domain) => domains.includes(domain));
+}
+
+function meanColumns(measure: string | undefined): FigureColumn[] {
+  const name = measure ?? 'total';
+  const overall = (card: ScoreCard) => (isWhole(card, measure) ? meanOf(card, measure) : undefined);
+  const macro = (card: ScoreCard) => (isWhole(card, measure) ? undefined : meanOf(card, measure));
+  const macroText = (figure: Figure, card: ScoreCard) =>
+    `macro of ${domainsOf(card, measure).length}: ${twoDecimals(figure.value)}`;
+  const means = [
+    figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', { name }, overall),
+    figureColumn('macro', 'Fewer domains', { name }, macro, { textOf: macroText }),
+  ];
+  if (measure !== undefined) return means;
+  const dimensions = DIMENSIONS.map((dimension: Dimension) =>
+    figureColumn(dimension, dimension[0]?.toUpperCase() + dimension.slice(1), { name: dimension }, (card) =>
+      counted(card.overallWithFailures, card.overall, dimension),
+    ),
+  );
+  const official = figureColumn('official', 'As published', { name }, (card) => card.overall.total, {
+    short: 'Official',
+    isTested: false,
+  });
+  return [...means, official, ...dimensions];
+}
+
+/** The block's columns behind the name. */
+export function columnsOf(
+  runs: readonly BoardRun[],
+  hasPublished: boolean,
+  options: BoardOptions,
+  measure: string | undefined,
+) {
+  const having = new Set(runs.flatMap((run) => domainsOf(run.card, measure)));
+  const domains = [...new Set([...DOMAINS, ...having])]
+    .sort(inTableOrder)
+    .map((domain) => domainColumn(domain, measure));
+  const known: AnyColumn[] = [...domains, ...meanColumns(measure), ...TEXT_COLUMNS];
+  const byId = new Map(known.map((column) => [column.id, column]));
+  if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
+  const cards = runs.map((run) => run.card);
+  const showsDomain = (column: FigureColumn) => hasPublished || cards.some((card) => column.of(card) !== undefined);
+  const shows: Readonly<Record<string, boolean>> = {
+    overall: hasPublished || cards.some((card) => isWhole(card, measure)),
+    macro: cards.some((card) => !isWhole(card, measure) && meanOf(card, measure) !== undefined),
+    official: cards.some(failuresMatter),
+    ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
+    interval: true,
+    coverage: true,
+    rows: true,
+  };
+  return [...domains.filter(showsDomain), ...known.filter(({ id }) => shows[id] === true)];
+}
+
+/** Whether the official counting gives another figure than ours anywhere in the run. */
+function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
+  const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
+  return sets.some(
+    ({ scores, withFailures }) => Math.abs((scores.total?.value ?? 0) - (withFailures.total?.value ?? 0)) >= 0.005,
+  );
+}
+
+/** @throws UserError (2) that lists the columns there are. */
+export function requireColumns(runs: readonly BoardRun[], { columns, sort }: BoardOptions): void {
+  const domains = runs.flatMap(({ card }) => card.domains.map(({ domain }) => domainId(domain)));
+  const known = [...new Set([...DOMAINS, ...domains, ...RESERVED])];
+  for (const id of [...columns, ...(sort === undefined ? [] : [sort])]) {
+    if (known.includes(id)) continue;
+    const near = nearest(id, known);
+    const advice = near === undefined ? '' : `did you mean "${near}"? `;
+    throw new UserError(`unknown column "${id}"; ${advice}The columns are ${known.join(', ')}`);
+  }
+}
+
+/** @throws UserError (2) where runs were measured, and none of them by this measure. */
+export function requireMeasure(runs: readonly BoardRun[], measure: string): void {
+  const measured = runs.filter(({ judgedWith }) => isMeasured(judgedWith));
+  const known = [...new Set(measured.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
+  if (known.length === 0 || known.includes(measure)) return;
+  throw new UserError(`unknown measure "${measure}"; the runs have ${known.join(', ')}`);
+}
+
+/** Every column of figures that a block can have, for sorting by one that is not shown. */
+export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
+  const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsOf(run.card, measure))]);
+  const columns = [...[...domains].map((domain) => domainColumn(domain, measure)), ...meanColumns(measure)];
+  return new Map(columns.map((column) => [column.id, column]));
+}
+
+// Figures as text.
+
+function intervalText(figure: Figure | undefined): string {
+  if (figure?.low === undefined || figure.high === undefined) return NONE;
+  return `${twoDecimals(figure.low)}–${twoDecimals(figure.high)}`;
+}
+
+function shown(text: string | undefined): string {
+  return oneLine(text ?? '', NAME_COLUMNS) || NONE;
+}

@@ -1,0 +1,78 @@
+// Runs -> groups of what was judged alike, which alone may stand beside each other, and their titles.
+
+import { oneLine, printable } from '../printable.js';
+import { type BoardOptions, type BoardRun, canonical, type Group, isMeasured, type JudgedWith } from './board.js';
+import { nameOf } from './board-names.js';
+import { PUBLISHED_SOURCE } from './published.js';
+
+const OFFICIAL: JudgedWith = {
+  kind: 'rubric',
+  judge: PUBLISHED_SOURCE.judge,
+  rubricPack: 'official',
+  verdicts: 'official',
+  protocol: 'history',
+};
+
+/** Judged as the published rows were; sampling is left out, since newer APIs refuse what the official script sends. */
+export function isOfficial({ kind, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
+  const asked = { kind, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
+  return canonical(asked) === canonical(OFFICIAL);
+}
+
+export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Group[] {
+  const groups = new Map<string, Group & { readonly runs: BoardRun[] }>();
+  const add = (run: BoardRun) => {
+    const key = canonical([run.judgedWith, isRecorded(run) || options.assumeSame ? '' : run.id]);
+    const group = groups.get(key) ?? { judgedWith: run.judgedWith, runs: [], isRecorded: isRecorded(run) };
+    groups.set(key, group);
+    group.runs.push(run);
+  };
+  for (const run of runs.filter((each) => !each.isBaseline)) add(run);
+  const ofModels = [...groups.values()];
+  for (const run of runs.filter((each) => each.isBaseline)) {
+    const own = canonical(run.judgedWith);
+    const alike = ofModels.filter(({ judgedWith }) => canonical({ ...judgedWith, protocol: undefined }) === own);
+    if (alike.length === 0) add(run);
+    for (const group of alike) group.runs.push(run);
+  }
+  const found: Group[] = [...groups.values()];
+  if (options.withPublished && !found.some(({ judgedWith }) => isOfficial(judgedWith))) {
+    found.push({ judgedWith: OFFICIAL, runs: [], isRecorded: true });
+  }
+  const rank = ({ judgedWith }: Group) => (isOfficial(judgedWith) ? 0 : isMeasured(judgedWith) ? 2 : 1);
+  return found.sort((a, b) => rank(a) - rank(b) || b.runs.length - a.runs.length);
+}
+
+/** The official script's files do not say who judged them, and its predictions not under which protocol they were made. */
+function isRecorded({ judgedWith, isBaseline }: BoardRun): boolean {
+  const knowsJudge = isMeasured(judgedWith) || judgedWith.judge !== undefined;
+  return knowsJudge && (judgedWith.protocol !== undefined || isBaseline);
+}
+
+/** What each block was judged with; the judge's sampling is named where nothing else tells two blocks apart. */
+export function titlesOf(groups: readonly Group[], options: BoardOptions): string[] {
+  const short = groups.map((group) => titleOf(group, options, false));
+  return groups.map((group, index) =>
+    short.filter((title) => title === short[index]).length > 1
+      ? titleOf(group, options, true)
+      : (short[index] as string),
+  );
+}
+
+function titleOf({ judgedWith, runs, isRecorded }: Group, options: BoardOptions, withSampling: boolean): string {
+  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol } = judgedWith;
+  const name = (text: string) => oneLine(text, 60);
+  const judgeText = snapshot === undefined || snapshot === judge ? judge : `${judge} (${snapshot})`;
+  const parts = isMeasured(judgedWith)
+    ? [`Text measure ${name(options.measure)}, no judge`]
+    : [
+        judgeText === undefined ? 'Judge not recorded' : `Judge ${name(judgeText)}`,
+        rubricPack && `rubric pack ${name(rubricPack)} ${printable(rubricFingerprint ?? '').slice(0, 8)}`.trim(),
+        verdicts && `verdicts ${name(verdicts)}`,
+      ];
+  if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonical(sampling))}`);
+  if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
+  else if (!isRecorded) parts.push('protocol not recorded');
+  if (!isRecorded && !options.assumeSame) parts.push(...runs.map((run) => nameOf(run, 'label')));
+  return parts.filter((part) => part !== undefined).join(', ');
+}

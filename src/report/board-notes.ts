@@ -1,0 +1,119 @@
+// What a reader must know to read a block of a leaderboard rightly.
+
+import { percent, shortDomains } from '../coverage.js';
+import { domainName } from '../domains.js';
+import { oneLine } from '../printable.js';
+import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
+import type { AnyColumn } from './board-columns.js';
+import { keyOfName } from './board-names.js';
+import { PUBLISHED_SOURCE } from './published.js';
+import { twoDecimals } from './table.js';
+
+interface NoteSource {
+  readonly entries: readonly Entry[];
+  readonly untested: ReadonlyMap<Entry, ReadonlySet<string>>;
+  readonly columns: readonly AnyColumn[];
+  readonly group: Group;
+  readonly options: BoardOptions;
+  readonly measure: string | undefined;
+}
+
+export function notesOf(source: NoteSource): string[] {
+  const { entries, columns, group, options, measure } = source;
+  const shows = (id: string) => columns.some((column) => column.id === id);
+  const runs = entries.filter((entry) => entry.run !== undefined);
+  const incomplete = runs.filter((entry) => !entry.isComplete);
+  const mean = measure === undefined ? 'Overall' : 'Mean';
+  const whole = shows('overall') ? `${mean}: mean of the seven domains. ` : '';
+  return [
+    ...(measure === undefined
+      ? []
+      : [`${oneLine(measure, 20)}: text measure of prediction against ground truth, 0-100; it is no rating.`]),
+    ...(shows('interval') && runs.length > 0
+      ? [`${whole}95 %: interval of the mean over domains, clustered by trajectory.`]
+      : []),
+    ...(shows('coverage') && runs.length > 0
+      ? [
+          'Coverage: share of the chosen rows that have a judgement, or fail by the model; rows: those rated, of those chosen.',
+        ]
+      : []),
+    ...(shows('macro') && runs.some((entry) => entry.figures.has('macro'))
+      ? ['macro of K: mean of K domains; Overall needs all seven and no other.']
+      : []),
+    ...(measure === undefined && runs.length > 0
+      ? [
+          'Scores count what the model failed (empty, overflowed, refused) at rating 1, so that no run rises by failing.',
+        ]
+      : []),
+    ...(shows('official')
+      ? [
+          'Official (as published): the same as the official script counts it, which leaves such rows out; never ranked.',
+        ]
+      : []),
+    ...(incomplete.length === 0
+      ? []
+      : [
+          `A domain's coverage is below ${percent(options.minCoverage)}, so the run is neither tested nor marked: ${incomplete.map((entry) => shortOf(entry, options)).join('; ')}.`,
+        ]),
+    ...untestedNotes(source),
+    ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
+    ...selectionNotes(source),
+    ...publishedNotes(entries),
+  ];
+}
+
+/** Who could not be tested, and where it is not everywhere, in which columns. */
+function untestedNotes({ untested, columns }: NoteSource): string[] {
+  if (untested.size === 0) return [];
+  const tested = columns.filter((column) => column.isFigure && column.isTested);
+  const listed = [...untested].map(([{ name }, ids]) => {
+    const headings = tested.filter(({ id }) => ids.has(id)).map(({ heading }) => heading);
+    return headings.length === tested.length ? name : `${name} (${headings.join(', ')})`;
+  });
+  return [`Fewer than 5 trajectories, or too few in common with the best, so not tested: ${listed.join('; ')}.`];
+}
+
+function shortOf({ name, run }: Entry, { minCoverage }: BoardOptions): string {
+  const short = run === undefined ? [] : shortDomains(run.card, minCoverage);
+  return `${name} (${short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ')})`;
+}
+
+function unrecordedNote(assumed: boolean): string {
+  return assumed
+    ? 'Not everything was recorded of how these runs came about; --assume-same takes it to be the same in all of them.'
+    : 'Not everything was recorded of how this run came about, so it stands alone; --assume-same puts such runs together.';
+}
+
+function selectionNotes({ entries, group, options }: NoteSource): string[] {
+  const chosen = entries.flatMap(({ run }) => (run === undefined ? [] : [run.card.chosen]));
+  if (entries.some((entry) => entry.published !== undefined)) chosen.push(PUBLISHED_SOURCE.rows);
+  const [least, most] = [Math.min(...chosen), Math.max(...chosen)];
+  const notes = least < most ? [`Figures are over different numbers of rows: ${least} to ${most}.`] : [];
+  const names = new Set(group.runs.map((run) => keyOfName(run, options.per)));
+  if (options.show === 'best' && names.size < group.runs.length) {
+    notes.push(
+      `The best of up to ${mostOfOneName(group.runs, options)} runs each: such a choice lifts a score above its true value.`,
+    );
+  }
+  return notes;
+}
+
+function mostOfOneName(runs: readonly BoardRun[], { per }: BoardOptions): number {
+  const counts = new Map<string, number>();
+  for (const run of runs) counts.set(keyOfName(run, per), (counts.get(keyOfName(run, per)) ?? 0) + 1);
+  return Math.max(...counts.values());
+}
+
+function publishedNotes(entries: readonly Entry[]): string[] {
+  const rows = entries.flatMap(({ published }) => published ?? []);
+  if (rows.length === 0) return [];
+  const odd = rows.flatMap(({ model, scores, overall }) => {
+    const mean = [...scores.values()].reduce((sum, score) => sum + score, 0) / scores.size;
+    const [is, would] = [twoDecimals(overall), twoDecimals(mean)];
+    return is === would ? [] : [`${model}: its Overall is published as ${is}, the mean of its columns is ${would}.`];
+  });
+  return [
+    `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, neither ranked, tested nor marked.`,
+    ...odd,
+  ];
+}

@@ -1,0 +1,168 @@
+// What a leaderboard is made of: the words that those who make one and those who print it share.
+
+import type { Domain, Estimate, ScoreCard } from '../types.js';
+import type { PublishedRow } from './published.js';
+import type { Column } from './table.js';
+
+/** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
+export interface JudgedWith {
+  /** `rubric`, `metrics` ... */
+  readonly kind: string;
+  readonly judge?: string | undefined;
+  /** The judge as its server named it. */
+  readonly snapshot?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  /** How replies were read: `strict` or `official`. */
+  readonly verdicts?: string | undefined;
+  /** What was sent to the judge beside the messages. */
+  readonly sampling?: Readonly<Record<string, unknown>> | undefined;
+  readonly protocol?: string | undefined;
+}
+
+/** A run as the leaderboard takes it. Its texts may be hostile. */
+export interface BoardRun {
+  /** Unique. */
+  readonly id: string;
+  /** The SQLite file it stands in, and its number there. */
+  readonly db: string;
+  readonly number: number;
+  readonly label?: string | undefined;
+  readonly worldModel?: string | undefined;
+  /** The judged file: the run's name where it has neither label nor model. */
+  readonly source: string;
+  readonly judgedWith: JudgedWith;
+  /** A world model that needs no model, and so was asked under no protocol: it stands beside the runs of each. */
+  readonly isBaseline: boolean;
+  /** When it was judged, in ISO 8601. */
+  readonly at: string;
+  /** What the user said of the checkpoint, such as its step; it tells runs of one label apart. */
+  readonly step?: string | undefined;
+  readonly card: ScoreCard;
+}
+
+/** What a column of figures shows: of one domain, or where there is none the mean over domains. */
+export interface FigureOf {
+  readonly domain?: Domain;
+  /** A dimension, `total`, or a text measure. */
+  readonly name: string;
+}
+
+/**
+ * Whether a run cannot be told from the best of `runs` in a figure, that is, whether the paired difference on their common rows does
+ * not show it worse, though the best was chosen by the same figures. Undefined where no test can say.
+ */
+export type IsTied = (best: BoardRun, other: BoardRun, figure: FigureOf, runs: number) => boolean | undefined;
+
+export interface BoardOptions {
+  /** Of runs under one name, the latest, the best, or all. */
+  readonly show: 'latest' | 'best' | 'all';
+  /** What names a run: its label (its model where it has none), or its model. */
+  readonly per: 'label' | 'model';
+  /** A column's id; Overall where absent. Figures fall, texts rise. */
+  readonly sort?: string | undefined;
+  /** Ids of columns to show behind the name; the usual ones where empty. */
+  readonly columns: readonly string[];
+  /** Adds the five dimensions, each a mean over domains. */
+  readonly dimensions: boolean;
+  /** The measure shown of runs that were measured, such as `chrf`. */
+  readonly measure: string;
+  /** Least coverage of each domain, 0 to 1; runs below it are neither tested nor marked. */
+  readonly minCoverage: number;
+  readonly withPublished: boolean;
+  /** The caller vouches that what was not recorded, judge or protocol, was the same in all runs that lack it. */
+  readonly assumeSame: boolean;
+}
+
+/** A score or measure of 0-100; a published one is a value alone. */
+export type Figure = Pick<Estimate, 'value'> &
+  Partial<Estimate> & {
+    /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
+    readonly official?: number;
+  };
+
+export interface BoardColumn extends Column {
+  readonly id: string;
+  readonly isFigure: boolean;
+}
+
+export interface BoardRow {
+  readonly name: string;
+  /** Absent for a published row. */
+  readonly run?: BoardRun;
+  /** Whether every domain reaches the least coverage. */
+  readonly isComplete: boolean;
+  /** By column id; a figure that the row lacks is absent. */
+  readonly figures: ReadonlyMap<string, Figure>;
+  /** Ids of the columns in which it is best, or cannot be told from the best. */
+  readonly marked: ReadonlySet<string>;
+  /** Domains behind the row's mean. */
+  readonly macroOf: number;
+  /** One for each column of the block, the name first. */
+  readonly texts: readonly string[];
+}
+
+/** Runs that may be compared with each other. */
+export interface Block {
+  readonly title: string;
+  readonly judgedWith: JudgedWith;
+  /** Judged as the published rows were. */
+  readonly isOfficial: boolean;
+  /** Of a block of measured runs: which measure it shows. */
+  readonly measure?: string;
+  readonly columns: readonly BoardColumn[];
+  /** The block's own runs, then the published rows. */
+  readonly rows: readonly BoardRow[];
+  /** What a mark says, where there are marks. */
+  readonly markNote?: string;
+  readonly notes: readonly string[];
+}
+
+export interface Leaderboard {
+  readonly blocks: readonly Block[];
+}
+
+/** Runs that were judged alike. */
+export interface Group {
+  readonly judgedWith: JudgedWith;
+  readonly runs: readonly BoardRun[];
+  readonly isRecorded: boolean;
+}
+
+/** A row before it is known which columns are marked. */
+export interface Entry {
+  readonly name: string;
+  readonly run: BoardRun | undefined;
+  readonly published: PublishedRow | undefined;
+  readonly isComplete: boolean;
+  readonly macroOf: number;
+  readonly figures: ReadonlyMap<string, Figure>;
+  readonly mean: Figure | undefined;
+}
+
+export function isMeasured({ kind }: JudgedWith): boolean {
+  return kind === 'metrics';
+}
+
+/** JSON with sorted keys, and without what is undefined. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+/** What stands above a block. */
+export function headingOf({ isOfficial, title }: Block): string {
+  return isOfficial ? `As published: ${title}` : title;
+}
+
+export function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
+  return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
+}
+
+/** All that is said below a block, what a mark means first. */
+export function remarksOn({ markNote, notes }: Block, mark: string): string[] {
+  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...notes];
+}

@@ -1,0 +1,40 @@
+// What the HTML pages share: their look, text as markup, and a head under which a page can ask for nothing.
+
+import { oneLine } from '../printable.js';
+import { STYLE } from './html-style.js';
+
+/** SHA-256 of a text's UTF-8 bytes in base64. */
+export type Sha256 = (text: string) => string;
+
+/** Text as markup: nothing in it can end an element or an attribute, steer the page, or hide. */
+export function escapeHtml(text: string): string {
+  return oneLine(text, 4000)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+/**
+ * The start of a page up to its body's first element. A policy allows the page's own style, and its script where it has one, by
+ * their hashes, and no request.
+ */
+export function pageHead(title: string, sha256: Sha256, script?: string): string {
+  const policy = [
+    "default-src 'none'",
+    ...(script === undefined ? [] : [`script-src 'sha256-${sha256(script)}'`]),
+    `style-src 'sha256-${sha256(STYLE)}'`,
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
+    `<link rel="icon" href="data:,"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body>`,
+    '<a class="skip" href="#main">Skip to the content</a>',
+  ].join('');
+}
