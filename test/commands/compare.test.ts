@@ -122,7 +122,7 @@ describe('awb compare', () => {
       '"step-100" is no judged file, and there',
     ],
     ['a missing run', ['base'], EXIT.usage, '--candidate <RUN>'],
-    ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'too many arguments'],
+    ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'one name too many'],
     ['a run beside both flags', ['--base', 'a', '--candidate', 'b', 'c'], EXIT.usage, '"c" is one name too many'],
     ['a wrong --allow-different', ['base', 'base', '--allow-different', 'juge'], EXIT.usage, 'any of judge, rubric'],
   ])('says what is wrong with %s', async (_, args, code, message) => {

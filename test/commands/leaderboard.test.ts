@@ -2,12 +2,14 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
+import { type Browser, noChromium, startChromium } from '../support/chromium.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 
 const OFFICIAL = {
@@ -25,6 +27,8 @@ interface Given {
   readonly label?: string;
   /** The rating of a row, by its place in its domain. */
   readonly rating: (row: number) => number | undefined;
+  /** In place of ratings, by text measures. */
+  readonly measure?: (row: number) => number;
   readonly rows?: number;
   readonly prefix?: string;
   readonly identity?: object;
@@ -32,12 +36,16 @@ interface Given {
 }
 
 /** Scores a run with `rows` rows in each domain, two to a trajectory. */
-async function scored({ label, rating, rows = 20, prefix = '', identity = {}, db }: Given): Promise<void> {
+async function scored({ label, rating, measure, rows = 20, prefix = '', identity = {}, db }: Given): Promise<void> {
   const dir = await temporaryFolder();
   const lines = DOMAINS.flatMap((domain) =>
     Array.from({ length: rows }, (_, row) => {
       const value = rating(row);
       const ids = { key: `${prefix}${domain}${row}`, trajectory: `${domain}-${row >> 1}`, repeat: 0, flags: [] };
+      if (measure !== undefined) {
+        const measured = { ...ids, judge: { status: 'ok' }, measures: { chrf: measure(row) } };
+        return JSON.stringify({ task: domain, turn_idx: 1, awb: measured });
+      }
       if (value === undefined) {
         const judge = { status: 'failed', class: 'refused', reason: 'the model refused' };
         return JSON.stringify({ task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } });
@@ -147,7 +155,7 @@ describe('awb leaderboard', () => {
     expect(block.notes.join()).toContain('not tested: b');
   });
 
-  it('measured runs are compared by their measure', async () => {
+  it('nobody is marked where domains have too few trajectories for any test, and no interval is shown', async () => {
     const own = join(dir, 'own.sqlite');
     for (const baseline of ['oracle', 'persistence', 'empty']) {
       const folder = join(dir, baseline);
@@ -167,10 +175,25 @@ describe('awb leaderboard', () => {
     const [block, ...more] = (await board(['--db', own])).blocks;
     expect(more).toEqual([]);
     expect(block).toMatchObject({ measure: 'chrf', official: false, columns: ['web', 'os', 'macro'] });
-    expect(block.rows[0]).toMatchObject({ name: 'baseline oracle', figures: { macro: { value: 100, best: true } } });
-    expect(block.rows.map((row: { figures: { macro: { best: boolean } } }) => row.figures.macro.best).slice(2)).toEqual(
-      [false],
-    );
+    expect(block.rows[0]).toMatchObject({ name: 'baseline oracle', figures: { macro: { value: 100, best: false } } });
+    for (const { figures } of block.rows) {
+      for (const figure of Object.values(figures)) expect(figure).toMatchObject({ best: false, low: null, high: null });
+    }
+    expect(block.notes.join()).toContain('Fewer than 5 trajectories');
+  });
+
+  it('measured runs are compared by their measure', async () => {
+    const own = join(dir, 'own.sqlite');
+    const identity = { mode: 'metrics', judge: undefined, snapshot: undefined, rubrics: undefined };
+    await scored({ db: own, label: 'near', identity, rating: () => 1, measure: (row) => 50 + (row % 7) });
+    await scored({ db: own, label: 'far', identity, rating: () => 5, measure: (row) => 30 + (row % 5) });
+    const [block] = (await board(['--db', own])).blocks;
+    expect(
+      block.rows.map((row: { name: string; figures: { web: { best: boolean } } }) => [row.name, row.figures.web.best]),
+    ).toEqual([
+      ['near', true],
+      ['far', false],
+    ]);
   });
 
   it('reads several files, and a run that stands in two of them once', async () => {
@@ -203,6 +226,39 @@ describe('awb leaderboard', () => {
   it('adds the published rows to the official block', async () => {
     const { blocks } = await board(['--db', db, '--with-published']);
     expect(blocks.map((block: { rows: unknown[] }) => block.rows.length)).toEqual([17, 1]);
+  });
+});
+
+if (noChromium !== undefined) it.skip(`the page in a browser: ${noChromium}`, () => {});
+
+describe.skipIf(noChromium !== undefined)('the page in a browser', () => {
+  let browser: Browser;
+  let file: string;
+  beforeAll(async () => {
+    const own = join(await temporaryFolder(), 'own.sqlite');
+    const honest = (row: number) => 1 + (row % 5);
+    const long = 'qwen-agentworld-35b-a3b-finetuned-on-terminal-and-swe-trajectories-second-try';
+    await scored({ db: own, label: long, rating: honest });
+    await scored({ db: own, label: 'refuser', rating: (row) => (row % 5 === 0 ? undefined : honest(row)) });
+    file = join(await temporaryFolder(), 'board.html');
+    await awb(['leaderboard', '--db', own, '--with-published', '--output', file]);
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+
+  it.each([
+    [1280, 900],
+    [390, 844],
+  ])('at %d pixels nothing is cut off, and nothing is asked for or refused', async (width, height) => {
+    const page = await browser.newPage();
+    await page.look(width, height);
+    await page.open(pathToFileURL(file).href);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    const cut = `[...document.querySelectorAll('.scroll, .board td, .board th')].filter((e) => e.scrollWidth > e.clientWidth)`;
+    expect(await page.evaluate(`${cut}.map((e) => e.outerHTML.slice(0, 80))`)).toEqual([]);
+    expect(await page.evaluate(`document.querySelectorAll('.board tbody tr').length`)).toBe(17);
+    expect(page.requests.filter((url) => !/^(about:blank|data:,|file:)/.test(url))).toEqual([]);
+    expect(page.complaints).toEqual([]);
   });
 });
 

@@ -9,6 +9,8 @@ export interface JudgedRun {
   readonly label?: string;
   /** The rating of a row of 1 to 5, by domain and its place there; undefined for a row that the judge failed. */
   readonly rating: (domain: Domain, row: number) => number | undefined;
+  /** Rows whose prediction the model refused. */
+  readonly refuses?: (domain: Domain, row: number) => boolean;
   readonly domains?: readonly Domain[];
   /** Rows in each domain, two to a trajectory. */
   readonly rows?: number;
@@ -68,6 +70,10 @@ export async function judgedRun(dir: string, run: JudgedRun, db?: string): Promi
 function rowOf(run: JudgedRun, domain: Domain, row: number, prefix: string) {
   const rating = run.rating(domain, row);
   const ids = { key: `${prefix}${domain}-${row}`, trajectory: `${domain}-t${row >> 1}`, repeat: 0, flags: [] };
+  if (run.refuses?.(domain, row)) {
+    const judge = { status: 'failed', class: 'refused', reason: 'no' };
+    return { task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } };
+  }
   if (rating === undefined) {
     const judge = { status: 'failed', class: 'judge-timeout', reason: 'no end' };
     return { task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } };
