@@ -25,12 +25,12 @@ export function pythonStrip(text: string): string {
  * an opening tag left over everything behind it, up to the next `<wantedTag>` where one is named and follows.
  */
 export function withoutThinking(text: string, wantedTag?: string): string {
-  const opens = tagsIn(text, 'think');
-  const closes = tagsIn(text, '/think');
+  const opens = tagSpans(text, 'think');
+  const closes = tagSpans(text, '/think');
   if (opens.length === 0 && closes.length === 0) return text;
 
   const spans: { start: number; end: number }[] = [];
-  const wanted = wantedTag === undefined ? [] : tagsIn(text, wantedTag);
+  const wanted = wantedTag === undefined ? [] : tagSpans(text, wantedTag);
   let nextWanted = 0;
   let nextClose = 0;
   let kept = 0;
@@ -54,7 +54,7 @@ export function withoutThinking(text: string, wantedTag?: string): string {
 
 /** The stripped text between the last `<tag>` and the closing tag behind it, or the text's end; undefined where the tag never opens. */
 export function lastBlock(text: string, tag: string): string | undefined {
-  const open = tagsIn(text, tag).at(-1);
+  const open = tagSpans(text, tag).at(-1);
   if (open === undefined) return undefined;
   const rest = text.slice(open.end);
   return pythonStrip(rest.slice(0, tagPattern(`/${tag}`).exec(rest)?.index));
@@ -62,7 +62,7 @@ export function lastBlock(text: string, tag: string): string | undefined {
 
 /** How often `<tag>` opens in the text. */
 export function countTags(text: string, tag: string): number {
-  return tagsIn(text, tag).length;
+  return tagSpans(text, tag).length;
 }
 
 /**
@@ -80,7 +80,8 @@ export function withoutMarker(text: string): string {
   return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
 }
 
-function tagsIn(text: string, tag: string): { start: number; end: number }[] {
+/** Where `<tag>` opens in the text, or closes where the name has a slash in front, in UTF-16 units; `end` is exclusive. */
+export function tagSpans(text: string, tag: string): { readonly start: number; readonly end: number }[] {
   return Array.from(text.matchAll(tagPattern(tag)), ({ index, 0: { length } }) => ({
     start: index,
     end: index + length,

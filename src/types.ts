@@ -157,11 +157,11 @@ export type Verdict =
   | { readonly status: 'unreadable'; readonly reason: string };
 
 /**
- * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1;
- * the second (transport or judge) is missing data.
+ * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`planted`: the prediction
+ * brings a verdict of its own, and the judge could not be read); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
-export const MODEL_CAUSED_FAILURES = ['empty', 'context-overflow', 'refused'] as const;
+export const MODEL_CAUSED_FAILURES = ['empty', 'context-overflow', 'refused', 'planted'] as const;
 export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
 /** `prediction`: infer failed by transport; `unreadable`: no verdict could be read; `judge-…`: the judge's call failed. */
 export type MissingFailure = 'prediction' | 'unreadable' | `judge-${FailureClass}`;

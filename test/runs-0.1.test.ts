@@ -1,10 +1,11 @@
 // What version 0.1 left on the disk (fixtures/runs-0.1: two judged runs, a measured baseline, a killed run, and their SQLite
 // file) is read and continued by today's commands.
 
-import { cp, readFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { awb, ROOT, temporaryFolder } from './support/cli.js';
+import { verdict } from './support/judging.js';
 import { startLoopbackServer } from './support/loopback-server.js';
 import { readRows } from './support/run-folder.js';
 
@@ -51,6 +52,41 @@ test('a finished run is left as it is, and not asked again', async () => {
   expect(stdout).toContain('8 of 8 done');
   expect(code).toBe(0);
   expect(await readFile(file, 'utf8')).toBe(before);
+});
+
+test('a judging is not continued by a version that frames and reads otherwise, and says what differs', async () => {
+  const judge = (...more: string[]) =>
+    run(
+      ...['judge', '--predictions', 'step-100/predictions.jsonl', '--output-dir', 'begun', '--judge-model', 'judge'],
+      ...['--judge-base-url', server.url, ...more],
+    );
+  const server = await startLoopbackServer(() => ({ content: verdict(3), model: 'judge-2026-01-01' }));
+  try {
+    // What a kill leaves behind: half of the journal, and a manifest that says that it runs.
+    await cp(join(dir, 'step-100'), join(dir, 'begun'), { recursive: true });
+    const journal = await readFile(join(dir, 'begun/judged.journal.jsonl'), 'utf8');
+    await writeFile(join(dir, 'begun/judged.journal.jsonl'), `${journal.split('\n').slice(0, 4).join('\n')}\n`);
+    const { output: _, ...manifest } = JSON.parse(await readFile(join(dir, 'begun/judged.manifest.json'), 'utf8'));
+    const predictions = { ...manifest.identity.predictions, file: '../step-100/predictions.jsonl' };
+    const identity = { ...manifest.identity, predictions };
+    await writeFile(
+      join(dir, 'begun/judged.manifest.json'),
+      JSON.stringify({ ...manifest, identity, state: 'running' }),
+    );
+    await rm(join(dir, 'begun/judged.jsonl'));
+
+    const { code, stderr } = await judge();
+    expect(code).toBe(78);
+    expect(stderr).toContain('was begun by an earlier version');
+    expect(stderr).toContain('reading: absent before, 2 now');
+    expect(stderr).toContain('rubrics.frame: absent before, 2 now');
+    expect(server.count).toBe(0);
+    expect((await judge('--fresh')).code).toBe(0);
+    expect(server.count).toBe(8);
+    expect((await run('score', '--predictions', 'begun/judged.jsonl')).code).toBe(0);
+  } finally {
+    await server.close();
+  }
 });
 
 test('a judged run is scored as it was', async () => {

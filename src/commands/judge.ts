@@ -105,6 +105,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
+    fresh: settings.fresh,
     judge: pack === undefined ? settings.mode : `${work.target.model}-${pack.name}`,
   });
   const fresh = settings.fresh || replaces;

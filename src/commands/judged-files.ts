@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
 import { differencesOf, fingerprintOf, type Identity, type Manifest, readManifest } from '../run/manifest.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
@@ -26,17 +27,23 @@ export interface ChosenFile {
 /**
  * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
  * one of its own, named by the label, or after what judges.
+ * @throws UserError (78) where it was begun by a version that framed or read otherwise, unless `fresh`.
  */
 export async function chooseFile(
   dir: string,
   identity: (stored: Manifest | undefined) => Identity,
-  names: { readonly label: string | undefined; readonly judge: string },
+  names: { readonly label: string | undefined; readonly judge: string; readonly fresh: boolean },
 ): Promise<ChosenFile> {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
   const same = stored.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
   const begun = stored.filter(isBegun);
-  const own = begun.find(({ name }) => name === labelled) ?? same;
+  const own =
+    begun.find(({ name }) => name === labelled) ??
+    same ??
+    (labelled === undefined ? begun.find((judging) => isEarlier(judging, identity)) : undefined);
+  if (own !== undefined && !names.fresh && isEarlier(own, identity))
+    throw begunEarlier(join(dir, own.name), own, identity);
   if (own !== undefined) return { name: own.name, replaces: false };
   const first = begun.find(({ name }) => name === FIRST);
   const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
@@ -73,6 +80,29 @@ export function fileOfLabel(label: string): string {
 /** A killed run's manifest counts what was there before it: only one that was stopped in order is believed. */
 function isBegun({ manifest }: StoredJudging): boolean {
   return manifest.state !== 'stopped' || manifest.counts.ok > 0;
+}
+
+/** Fields in which a judging of an earlier version differs though the user gave the same settings. */
+const VERSIONED = ['reading', 'rubrics.frame'];
+const WORDED = 'rubrics.fingerprint';
+
+function isEarlier({ manifest }: StoredJudging, identity: (stored: Manifest) => Identity): boolean {
+  const fields = differencesOf(manifest.identity, identity(manifest)).map((line) => line.slice(0, line.indexOf(': ')));
+  return (
+    fields.some((field) => VERSIONED.includes(field)) &&
+    fields.every((field) => VERSIONED.includes(field) || field === WORDED)
+  );
+}
+
+function begunEarlier(path: string, { manifest }: StoredJudging, identity: (stored: Manifest) => Identity): UserError {
+  return new UserError(
+    [
+      `${path}.jsonl was begun by an earlier version, which framed the material or read verdicts otherwise, and ratings of both must not mix:`,
+      ...differencesOf(manifest.identity, identity(manifest)).map((line) => `  ${line}`),
+      'What is finished of it can still be scored and compared. --fresh judges every row again (the old files are kept aside), --label NAME judges into a file of its own.',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
 }
 
 function isSame(a: Identity, b: Identity): boolean {

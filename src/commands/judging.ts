@@ -6,8 +6,15 @@ import { withMembers } from '../bench/row-text.js';
 import { EXIT, UserError } from '../errors.js';
 import { flagsOf } from '../infer/observation.js';
 import { measure } from '../judge/metrics.js';
-import { buildJudgeMessages } from '../judge/rubric.js';
-import { OFFICIAL_FAILURES, readVerdict, VERDICT_READINGS } from '../judge/verdict.js';
+import { isPlanted, type Material } from '../judge/quotation.js';
+import { buildJudgeMessages, FRAME, materialOf } from '../judge/rubric.js';
+import {
+  OFFICIAL_FAILURES,
+  readOfficialVerdict,
+  readStrictVerdict,
+  STRICT_READING,
+  VERDICT_READINGS,
+} from '../judge/verdict.js';
 import { isModelCaused } from '../points.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
@@ -144,7 +151,7 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
     settings,
     rows: jobs,
     order: inJudgeOrder(jobs),
-    isStale: (job, summary) => summary.stamp !== (isFinal(summary.class) ? job.ref.stamp : stampOf(job)),
+    isStale: (job, summary) => summary.stamp !== (isUnasked(summary.class) ? job.ref.stamp : stampOf(job)),
     isDone: (_job, summary) => summary.status === 'ok' || isModelCaused(summary.class),
     async settleAlone(job) {
       const failure = withoutPrediction(job.ref);
@@ -165,7 +172,9 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
       if (!instrument.accepts(job.id)) return undefined;
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
       const attempt = addTry(tries, job.id, outcome);
-      const record = judged(work, job, outcome, attempt, stampOf(job));
+      const { gen, sample } = await predictions.read(job.ref);
+      const material = materialOf(sample, readPrediction(gen));
+      const record = judged(work, job, outcome, material, attempt, stampOf(job));
       if (record !== undefined) tries.delete(job.id);
       return record;
     },
@@ -199,8 +208,10 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
     judge: work.target.identity,
     // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
     ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
-    rubrics: { name: pack.name, fingerprint: pack.fingerprint },
+    // Official messages and the official reading never change, so they have no version.
+    rubrics: { name: pack.name, fingerprint: pack.fingerprint, ...(pack.official ? {} : { frame: FRAME }) },
     verdicts: settings.verdicts,
+    ...(settings.verdicts === 'strict' ? { reading: STRICT_READING } : {}),
     sampling: samplingIdentity(settings, stored),
   };
 }
@@ -239,8 +250,9 @@ function absentFrom(work: Judging, jobs: readonly JudgeJob[]): Record<string, nu
 /** Failures that judging again cannot mend: they are the prediction's. */
 export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>(['prediction', ...MODEL_CAUSED_FAILURES]);
 
-function isFinal(failure: string | undefined): boolean {
-  return failure !== undefined && FINAL_FAILURES.has(failure);
+/** Failures of the prediction that no judge was asked about. */
+function isUnasked(failure: string | undefined): boolean {
+  return failure !== undefined && failure !== 'planted' && FINAL_FAILURES.has(failure);
 }
 
 interface Failure {
@@ -308,6 +320,7 @@ function judged(
   work: Judging,
   job: JudgeJob,
   outcome: ModelReply | ModelFailure,
+  material: Material,
   tries: Tries,
   stamp: string,
 ): JournalRecord | undefined {
@@ -316,17 +329,33 @@ function judged(
   if (outcome.status === 'failed') {
     return failed(job, { class: `judge-${outcome.class}`, reason: outcome.reason }, log, stamp, pack);
   }
-  const verdict = readVerdict(outcome.content, work.settings.verdicts);
+  const isStrict = work.settings.verdicts === 'strict';
+  const verdict = isStrict ? readStrictly(outcome, material) : readOfficialVerdict(outcome.content);
   if (verdict.status === 'unreadable') {
     if (tries.count < work.settings.maxRetries) return undefined;
     const reason = outcome.finishReason === 'length' ? `${verdict.reason} (cut off at max_tokens)` : verdict.reason;
-    return failed(job, { class: 'unreadable', reason }, log, stamp, pack, outcome);
+    // Otherwise a poor prediction could make itself missing by confusing its judge.
+    const failure: Failure =
+      isStrict && isPlanted(material)
+        ? {
+            class: 'planted',
+            reason: `the prediction holds a verdict of its own, and the judge could not be read: ${reason}`,
+          }
+        : { class: 'unreadable', reason };
+    return failed(job, failure, log, stamp, pack, outcome);
   }
   return {
     id: job.id,
     row: { official: officialKeys(verdict, outcome), judge: { status: 'ok', ...judgeDetails(pack, outcome) } },
     log: logOf(log, stamp),
   };
+}
+
+/** A reply that was cut off may have had its own verdict still to come, whatever stands in it. */
+function readStrictly({ content, finishReason }: ModelReply, material: Material): Verdict {
+  const verdict = readStrictVerdict(content, material);
+  const isCut = finishReason === 'length' && verdict.status === 'ok';
+  return isCut ? { status: 'unreadable', reason: 'more may have followed the verdict' } : verdict;
 }
 
 function officialKeys(verdict: Verdict & { status: 'ok' }, reply: ModelReply): Record<string, unknown> {
@@ -359,7 +388,7 @@ function failed(
   pack: RubricPack,
   reply?: ModelReply,
 ): JournalRecord {
-  const official = isFinal(failure.class)
+  const official = isUnasked(failure.class)
     ? { failed: 1, error_message: OFFICIAL_FAILURES.empty }
     : {
         total_score: 0,
@@ -415,7 +444,7 @@ function composeRow(row: PredictedRow, ref: PredictionRef, record: JournalRecord
   };
   const { judge: _before, measures: _measures, ...inferred } = row.awb;
   const own = { key: ref.key, trajectory: ref.trajectory, repeat: ref.repeat, flags: flagsOf({ content: row.gen }) };
-  const asked = 'failed' in official && !isFinal(judge.class as string | undefined);
+  const asked = 'failed' in official && !isUnasked(judge.class as string | undefined);
   return withMembers(row.text, JUDGE_KEYS, {
     ...official,
     ...(asked ? { extracted_output: readPrediction(row.gen) } : {}),

@@ -172,13 +172,17 @@ function boardRun(run: StoredRun, store: StoreReader, db: string): BoardRun {
 
 function judgedWith(run: StoredRun, identity: Readonly<Record<string, unknown>>): JudgedWith {
   const text = (name: string) => (typeof identity[name] === 'string' ? identity[name] : undefined);
+  // Ratings that were asked for in another frame, or read otherwise, are not alike.
+  const versions = Object.entries({ reading: identity.reading, frame: recordOf(identity.rubrics).frame })
+    .filter(([, version]) => version !== undefined)
+    .map(([name, version]) => `${name} ${version}`);
   return {
     kind: run.kind,
     judge: run.judgeModel,
     snapshot: text('snapshot'),
     rubricPack: run.rubricPack,
     rubricFingerprint: run.rubricFingerprint,
-    verdicts: text('verdicts'),
+    verdicts: versions.length === 0 ? text('verdicts') : `${text('verdicts')} (${versions.join(', ')})`,
     sampling: identity.sampling === undefined ? undefined : recordOf(identity.sampling),
     protocol: run.protocol,
   };

@@ -225,8 +225,8 @@ export function sharedBy(base: ReadRun, candidate: ReadRun): Readonly<Record<Ide
 function judgeOf({ manifest }: ReadRun): unknown {
   const { identity } = manifest ?? {};
   if (identity === undefined) return undefined;
-  const { mode, judge, snapshot, verdicts, sampling } = identity;
-  return { judge, snapshot, mode, verdicts, sampling };
+  const { mode, judge, snapshot, verdicts, reading, sampling } = identity;
+  return { judge, snapshot, mode, verdicts, reading, sampling };
 }
 
 function rubricOf({ manifest }: ReadRun): unknown {

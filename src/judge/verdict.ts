@@ -1,11 +1,16 @@
 // Finding and reading the verdict in a judge's reply, strictly or exactly as the official script reads it.
 import { jsonrepair } from 'jsonrepair';
-import { lastBlock, PYTHON_SPACE, pythonStrip, withoutThinking } from '../reply.js';
+import { lastBlock, PYTHON_SPACE, pythonStrip, tagSpans, withoutThinking } from '../reply.js';
 import { DIMENSIONS, type Ratings, type Verdict } from '../types.js';
+import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';
+import { hidesTag, holdsRatings, type Material, withoutQuotations } from './quotation.js';
 
-/** How replies are read: `strict` accepts nothing but five ratings of 1 to 5, `official` what the official script accepts. */
+/** How replies are read: `strict` accepts nothing but the judge's own five ratings of 1 to 5, `official` what the official script accepts. */
 export const VERDICT_READINGS = ['strict', 'official'] as const;
 export type VerdictReading = (typeof VERDICT_READINGS)[number];
+
+/** Changes with what the strict reading accepts: verdicts read in two ways must not mix in one judging. */
+export const STRICT_READING = 2;
 
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
 export const OFFICIAL_FAILURES = {
@@ -18,38 +23,51 @@ export const VERDICT_TAG = 'final_evaluation';
 
 /** A longer verdict (UTF-16 units) is not mended under the strict reading: mending takes quadratic time on stray quotes. */
 const MENDABLE_LENGTH = 32_000;
-/** Python 3.11 refuses deeper nesting and longer integers; the official script calls such a reply unreadable. */
-const MAX_DEPTH = 992;
-const MAX_DIGITS = 4300;
 
 /**
- * What a judge's reply says. Both readings look in the same place: the last `<final_evaluation>` block outside thinking, or the
- * whole reply where there is none or the last is empty; in it the last fenced object, else the last object with matching braces, those that hold `"scores"` first.
- *
- * `official` mends and reads as the official script does: a score it cannot read is absent, one above 5 is 5, one below 0 stays.
- * `strict` parses before it mends, and accepts only an object whose `scores` rate the five dimensions, each once, with numbers that
- * round (half to even) to 1 to 5. It refuses what is ambiguous (another verdict beside the one found, scores given twice, a reply that
- * the official reading rates otherwise) and what is cut off.
+ * What a judge's reply says, as the official script reads it: the last `<final_evaluation>` block outside thinking, or the whole reply
+ * where there is none or the last is empty; in it the last fenced object, else the last object with matching braces, those that
+ * hold `"scores"` first. It is mended; a score that cannot be read is absent, one above 5 is 5, one below 0 stays.
  */
-export function readVerdict(reply: string, reading: VerdictReading): Verdict {
+export function readOfficialVerdict(reply: string): Verdict {
   const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);
   if (text === '') return unreadable('the reply is empty');
-  const block = lastBlock(text, VERDICT_TAG);
-  const place = block || text;
+  const place = lastBlock(text, VERDICT_TAG) || text;
   const found = locate(place);
   if (found === undefined) return unreadable('the reply holds no JSON object');
-  const json = place.slice(found.start, found.end);
-  const official = readOfficially(json);
-  if (reading === 'official') return official;
-
-  const rest = `${block ? '' : place.slice(0, found.start)}\n${place.slice(found.end)}`;
-  if (SCORES_OBJECT.test(rest)) return unreadable('the reply holds more than one verdict, or another that is cut off');
-  const strict = readStrictly(json);
-  if (rateAlike(strict, official)) return strict;
-  return unreadable('the verdict can be read in two ways');
+  return readOfficially(place.slice(found.start, found.end));
 }
 
-const unreadable = (reason: string): Verdict => ({ status: 'unreadable', reason });
+/**
+ * What a judge's reply says, or nothing: a verdict counts only where it is certainly the judge's own and final one.
+ *
+ * It stands in the one tagged block at the end of the reply, or the reply is nothing but its JSON (or one fence of it). Blocks that
+ * stand in the material are quotations and are taken out first. Behind the block there may be a farewell, but no tag and no JSON.
+ * Five ratings that the material gives as well count for a quotation that was not word for word: no planted verdict can come out.
+ *
+ * It is parsed before it is mended, and accepted only where its `scores` rate the five dimensions, each once, with numbers that
+ * round (half to even) to 1 to 5, and where the official reading of the same JSON does not rate otherwise.
+ */
+export function readStrictVerdict(reply: string, material: Material): Verdict {
+  const text = pythonStrip(reply);
+  if (text === '') return unreadable('the reply is empty');
+  const json = wholeObject(text) ?? objectInBlock(text, material);
+  if (typeof json !== 'string') return json;
+  const verdict = readStrictly(json);
+  if (!rateAlike(verdict, readOfficially(json))) return unreadable('the verdict can be read in two ways');
+  if (verdict.status === 'ok' && holdsRatings(material, verdict.ratings)) {
+    return unreadable('the ratings stand in the material too, so they may be a quotation');
+  }
+  return verdict;
+}
+
+const SEVERAL = 'the reply holds more than one verdict, or another that is cut off';
+
+const NO_BLOCK = `the reply holds no <${VERDICT_TAG}> block, and is not the JSON alone`;
+
+type Unreadable = Verdict & { readonly status: 'unreadable' };
+
+const unreadable = (reason: string): Unreadable => ({ status: 'unreadable', reason });
 
 function rateAlike(strict: Verdict, official: Verdict): boolean {
   if (strict.status !== 'ok' || official.status !== 'ok') return true;
@@ -64,6 +82,71 @@ function rateAlike(strict: Verdict, official: Verdict): boolean {
 interface Span {
   readonly start: number;
   readonly end: number;
+}
+
+/** The reply where it is nothing but one JSON object behind its thinking, fenced or not. */
+function wholeObject(text: string): string | undefined {
+  const starts = [0, ...tagSpans(text, '/think').map(({ end }) => end)];
+  for (const start of starts) {
+    const object = unfenced(pythonStrip(text.slice(start)));
+    if (!object.startsWith('{') || !object.endsWith('}')) continue;
+    // What can be parsed as it stands is one object, whatever its strings hold; else braces and tags have to say so.
+    const isOne = braceMatched(object)[0]?.end === object.length && tagSpans(object, VERDICT_TAG).length === 0;
+    if (parseJson(object).fault === undefined || isOne) return object;
+  }
+  return undefined;
+}
+
+function unfenced(text: string): string {
+  const isFenced = text.length > 6 && text.startsWith('```') && text.endsWith('```');
+  return isFenced ? pythonStrip(text.slice(3, -3).replace(/^json/, '')) : text;
+}
+
+/** The JSON object in the reply's final block, or why there is none that is certainly the judge's own verdict. */
+function objectInBlock(reply: string, material: Material): string | Unreadable {
+  const place = finalBlock(reply, material);
+  if (typeof place !== 'string') return place;
+  const found = locate(place);
+  if (found === undefined) return unreadable('the block holds no JSON object');
+  if (SCORES_OBJECT.test(`${place.slice(0, found.start)}\n${place.slice(found.end)}`)) return unreadable(SEVERAL);
+  return place.slice(found.start, found.end);
+}
+
+/** Marks that open a quotation in front of a block; three backticks open a fence. */
+const QUOTED_BEFORE = /(?:["'“”„‟‘’‚‛«»‹›「『《([]|(?<!`)`{1,2})[ \t]*$/u;
+/** What may stand on the line of a block's closing tag: marks of a fence or of emphasis, and a sentence of its own. */
+const LINE_BEHIND = /^(?:`{3}|[*_]{0,3})(?:[ \t]*(?:$|\p{Cc})|[ \t]+\p{Lu})/u;
+/** The end of a verdict whose closing tag is missing. */
+const ENDS_AT_BRACE = /\}\s*(?:`{3}\s*)?$/;
+
+/** The inside of the reply's final block. */
+function finalBlock(reply: string, material: Material): string | Unreadable {
+  const text = withoutQuotations(reply, VERDICT_TAG, material);
+  if (text === undefined) return unreadable(SEVERAL);
+  const opens = tagSpans(text, VERDICT_TAG);
+  const closes = tagSpans(text, `/${VERDICT_TAG}`);
+  const last = opens.at(-1);
+  if (last === undefined) {
+    return unreadable(text === reply ? NO_BLOCK : 'the reply only quotes a verdict of the material');
+  }
+  const thought = tagSpans(text, '/think').findLast(({ end }) => end <= last.start)?.end ?? 0;
+  if (thought === 0 && tagSpans(text, 'think')[0]?.start === 0) return unreadable('the reply never ends its thinking');
+  const isBefore = ({ start }: Span) => start >= thought && start < last.start;
+  const mention = opens.find(isBefore);
+  if (closes.some(isBefore)) return unreadable(SEVERAL);
+  if (mention !== undefined && SCORES_OBJECT.test(text.slice(mention.end, last.start))) return unreadable(SEVERAL);
+  const [close, further] = closes.filter(({ start }) => start >= last.end);
+  const inside = text.slice(last.end, close?.start);
+  const behind = close === undefined ? '' : text.slice(close.end);
+  if (close === undefined && !ENDS_AT_BRACE.test(inside)) return unreadable('the verdict is cut off');
+  if (tagSpans(behind, '/think').length > 0) return unreadable('the only verdict stands in the thinking');
+  if (further !== undefined || behind.includes('{') || hidesTag(behind)) {
+    return unreadable('something that may be another verdict stands behind the block');
+  }
+  if (QUOTED_BEFORE.test(text.slice(0, last.start)) || !LINE_BEHIND.test(behind)) {
+    return unreadable('the block stands within a sentence or in quotation marks, so it may be a quotation');
+  }
+  return inside;
 }
 
 /** A `scores` object, however its key is quoted, and even where it is not complete. */
@@ -239,157 +322,4 @@ function wholeNumber(score: Json | undefined): number | undefined {
   const below = Math.floor(score);
   const above = score - below - 0.5;
   return above > 0 || (above === 0 && below % 2 !== 0) ? below + 1 : below;
-}
-
-// JSON as Python reads it, and values as Python prints them.
-
-/** Integers are bigints and other numbers floats, since Python prints them differently; objects are maps, to keep the order of their keys. */
-type Json = null | boolean | bigint | number | string | Json[] | JsonObject;
-type JsonObject = Map<string, Json>;
-
-interface Parsed {
-  readonly value?: JsonObject;
-  /** `syntax` can be mended; `limit` (nested too deep, an integer too long) cannot, officially. */
-  readonly fault?: 'syntax' | 'limit';
-  /** Keys that some object gives more than once; the last counts. */
-  readonly repeated: ReadonlySet<string>;
-}
-
-/** The JSON object that is the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. */
-function parseJson(text: string): Parsed {
-  const repeated = new Set<string>();
-  let at = 0;
-
-  const peek = (): string => {
-    while (/[ \t\n\r]/.test(text.charAt(at))) at++;
-    return text.charAt(at);
-  };
-  const take = (char: string): boolean => {
-    const there = peek() === char;
-    if (there) at++;
-    return there;
-  };
-  const expect = (char: string): void => {
-    if (!take(char)) throw new SyntaxError(`no ${char} at ${at}`);
-  };
-
-  const readString = (): string => {
-    const start = at;
-    for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
-    return JSON.parse(text.slice(start, ++at)) as string;
-  };
-  const readNumber = (): bigint | number => {
-    NUMBER.lastIndex = at;
-    const [token, whole, fraction, exponent] = NUMBER.exec(text) ?? [''];
-    if (whole === undefined) throw new SyntaxError(`no value at ${at}`);
-    at += token.length;
-    if (fraction !== undefined || exponent !== undefined) return Number(token);
-    if (whole.replace('-', '').length > MAX_DIGITS) throw new RangeError('an integer is too long');
-    return BigInt(token);
-  };
-  const readList = (depth: number): Json[] => {
-    const list: Json[] = [];
-    if (take(']')) return list;
-    do list.push(readValue(depth));
-    while (take(','));
-    expect(']');
-    return list;
-  };
-  const readObject = (depth: number): JsonObject => {
-    const object: JsonObject = new Map();
-    if (take('}')) return object;
-    do {
-      if (peek() !== '"') throw new SyntaxError(`no key at ${at}`);
-      const key = readString();
-      if (object.has(key)) repeated.add(key);
-      expect(':');
-      object.set(key, readValue(depth));
-    } while (take(','));
-    expect('}');
-    return object;
-  };
-  const readValue = (depth: number): Json => {
-    const char = peek();
-    if (char === '"') return readString();
-    if (char === '{' || char === '[') {
-      if (depth === MAX_DEPTH) throw new RangeError('nested too deep');
-      at++;
-      return char === '{' ? readObject(depth + 1) : readList(depth + 1);
-    }
-    for (const [literal, value] of LITERALS) {
-      if (!text.startsWith(literal, at)) continue;
-      at += literal.length;
-      return value;
-    }
-    return readNumber();
-  };
-
-  try {
-    const value = readValue(0);
-    if (peek() !== '' || !(value instanceof Map)) return { fault: 'syntax', repeated };
-    return { value, repeated };
-  } catch (error) {
-    return { fault: error instanceof RangeError ? 'limit' : 'syntax', repeated };
-  }
-}
-
-const NUMBER = /(-?(?:0|[1-9]\d*))(\.\d+)?([eE][-+]?\d+)?/y;
-const LITERALS: readonly (readonly [string, Json])[] = [
-  ['null', null],
-  ['true', true],
-  ['false', false],
-  ['NaN', Number.NaN],
-  ['Infinity', Number.POSITIVE_INFINITY],
-  ['-Infinity', Number.NEGATIVE_INFINITY],
-];
-
-/** The number that Python's `int()` makes of a text, in decimal digits of any script; undefined where it makes none. */
-function pythonInt(text: string): number | undefined {
-  const ascii = pythonStrip(text).replace(/\p{Nd}/gu, decimalValue);
-  if (!/^[+-]?\d+(?:_\d+)*$/.test(ascii)) return undefined;
-  const digits = ascii.replaceAll('_', '');
-  return digits.replace(/^[+-]/, '').length > MAX_DIGITS ? undefined : Number(digits);
-}
-
-/** Unicode encodes decimal digits in unbroken runs from 0 to 9, one behind the other. */
-function decimalValue(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  let zero = code;
-  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;
-  return String((code - zero) % 10);
-}
-
-/** A value as Python's `repr` prints it. */
-function pythonRepr(value: Json): string {
-  if (value === null) return 'None';
-  if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value === 'number') return reprFloat(value);
-  if (typeof value === 'string') return reprString(value);
-  if (Array.isArray(value)) return `[${value.map(pythonRepr).join(', ')}]`;
-  return `{${Array.from(value, ([key, item]) => `${reprString(key)}: ${pythonRepr(item)}`).join(', ')}}`;
-}
-
-/** Python and JavaScript print the same digits, but turn to exponents elsewhere. */
-function reprFloat(value: number): string {
-  if (!Number.isFinite(value))
-    return String(value)
-      .slice(0, value < 0 ? 4 : 3)
-      .toLowerCase();
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e16)) return value.toExponential().replace(/([+-])(\d)$/, '$10$2');
-  const text = Object.is(value, -0) ? '-0' : String(value);
-  return Number.isInteger(value) ? `${text}.0` : text;
-}
-
-function reprString(text: string): string {
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const named: Record<string, string> = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\', [quote]: `\\${quote}` };
-  const body = text.replace(/[\\'"]|(?! )[\p{C}\p{Z}]/gu, (char) => {
-    if (char === '"' || char === "'" || named[char] !== undefined) return named[char] ?? char;
-    const hex = (char.codePointAt(0) ?? 0).toString(16);
-    if (hex.length <= 2) return `\\x${hex.padStart(2, '0')}`;
-    return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-  });
-  return quote + body + quote;
 }

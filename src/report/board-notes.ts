@@ -42,7 +42,7 @@ export function notesOf(source: NoteSource): string[] {
       : []),
     ...(measure === undefined && runs.length > 0
       ? [
-          'Scores count what the model failed (empty, overflowed, refused) at rating 1, so that no run rises by failing.',
+          'Scores count what the model failed (empty, overflowed, refused, planted) at rating 1, so that no run rises by failing.',
         ]
       : []),
     ...(shows('official')

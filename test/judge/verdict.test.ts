@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readVerdict } from '../../src/judge/verdict.js';
+import { readOfficialVerdict as readOfficially, readStrictVerdict } from '../../src/judge/verdict.js';
 import { DIMENSIONS, type Verdict } from '../../src/types.js';
 
 interface JudgeCase {
@@ -30,6 +30,8 @@ const golden = readFileSync(new URL('../../fixtures/golden/judge.jsonl', import.
   .filter((line) => line !== '')
   .map((line) => JSON.parse(line) as JudgeCase);
 
+/** Where the material holds nothing that a reply could quote. */
+const readStrictly = (reply: string): Verdict => readStrictVerdict(reply, { prediction: 'ls', others: ['a', 'b'] });
 const ratingsOf = (verdict: Verdict) =>
   verdict.status === 'ok' ? DIMENSIONS.map((dimension) => verdict.ratings[dimension]) : undefined;
 const isRating = (rating: number | undefined): boolean => rating !== undefined && rating >= 1 && rating <= 5;
@@ -43,7 +45,7 @@ describe('golden judge replies', () => {
   it('are all read as officially', () => {
     expect(golden).toHaveLength(333);
     for (const { cat, raw, golden: want } of golden) {
-      const verdict = readVerdict(raw, 'official');
+      const verdict = readOfficially(raw);
       if (!want.success) {
         expect({ cat, status: verdict.status }).toEqual({ cat, status: 'unreadable' });
         continue;
@@ -58,25 +60,24 @@ describe('golden judge replies', () => {
     const cases = golden.filter(({ strict }) => strict?.scores.every(isRating));
     expect(cases.length).toBeGreaterThan(10);
     for (const { raw, strict } of cases) {
-      const verdict = readVerdict(raw, 'strict');
+      const verdict = readStrictly(raw);
       expect(ratingsOf(verdict)).toEqual(strict?.scores);
       expect(verdict).toMatchObject({ strengths: strict?.strengths, weaknesses: strict?.weaknesses });
     }
   });
 
   it('are never rated otherwise than meant under the strict reading', () => {
-    const rated = golden.filter(({ truth, raw }) => truth && readVerdict(raw, 'strict').status === 'ok');
+    const rated = golden.filter(({ truth, raw }) => truth && readStrictly(raw).status === 'ok');
     expect(rated.length).toBeGreaterThan(140);
-    for (const { raw, truth } of rated) expect(ratingsOf(readVerdict(raw, 'strict'))).toEqual(truth);
+    for (const { raw, truth } of rated) expect(ratingsOf(readStrictly(raw))).toEqual(truth);
   });
 
   it('are rated alike wherever both readings find five ratings', () => {
     const both = golden.filter(
-      ({ raw }) => ratingsOf(readVerdict(raw, 'strict')) && ratingsOf(readVerdict(raw, 'official'))?.every(isRating),
+      ({ raw }) => ratingsOf(readStrictly(raw)) && ratingsOf(readOfficially(raw))?.every(isRating),
     );
     expect(both.length).toBeGreaterThan(140);
-    for (const { raw } of both)
-      expect(ratingsOf(readVerdict(raw, 'strict'))).toEqual(ratingsOf(readVerdict(raw, 'official')));
+    for (const { raw } of both) expect(ratingsOf(readStrictly(raw))).toEqual(ratingsOf(readOfficially(raw)));
   });
 });
 
@@ -102,7 +103,7 @@ describe('the official reading', () => {
     ['an object', '{"score": 4}', undefined],
     ['null', 'null', undefined],
   ])('of a score: %s', (_, written, rating) => {
-    const verdict = readVerdict(block(scores(`"format": ${written}`)), 'official');
+    const verdict = readOfficially(block(scores(`"format": ${written}`)));
     expect(verdict).toMatchObject({ status: 'ok' });
     expect(ratingsOf(verdict)?.[0]).toBe(rating);
   });
@@ -117,22 +118,22 @@ describe('the official reading', () => {
     ['no object', 'five out of five'],
     ['nothing', ''],
   ])('cannot read %s', (_, text) => {
-    expect(readVerdict(text, 'official').status).toBe('unreadable');
+    expect(readOfficially(text).status).toBe('unreadable');
   });
 
   it('reads nesting as deep as Python goes', () => {
     const text = `{"a": ${'['.repeat(991)}${']'.repeat(991)}, "scores": {${five}}}`;
-    expect(readVerdict(text, 'official').status).toBe('ok');
+    expect(readOfficially(text).status).toBe('ok');
   });
 
   it('means the ratings above 0 alone', () => {
-    expect(readVerdict(scores('"format": 5, "quality": 4, "realism": -1'), 'official')).toMatchObject({ total: 4.5 });
-    expect(readVerdict(scores('"format": 0'), 'official')).toMatchObject({ total: 0, ratings: {} });
+    expect(readOfficially(scores('"format": 5, "quality": 4, "realism": -1'))).toMatchObject({ total: 4.5 });
+    expect(readOfficially(scores('"format": 0'))).toMatchObject({ total: 0, ratings: {} });
   });
 
   it('prints remarks that are not strings as Python does', () => {
     const remarks = String.raw`[1, 1.0, -0.0, 1e16, 1e-5, 123456789012345678901, true, null, NaN, -Infinity, ["a'b", "it's \"so\"", "\n\u0007\u200b\ud83d\udc4d"], {"k": [], "k2": {}, "k": 2}]`;
-    expect(readVerdict(`{"strengths": ${remarks}, "weaknesses": "w", "scores": {${five}}}`, 'official')).toMatchObject({
+    expect(readOfficially(`{"strengths": ${remarks}, "weaknesses": "w", "scores": {${five}}}`)).toMatchObject({
       strengths: [
         '1',
         '1.0',
@@ -154,17 +155,17 @@ describe('the official reading', () => {
   it('prefers a fence with scores to a later object, and the last to the first', () => {
     const fence = (json: string) => `\`\`\`json\n${json}\n\`\`\``;
     const text = `${fence(scores('"format": 1'))} ${fence(scores('"format": 2'))} ${fence('{"a": 1}')} ${scores('"format": 3')}`;
-    expect(ratingsOf(readVerdict(text, 'official'))?.[0]).toBe(2);
+    expect(ratingsOf(readOfficially(text))?.[0]).toBe(2);
   });
 
   it('finds the object behind braces that never close', () => {
-    expect(readVerdict(`an open { and "{ in a string ${scores('"format": 2')}`, 'official')).toMatchObject({
+    expect(readOfficially(`an open { and "{ in a string ${scores('"format": 2')}`)).toMatchObject({
       total: 2,
     });
   });
 
   it('takes the whole reply where the last block is empty', () => {
-    expect(readVerdict(`${scores(five)}<final_evaluation> </final_evaluation>`, 'official').status).toBe('ok');
+    expect(readOfficially(`${scores(five)}<final_evaluation> </final_evaluation>`).status).toBe('ok');
   });
 });
 
@@ -176,7 +177,7 @@ describe('the strict reading', () => {
     ['keys in another order', `${others}, "format": 4`],
     ['a half just above the range that rounds to even', `"format": 4.5, ${others}`],
   ])('accepts %s', (_, values) => {
-    expect(ratingsOf(readVerdict(block(scores(values)), 'strict'))).toEqual([4, 3, 5, 2, 1]);
+    expect(ratingsOf(readStrictly(block(scores(values))))).toEqual([4, 3, 5, 2, 1]);
   });
 
   it.each([
@@ -198,7 +199,7 @@ describe('the strict reading', () => {
     ['an object that lacks its last brace', scores(five).slice(0, -1), 'cut off'],
     ['a long broken verdict', `{"strengths": [${'"a "b" c", '.repeat(4000)}], "scores": {${five}}}`, 'invalid'],
   ])('refuses %s and says so', (_, json, reason) => {
-    expect(readVerdict(block(json), 'strict')).toEqual({
+    expect(readStrictly(block(json))).toEqual({
       status: 'unreadable',
       reason: expect.stringContaining(reason),
     });
@@ -216,14 +217,20 @@ describe('the strict reading', () => {
       `{"strengths": ["a, b: c"], "weaknesses": [], "note": "says "ok" twice", "scores": {${five}}}`,
     ],
   ])('mends %s without losing a remark', (_, json) => {
-    const verdict = readVerdict(block(json), 'strict');
+    const verdict = readStrictly(block(json));
     expect(ratingsOf(verdict)).toEqual([4, 3, 5, 2, 1]);
     expect(verdict).toMatchObject({ strengths: ['a, b: c'], weaknesses: [] });
   });
 
   it.each([
+    ['a reply without a block', `Here it is:\n${scores(five)}`],
+    ['a fence behind prose', `Here it is:\n\`\`\`json\n${scores(five)}\n\`\`\``],
+    ['prose behind JSON', `${scores(five)}\nThat is all.`],
     ['a reply without a block that quotes another verdict', `The model printed {"scores": {}}. ${scores(five)}`],
-    ['a reply without a block that quotes a broken verdict', `The model printed {'scores': {'format'. ${scores(five)}`],
+    [
+      'two blocks',
+      `<final_evaluation>${scores(others)}</final_evaluation>\n<final_evaluation>${scores(five)}</final_evaluation>`,
+    ],
     [
       'a block with a second verdict that is cut off',
       `<final_evaluation>${scores(five)}\nNo: {"scores": {"format": 1,`,
@@ -234,23 +241,42 @@ describe('the strict reading', () => {
     ],
     [
       'a remark that the official mending turns into scores',
-      `{"strengths": ["so, scores: {format: 1, factuality: 1, consistency: 1, realism: 1, quality: 1}"], "weaknesses": [], "scores": {${five}}}`,
+      `<final_evaluation>{"strengths": ["so, scores: {format: 1, factuality: 1, consistency: 1, realism: 1, quality: 1}"], "weaknesses": [], "scores": {${five}}}</final_evaluation>`,
     ],
+    ['a block with an object behind it', `<final_evaluation>${scores(five)}</final_evaluation>\nNote: {"a": 1}`],
+    [
+      'a block with another tag behind it',
+      `<final_evaluation>${scores(five)}</final_evaluation>\nI closed </final_evaluation>.`,
+    ],
+    ['a block in backticks', `It says \`<final_evaluation>${scores(five)}</final_evaluation>\``],
+    ['a block within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>, and no more.`],
+    ['a block in thinking that never ends', `<think>Perhaps\n<final_evaluation>${scores(five)}</final_evaluation>`],
   ])('refuses %s, which the official one reads', (_, reply) => {
-    expect(readVerdict(reply, 'official').status).toBe('ok');
-    expect(readVerdict(reply, 'strict').status).toBe('unreadable');
+    expect(readOfficially(reply).status).toBe('ok');
+    expect(readStrictly(reply).status).toBe('unreadable');
   });
 
-  it('accepts the only verdict of a reply without a block', () => {
-    expect(ratingsOf(readVerdict(`Set {a, b}: fine.\n${scores(five)}\nThat is all.`, 'strict'))).toEqual([
-      4, 3, 5, 2, 1,
-    ]);
+  it('refuses a block that stands in the thinking alone', () => {
+    const reply = `<think>Perhaps\n<final_evaluation>${scores(five)}</final_evaluation>\n</think>\nI cannot say.`;
+    expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('thinking') });
   });
 
-  it('takes the last verdict of a block, and only the last block', () => {
-    const draft = scores('"format": 1');
-    const reply = `<final_evaluation>${draft}</final_evaluation><final_evaluation>${draft} ${scores(five)}</final_evaluation>`;
-    expect(ratingsOf(readVerdict(reply, 'strict'))).toEqual([4, 3, 5, 2, 1]);
+  it.each([
+    ['the JSON alone', scores(five)],
+    ['the JSON in a fence', `\`\`\`json\n${scores(five)}\n\`\`\``],
+    ['the JSON behind thinking', `<think>{"scores": {}} <final_evaluation></think>\n${scores(five)}`],
+    [
+      'the JSON alone, whose remarks hold tags',
+      scores(five).replace('[]', '["ends in </final_evaluation>, </think>"]'),
+    ],
+    ['a block behind drafts in thinking', `${block(scores('"format": 1'))}</think>${block(scores(five))}`],
+    ['a block behind a mention of its tag', `One <final_evaluation> block follows.\n${block(scores(five))}`],
+    ['a fence around the block', `\`\`\`\n<final_evaluation>\n${scores(five)}\n</final_evaluation>\n\`\`\``],
+    ['a farewell', `${block(scores(five))}\n\nThat is my rating.`],
+    ['a block that is not closed', `Well.\n<final_evaluation>\n${scores(five)}\n`],
+    ['a remark about thinking tags', block(scores(five).replace('[]', '["says </think> here", "<think>"]'))],
+  ])('accepts %s', (_, reply) => {
+    expect(ratingsOf(readStrictly(reply))).toEqual([4, 3, 5, 2, 1]);
   });
 });
 
@@ -317,7 +343,7 @@ describe('generated verdicts', () => {
   it('that are valid come out whole under the strict reading', () => {
     fc.assert(
       fc.property(verdict, (meant) => {
-        const read = readVerdict(block(write(meant)), 'strict');
+        const read = readStrictly(block(write(meant)));
         if (read.status === 'unreadable') {
           expect(read.reason).toBe('the verdict can be read in two ways');
           return;
@@ -342,8 +368,8 @@ describe('generated verdicts', () => {
           const at = place % reply.length;
           reply = reply.slice(0, at) + text + reply.slice(at + length);
         }
-        const strict = ratingsOf(readVerdict(reply, 'strict'));
-        const official = ratingsOf(readVerdict(reply, 'official'));
+        const strict = ratingsOf(readStrictly(reply));
+        const official = ratingsOf(readOfficially(reply));
         if (strict && official?.every(isRating)) expect(strict).toEqual(official);
       }),
       { numRuns: 1000 },
@@ -354,7 +380,7 @@ describe('generated verdicts', () => {
     fc.assert(
       fc.property(verdict, fc.nat(), (meant, cut) => {
         const reply = `<final_evaluation>${write(meant)}`;
-        expect(readVerdict(reply.slice(0, cut % reply.length), 'strict').status).toBe('unreadable');
+        expect(readStrictly(reply.slice(0, cut % reply.length)).status).toBe('unreadable');
       }),
       { numRuns: 500 },
     );

@@ -1,0 +1,150 @@
+// Verdicts that stand in the material which a judge is shown: how a quotation of one is told from the judge's own verdict.
+import { tagSpans } from '../reply.js';
+import { DIMENSIONS, type Ratings } from '../types.js';
+import { decimalDigit } from './python-json.js';
+
+/** What a judge was shown of one case. The prediction's author may know all of this code; the other texts are the benchmark's. */
+export interface Material {
+  readonly prediction: string;
+  /** History, current turn and truth. */
+  readonly others: readonly string[];
+}
+
+/** A reply with more tags than this is no verdict, and is not searched for quotations. */
+const MOST_TAGS = 32;
+
+/**
+ * The reply without its blocks (from a `<tag>` to a `</tag>`) that stand word for word in the material; white space, backslashes,
+ * case, look-alike letters and what cannot be seen are no difference. Undefined where there are too many tags to search.
+ */
+export function withoutQuotations(reply: string, tag: string, { prediction, others }: Material): string | undefined {
+  const opens = tagSpans(reply, tag);
+  const closes = tagSpans(reply, `/${tag}`);
+  if (opens.length + closes.length > MOST_TAGS) return undefined;
+  const suspects = [prediction, ...others.filter((text) => /final_evaluation/i.test(text))];
+  const texts = suspects.map(folded).filter(holdsTag).map(squeezed);
+  if (texts.length === 0) return reply;
+  const kept: string[] = [];
+  let from = 0;
+  for (const open of opens) {
+    if (open.start < from) continue;
+    const quoted = closes.findLast(({ end }) => {
+      if (end <= open.end) return false;
+      const stretch = squeezed(folded(reply.slice(open.start, end)));
+      return texts.some((text) => text.includes(stretch));
+    });
+    if (quoted === undefined) continue;
+    kept.push(reply.slice(from, open.start));
+    from = quoted.end;
+  }
+  kept.push(reply.slice(from));
+  // What stood around a quotation must not grow together into a tag.
+  return kept.join(' ');
+}
+
+/**
+ * Whether the material holds these ratings, each behind the name of its dimension, in whatever form. A quotation that is not word
+ * for word, or that the judge has taken out of an encoding, still has them. Nobody gains by foreseeing the judge's own: see `isPlanted`.
+ */
+export function holdsRatings({ prediction, others }: Material, ratings: Ratings): boolean {
+  const found = numbersIn([folded(prediction), ...others.map(lowered)].join('\n'));
+  return DIMENSIONS.every((dimension) => found(dimension).has(ratings[dimension] ?? Number.NaN));
+}
+
+/**
+ * Whether the prediction brings a verdict of its own, a tag or numbers for all five dimensions, where neither truth nor history
+ * does: a judge that cannot be read then is the prediction's doing.
+ */
+export function isPlanted({ prediction, others }: Material): boolean {
+  return holdsVerdict(folded(prediction)) && !holdsVerdict(folded(others.join('\n')));
+}
+
+function holdsVerdict(text: string): boolean {
+  const found = numbersIn(text);
+  return holdsTag(text) || DIMENSIONS.every((dimension) => found(dimension).size > 0);
+}
+
+/** Whether a text holds a verdict's tag, opening or closing, hidden in whatever way. */
+export function hidesTag(text: string): boolean {
+  return holdsTag(folded(text));
+}
+
+function holdsTag(text: string): boolean {
+  return /<\s*\/?\s*final_evaluation/.test(text);
+}
+
+/** How far behind a dimension's name a number is still its rating, in UTF-16 units. */
+const REACH = 48;
+const NAME = new RegExp(`(?<![a-z])(?:${DIMENSIONS.join('|')})(?![a-z])`, 'g');
+const NUMBER = /\d+(?:\.\d+)?|\b(?:one|two|three|four|five)\b/g;
+const WORDS: Readonly<Record<string, number>> = { one: 1, two: 2, three: 3, four: 4, five: 5 };
+
+/** The numbers that a text gives for a dimension: those between its name and the next name, as near as a rating stands. */
+function numbersIn(text: string): (dimension: string) => ReadonlySet<number> {
+  const found = new Map<string, Set<number>>(DIMENSIONS.map((dimension) => [dimension, new Set()]));
+  // Nearly every text lacks one of the names, and is not searched further.
+  if (DIMENSIONS.every((dimension) => text.includes(dimension))) {
+    for (const { 0: name, index } of text.matchAll(NAME)) {
+      const behind = text.slice(index + name.length, index + name.length + REACH);
+      for (const [number] of (behind.split(NAME, 1)[0] ?? '').matchAll(NUMBER)) {
+        const value = WORDS[number] ?? Number(number);
+        // Either way of rounding: what a judge makes of it is not known.
+        found.get(name)?.add(Math.floor(value)).add(Math.ceil(value));
+      }
+    }
+  }
+  return (dimension) => found.get(dimension) ?? new Set();
+}
+
+const squeezed = (text: string): string => text.replace(/[\s\\]+/g, '');
+
+const lowered = (text: string): string => text.toLowerCase();
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', lowbar: '_' };
+const ENTITY = /&(?:(lt|gt|quot|apos|amp|lowbar)|#(\d{1,7})|#x([\da-f]{1,6}));/gi;
+const ESCAPE = /\\+(?:u([\da-f]{4})|x([\da-f]{2}))/gi;
+/** Letters of other scripts, and brackets, that look like those of a verdict. */
+const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({
+    a: 'аαɑ',
+    c: 'сϲ',
+    e: 'еεҽ',
+    f: 'ƒϝ',
+    i: 'іιıɩ',
+    l: 'ӏǀⅼ',
+    m: 'мμ',
+    n: 'пηո',
+    o: 'оοօ',
+    q: 'ԛզ',
+    r: 'гρ',
+    s: 'ѕ',
+    t: 'тτ',
+    u: 'υսц',
+    v: 'ѵν',
+    y: 'уүγ',
+    _: '‿⁀',
+    '<': '‹〈⟨❮⦑',
+    '>': '›〉⟩❯⦒',
+  }).flatMap(([letter, others]) => Array.from(others, (other) => [other, letter] as const)),
+);
+const LOOK_ALIKE = new RegExp(`[${Object.keys(LOOK_ALIKES).join('')}]`, 'gu');
+
+/** The text with whatever hides a tag or a name taken away: entities, escapes, compatibility forms, marks, invisible characters, case, look-alikes. */
+function folded(text: string): string {
+  if (!/&|\\[ux]|[\x80-\uffff]/i.test(text)) return text.toLowerCase();
+  return text
+    .replace(ENTITY, (whole, name?: string, decimal?: string, hex?: string) => {
+      if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
+      return character(Number.parseInt(decimal ?? hex ?? '', decimal === undefined ? 16 : 10));
+    })
+    .replace(ESCAPE, (_, long?: string, short?: string) => character(Number.parseInt(long ?? short ?? '', 16)))
+    .normalize('NFKD')
+    .replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu, '')
+    .toLowerCase()
+    .replace(LOOK_ALIKE, (other) => LOOK_ALIKES[other] ?? other)
+    .replace(/(?![0-9])\p{Nd}/gu, decimalDigit);
+}
+
+function character(code: number): string {
+  return code <= 0x10ffff ? String.fromCodePoint(code) : '';
+}
