@@ -1,7 +1,13 @@
 // What a judged row counts as, and how many points that is: the one place for both rules.
 
 import type { Figure } from './comparison.js';
-import { DIMENSIONS, type JudgedRow, MODEL_CAUSED_FAILURES, type ModelCausedFailure } from './types.js';
+import {
+  DIMENSIONS,
+  type JudgedRow,
+  type JudgementFailure,
+  MODEL_CAUSED_FAILURES,
+  type ModelCausedFailure,
+} from './types.js';
 
 const LOWEST = 1;
 const HIGHEST = 5;
@@ -19,6 +25,11 @@ export function ratingToPoints(rating: number): number {
 /** Whether the world model caused such a failure, so that it counts as the lowest rating. */
 export function isModelCaused(failure: unknown): failure is ModelCausedFailure {
   return MODEL_CAUSED_FAILURES.some((cause) => cause === failure);
+}
+
+/** What a failed prediction is to those who judge: the model's failure, a context too short for it, or one of transport. */
+export function failureToPredict(failure: unknown): JudgementFailure {
+  return isModelCaused(failure) || failure === 'context-overflow' ? failure : 'prediction';
 }
 
 /** Whether the official script counts the row: `failed` is exactly 0. */

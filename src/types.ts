@@ -161,10 +161,14 @@ export type Verdict =
  * brings a verdict of its own, and the judge could not be read); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
-export const MODEL_CAUSED_FAILURES = ['empty', 'context-overflow', 'refused', 'planted'] as const;
+export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted'] as const;
 export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
-/** `prediction`: infer failed by transport; `unreadable`: no verdict could be read; `judge-…`: the judge's call failed. */
-export type MissingFailure = 'prediction' | 'unreadable' | `judge-${FailureClass}`;
+/**
+ * `prediction`: infer failed by transport; `context-overflow`: the row did not fit into the context that was served, or not with
+ * the output budget beside it, which is how the model was run and not what it can do; `unreadable`: no verdict could be read;
+ * `judge-…`: the judge's call failed.
+ */
+export type MissingFailure = 'prediction' | 'context-overflow' | 'unreadable' | `judge-${FailureClass}`;
 
 /** Text measures of a prediction against its ground truth, each 0 to 100. A measure that does not apply is absent. */
 export type Measures = Readonly<Record<string, number>>;

@@ -27,14 +27,17 @@ describe('points', () => {
     }
   });
 
-  test.each(['empty', 'context-overflow', 'refused'] as const)('of %s, which the model caused, are 0', (failure) => {
+  test.each(['empty', 'refused'] as const)('of %s, which the model caused, are 0', (failure) => {
     expect(countedPoints(lost(failure), 'total')).toBe(0);
     expect(countedPoints(lost(failure), 'realism')).toBe(0);
   });
 
-  test.each(['prediction', 'unreadable', 'judge-timeout'] as const)('of %s, which is missing, are none', (failure) => {
-    expect(countedPoints(lost(failure), 'total')).toBeUndefined();
-  });
+  test.each(['prediction', 'context-overflow', 'unreadable', 'judge-timeout'] as const)(
+    'of %s, which is missing, are none',
+    (failure) => {
+      expect(countedPoints(lost(failure), 'total')).toBeUndefined();
+    },
+  );
 
   test('of a row of measures are none, whatever became of its prediction', () => {
     const { failed: _, ...measured } = lost('empty', { measures: { chrf: 0 } });

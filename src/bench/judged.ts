@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
 import type { Line } from '../lines.js';
-import { impossibleFigures, isModelCaused, officialRating } from '../points.js';
+import { failureToPredict, impossibleFigures, isModelCaused, officialRating } from '../points.js';
 import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { openToRead, readLines, textOf } from './line-file.js';
@@ -246,11 +246,12 @@ function guessFailure(fields: Fields, awb: Fields | undefined): JudgedRow['failu
   if (typeof fields.gen === 'string' && fields.gen !== '') return { class: 'unreadable', reason };
   if (awb?.status !== 'failed') return { class: 'empty', reason };
   // The prediction is ours and says why it is missing.
-  return { class: isModelCaused(awb.class) ? awb.class : 'prediction', reason };
+  return { class: failureToPredict(awb.class), reason };
 }
 
 function isFailureClass(value: unknown): value is JudgementFailure {
-  if (isModelCaused(value) || value === 'prediction' || value === 'unreadable') return true;
+  if (isModelCaused(value) || value === 'unreadable') return true;
+  if (value === 'prediction' || value === 'context-overflow') return true;
   return typeof value === 'string' && value.startsWith('judge-');
 }
 

@@ -126,7 +126,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
 }
 
 function nextStep({ absent, failures }: Counts, judged: string): string {
-  const unpredicted = absent + (failures.prediction ?? 0);
+  const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
   const mend =
     unpredicted > 0 ? `repeat awb infer (${unpredicted} rows lack a prediction) and then this command; or ` : '';
   return `${mend}awb score --predictions ${judged}`;

@@ -15,7 +15,7 @@ import {
   STRICT_READING,
   VERDICT_READINGS,
 } from '../judge/verdict.js';
-import { isModelCaused } from '../points.js';
+import { failureToPredict, isModelCaused } from '../points.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
@@ -248,7 +248,11 @@ function absentFrom(work: Judging, jobs: readonly JudgeJob[]): Record<string, nu
 }
 
 /** Failures that judging again cannot mend: they are the prediction's. */
-export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>(['prediction', ...MODEL_CAUSED_FAILURES]);
+export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>([
+  'prediction',
+  'context-overflow',
+  ...MODEL_CAUSED_FAILURES,
+]);
 
 /** Failures of the prediction that no judge was asked about. */
 function isUnasked(failure: string | undefined): boolean {
@@ -263,7 +267,7 @@ interface Failure {
 function withoutPrediction(ref: PredictionRef): Failure | undefined {
   if (ref.failure === undefined) return undefined;
   const { class: failure, reason } = ref.failure;
-  return { class: isModelCaused(failure) ? failure : 'prediction', reason };
+  return { class: failureToPredict(failure), reason };
 }
 
 /** What a row's replies have cost and said so far. */
@@ -405,7 +409,7 @@ function failed(
 
 /** Text measures of a prediction; whatever left none counts as an empty one, except where infer's transport failed. */
 function measured(job: JudgeJob, row: PredictedRow, failure: Failure | undefined, stamp: string): JournalRecord {
-  if (failure?.class === 'prediction') {
+  if (failure !== undefined && !isModelCaused(failure.class)) {
     const judge = { status: 'failed', ...failure };
     return { id: job.id, row: { official: {}, judge }, log: logOf({}, job.ref.stamp) };
   }

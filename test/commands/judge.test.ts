@@ -112,7 +112,7 @@ describe('predictions', () => {
     expect(server.count).toBe(0);
   });
 
-  it('that failed cost no call: model-caused ones are final, those of transport leave the judging incomplete', async () => {
+  it('that failed cost no call: model-caused ones are final, those of transport and of a short context leave the judging incomplete', async () => {
     const folder = await inferred();
     const failures = ['context-overflow', 'refused', 'transient', 'empty'];
     await changeRows(folder.predictions, (row, index) => {
@@ -125,7 +125,7 @@ describe('predictions', () => {
     const { code, stdout } = await judge(folder, server);
     expect(code).toBe(3);
     expect(server.count).toBe(3);
-    expect(stdout).toContain('repeat awb infer (1 rows lack a prediction)');
+    expect(stdout).toContain('repeat awb infer (2 rows lack a prediction)');
     const rows = await judgedIn(folder);
     expect(rows.slice(0, 4).map((row) => row.awb.judge.class)).toEqual([
       'context-overflow',
@@ -140,10 +140,11 @@ describe('predictions', () => {
     expect(server.count).toBe(3);
 
     await changeRows(folder.predictions, (row, index) => {
-      if (index === 2) Object.assign(row, { gen: 'mended', awb: { ...row.awb, status: 'ok', class: undefined } });
+      const isMended = index === 0 || index === 2;
+      if (isMended) Object.assign(row, { gen: 'mended', awb: { ...row.awb, status: 'ok', class: undefined } });
     });
     expect((await judge(folder, server)).code).toBe(0);
-    expect(server.count).toBe(4);
+    expect(server.count).toBe(5);
   });
 
   it('of another tool that has rows without gen: these are not predicted, and count against coverage', async () => {

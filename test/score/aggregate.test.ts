@@ -217,10 +217,10 @@ describe('failures', () => {
     const terminal = domain(card, 'terminal');
     for (const name of [...DIMENSIONS, 'total'] as const) {
       expect(value(terminal.scores, name)).toBe(100);
-      expect(value(terminal.withFailures, name)).toBe(25);
+      expect(value(terminal.withFailures, name)).toBe(100 / 3);
     }
-    expect(value(card.overallWithFailures)).toBe(25);
-    expect(terminal).toMatchObject({ valid: 1, failed: 6, chosen: 7, coverage: 4 / 7 });
+    expect(value(card.overallWithFailures)).toBe(100 / 3);
+    expect(terminal).toMatchObject({ valid: 1, failed: 6, chosen: 7, coverage: 3 / 7 });
     expect(terminal.failures).toEqual({
       empty: 1,
       'context-overflow': 1,

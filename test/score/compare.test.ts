@@ -97,7 +97,7 @@ describe('pairing', () => {
 describe('what counts', () => {
   test.each([
     ['empty', 0],
-    ['context-overflow', 0],
+    ['context-overflow', undefined],
     ['refused', 0],
     ['prediction', undefined],
     ['unreadable', undefined],
