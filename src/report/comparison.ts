@@ -6,7 +6,7 @@ import { oneLine, shortened } from '../printable.js';
 import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, markdownText } from './formats.js';
 import { type Column, NONE, type Table } from './table.js';
-import { type Look, terminal } from './terminal.js';
+import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 const FIGURES = ['total', ...DIMENSIONS] as const;
 
@@ -142,6 +142,30 @@ export const COMPARISON_FORMATS = {
 } satisfies Record<string, (page: ComparisonPage, look: Look) => string>;
 export type ComparisonFormat = keyof typeof COMPARISON_FORMATS;
 
+/**
+ * What came of it, in one sentence: better or worse by how much, or what else is true. Of Overall, or the mean of the domains that
+ * there are; without an interval nothing is said about chance.
+ */
+export function openingOf({ base, candidate, comparison }: ComparisonPage): string {
+  const { total } = comparison.overall;
+  if (total === undefined) return `Nothing can be said of ${candidate.name} against ${base.name}.`;
+  const name = overallName(comparison);
+  const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(comparison)} rows`;
+  if (total.wins + total.losses === 0) return `${candidate.name} and ${base.name} score alike on every row (${over}).`;
+  const { value, low, high } = total.difference;
+  const points = (figure: number) => Math.abs(figure).toFixed(2);
+  if (low === undefined || high === undefined) {
+    return `${candidate.name} scores ${points(value)} points ${value < 0 ? 'less' : 'more'} than ${base.name} (${over}); whether by more than chance, so few trajectories cannot say.`;
+  }
+  if (low <= 0 && high >= 0) {
+    const least = total.smallestEffect;
+    const shown = least === undefined ? '' : `; a true ${points(least)} would have shown, with 80 % power`;
+    return `${candidate.name} and ${base.name} cannot be told apart: ${signed(value)} points (95 % interval ${signed(low)} to ${signed(high)}; ${over})${shown}.`;
+  }
+  const [nearest, furthest] = low > 0 ? [low, high] : [high, low];
+  return `${candidate.name} is ${low > 0 ? 'better' : 'worse'} than ${base.name} by ${points(value)} points (95 % interval ${points(nearest)} to ${points(furthest)}; ${over}).`;
+}
+
 function headingOf({ base, candidate }: ComparisonPage): string {
   return `${candidate.name} against ${base.name}`;
 }
@@ -154,14 +178,22 @@ function judgedWith({ base }: ComparisonPage): string | undefined {
 
 function terminalPage(page: ComparisonPage, look: Look): string {
   const { comparison, notes } = page;
-  const lines = [headingOf(page), judgedWith(page), ...notes].filter((line) => line !== undefined);
+  const text = (line: string | undefined) => (line === undefined ? [] : wrapped(line, look.columns));
+  const opening = text(openingOf(page)).map((line) => bold(line, look));
   const blocks = [
-    `${lines.join('\n')}\n`,
+    `${[...opening, ...[judgedWith(page), ...notes].flatMap(text)].join('\n')}\n`,
     terminal(differenceTable(comparison, page.dimensions ? 'all' : 'overall'), look),
   ];
-  if (comparison.moved.length > 0) blocks.push(`Rows that moved most:\n${movedLines(page, look.columns)}`);
+  if (comparison.moved.length > 0) {
+    const how = wrapped(HOW_TO_READ_ONE, look.columns).join('\n');
+    blocks.push(`Rows that moved most:\n${movedLines(page, look.columns)}${how}\n`);
+  }
   return blocks.join('\n');
 }
+
+/** Keys are of use only where they open something. */
+const HOW_TO_READ_ONE =
+  'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
 
 function movedLines({ comparison, weaknesses }: ComparisonPage, columns: number): string {
   return comparison.moved
@@ -199,6 +231,8 @@ function markdownPage(page: ComparisonPage): string {
   };
   return [
     `### ${markdownText(headingOf(page))}`,
+    '',
+    `**${markdownText(openingOf(page))}**`,
     '',
     ...(words === undefined ? [] : [markdownText(words), '']),
     ...notes.flatMap((note) => [markdownText(note), '']),
@@ -259,6 +293,7 @@ export function comparisonDocument(page: ComparisonPage) {
     base: runDocument(page.base),
     candidate: runDocument(page.candidate),
     shared: page.shared,
+    summary: openingOf(page),
     notes: page.notes,
     ...differencesDocument(page.comparison, page.weaknesses),
   };

@@ -24,11 +24,16 @@ beforeAll(async () => {
 
 const compare = (...args: readonly string[]) => awb(['compare', ...args], { cwd: dir });
 
+/** Text whose lines are one. */
+const flowing = (text: string) => text.replace(/\s+/g, ' ');
+
 describe('awb compare', () => {
   it('shows differences by domain and Overall, and the rows that moved most with what the judge said', async () => {
     const { code, stdout, stderr } = await compare('step-100', 'step-200', '--db', db);
     expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
-    expect(stdout).toMatch(/^step-200 against step-100\njudge judge-model, rubric pack bundled\n/);
+    expect(stdout).toMatch(
+      /^step-200 is worse than step-100 by 3\.91 points \(95 % interval 3\.08 to 4\.74; 140\s+rows\)\.\njudge judge-model, rubric pack bundled\n/,
+    );
     expect(stdout).toMatch(/^SWE +20 .* -25\.\d\d /m);
     expect(stdout).toMatch(/^Overall +140 /m);
     expect(stdout).toMatch(/^ +-51\.25 .*OS, turn 1, row os-4\n +now: it forgot os 4$/m);
@@ -71,13 +76,13 @@ describe('awb compare', () => {
     expect(refused.stderr).toContain(`--allow-different ${name}`);
     const { code, stdout } = await compare(base, file, '--allow-different', name);
     expect(code).toBe(EXIT.done);
-    expect(stdout).toContain(`NOT THE SAME: the runs differ in their ${name} (`);
+    expect(flowing(stdout)).toContain(`NOT THE SAME: the runs differ in their ${name} (`);
   });
 
   it('says where nobody recorded what made a run', async () => {
     const official = join(ROOT, 'fixtures/judged/official.jsonl');
     const { stdout } = await compare(official, official);
-    expect(stdout).toContain(
+    expect(flowing(stdout)).toContain(
       'Not recorded, and so not checked: whether the runs have the same judge, rubric, protocol.',
     );
   });
@@ -160,7 +165,7 @@ describe('awb compare', () => {
     await change(file);
     const { code, stdout } = await compare('base', 'a', '--db', own);
     expect(code).toBe(0);
-    expect(stdout).toContain(`Without what the judge said of the rows that moved: a/judged.jsonl ${why}`);
+    expect(flowing(stdout)).toContain(`Without what the judge said of the rows that moved: a/judged.jsonl ${why}`);
     expect(stdout).not.toContain('now: ');
   });
 

@@ -2,7 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../src/comparison.js';
-import { COMPARISON_FORMATS, type ComparisonPage, differenceTable, signed } from '../../src/report/comparison.js';
+import {
+  COMPARISON_FORMATS,
+  type ComparisonPage,
+  differenceTable,
+  openingOf,
+  signed,
+} from '../../src/report/comparison.js';
 import { DOMAINS } from '../../src/types.js';
 
 function difference(value: number, more: Partial<Difference> = {}): Difference {
@@ -127,10 +133,62 @@ describe('the table', () => {
   });
 });
 
+describe('the opening sentence', () => {
+  const about = (total: Difference, domains: readonly string[] = DOMAINS) => {
+    const shown = page(domains);
+    return openingOf({ ...shown, comparison: { ...shown.comparison, overall: { total } } });
+  };
+  const bare = ({
+    difference: { value, rows, clusters },
+    smallestEffect: _,
+    p: _p,
+    ...rest
+  }: Difference): Difference => ({
+    ...rest,
+    difference: { value, rows, clusters },
+  });
+
+  it.each<[string, Difference, string]>([
+    ['better', difference(8.9), 'new is better than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
+    ['worse', difference(-8.9), 'new is worse than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
+    [
+      'open',
+      difference(1.5),
+      'new and old cannot be told apart: +1.50 points (95 % interval -0.50 to +3.50; 140/154 rows); a true 3.10 would have shown, with 80 % power.',
+    ],
+    [
+      'of too few trajectories',
+      bare(difference(9.34)),
+      'new scores 9.34 points more than old (140/154 rows); whether by more than chance, so few trajectories cannot say.',
+    ],
+    ['the same', difference(0, { wins: 0, losses: 0 }), 'new and old score alike on every row (140/154 rows).'],
+  ])('says %s', (_what, total, sentence) => {
+    expect(about(total)).toBe(sentence);
+  });
+
+  it('says of how many domains it is where that is not Overall', () => {
+    expect(about(difference(8.9), ['web', 'os'])).toContain('(95 % interval 6.90 to 10.90; macro of 2; 40/44 rows)');
+  });
+
+  it('opens each form, broken between words at the width', () => {
+    const name = 'a-checkpoint-of-a-long-name-in-which-nothing-may-be-broken';
+    const text = COMPARISON_FORMATS.terminal(page(DOMAINS, { candidate: { name, source: '/' } }), {
+      columns: 60,
+      color: false,
+    });
+    expect(text.split('\n')[0]).toBe(name);
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
+    expect(COMPARISON_FORMATS.md(page())).toContain('**new and old cannot be told apart: ');
+    expect(JSON.parse(COMPARISON_FORMATS.json(page())).summary).toMatch(/^new and old cannot be told apart/);
+  });
+});
+
 describe('formats', () => {
   it('terminal says who against whom, the notes, and why rows moved', () => {
     const text = COMPARISON_FORMATS.terminal(page(), look);
-    expect(text).toMatch(/^new against old\njudge j, rubric pack bundled\nA note\.\n/);
+    expect(text.replace(/\n/g, ' ')).toMatch(
+      /^new and old cannot be told apart: -1\.50 points \(95 % interval -3\.50 to \+0\.50; 140\/154 rows\); a true 3\.10 would have shown, with 80 % power\. judge j, rubric pack bundled A note\. /,
+    );
     expect(text).toContain('-75.00  100.00 -> 25.00  Web, turn 3, row k1\n          now: it made up a price\n');
   });
 
