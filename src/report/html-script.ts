@@ -21,7 +21,7 @@ function make(tag, attributes, ...children) {
 }
 const count = (number) => number.toLocaleString('en');
 const signed = (points) => (points > 0 ? '+' : points < 0 ? '\u2212' : '\u00b1') + Math.abs(points).toFixed(1);
-const nameOf = (sample) => domains[sample.d] + ' \u00b7 turn ' + sample.t + (data.repeats ? ' \u00b7 repeat ' + (sample.r + 1) : '');
+const nameOf = (sample) => domains[sample.d] + ' \u00b7 trajectory ' + sample.g + ' \u00b7 turn ' + sample.t + (data.repeats ? ' \u00b7 repeat ' + (sample.r + 1) : '');
 const bandOf = (value, scale) => (value === null || value === undefined ? 0 : scale === 5 ? Math.min(5, Math.max(1, Math.round(value))) : Math.min(5, 1 + Math.floor(value / 20)));
 const chunkOf = (index) => starts.findLastIndex((start) => start <= index);
 const isHere = (index) => index >= from && index < from + samples.length;
@@ -31,10 +31,12 @@ function hrefOf(index) {
 }
 
 /* The filters live in the address, so that a view can be linked to and the way back leads to it. */
-const FILTERS = ['domain', 'rating', 'flag', 'change', 'sort'];
+const FILTERS = ['text', 'domain', 'rating', 'flag', 'change', 'sort'];
 let filters = {};
 let found = [];
 let page = 0;
+/* Samples that hold the text that is looked for; null where none is. */
+let holding = null;
 
 const BANDS = { low: [0, 25], fair: [25, 50], good: [50, 75], high: [75, 101] };
 const CHANGES = { worse: (c) => c < 0, better: (c) => c > 0, same: (c) => c === 0, moved: (c) => Math.abs(c) >= 25 };
@@ -46,7 +48,8 @@ const ORDERS = {
   best: (a, b) => least(b.c, -1e9) - least(a.c, -1e9),
 };
 
-function matches(sample) {
+function matches(sample, index) {
+  if (holding !== null && !holding.has(index)) return false;
   const { domain, rating, flag, change } = filters;
   if (domain && domains[sample.d] !== domain) return false;
   if (rating === 'failed' ? sample.x === undefined : rating && !inBand(sample.v, BANDS[rating])) return false;
@@ -70,8 +73,8 @@ function writeFilters() {
   if (page > 0) set.set('page', page + 1);
   history.replaceState(null, '', '#samples' + (set.size > 0 ? '?' + set : ''));
 }
-function search() {
-  found = samples.map((_, index) => index).filter((index) => matches(samples[index]));
+function select() {
+  found = samples.map((_, index) => index).filter((index) => matches(samples[index], index));
   const order = ORDERS[filters.sort];
   if (order) found.sort((a, b) => order(samples[a], samples[b]) || a - b);
 }
@@ -97,7 +100,7 @@ function rowOf(index) {
   );
 }
 function drawList() {
-  search();
+  select();
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   page = Math.min(page, pages - 1);
   const shown = found.slice(page * PAGE, (page + 1) * PAGE);
@@ -113,6 +116,34 @@ function drawList() {
     };
     where.replaceChildren(step('Previous', -1), 'page ' + (page + 1) + ' of ' + pages, step('Next', 1));
   }
+}
+
+/*
+ * What is looked for is found at once where the list itself holds it, then in the texts: chunk by chunk between two frames, so
+ * that typing stays smooth. A newer search ends an older one. Histories are left out: all turns of a trajectory share them.
+ */
+let searches = 0;
+const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
+async function searchAndDraw() {
+  const turn = ++searches;
+  const wanted = (filters.text ?? '').trim().toLowerCase();
+  const holds = (...texts) => texts.some((text) => text !== undefined && text.toLowerCase().includes(wanted));
+  const isIn = (sample) => holds(sample.k, nameOf(sample), sample.n, sample.x, sample.y, ...sample.l);
+  holding = wanted === '' ? null : new Set(samples.flatMap((sample, index) => (isIn(sample) ? [index] : [])));
+  drawList();
+  if (holding === null || data.pages !== null) return;
+  for (const [chunk, start] of starts.entries()) {
+    byId('found').textContent = 'Searching, ' + Math.round((chunk / starts.length) * 100) + ' % \u2026';
+    await nextFrame();
+    if (turn !== searches) return;
+    const { strings, rows } = JSON.parse(byId('texts-' + chunk).textContent);
+    const places = new Set(strings.flatMap((text, at) => (holds(text) ? [at] : [])));
+    const sideHolds = (side) => [side.prediction, side.reply, side.thoughts].some((at) => places.has(at)) || holds(...side.strengths, ...side.weaknesses);
+    for (const [at, row] of rows.entries()) {
+      if (places.has(row.truth) || places.has(row.action) || sideHolds(row) || (row.other && sideHolds(row.other))) holding.add(start + at);
+    }
+  }
+  drawList();
 }
 
 /* Characters that cannot be seen, or that would reorder what stands beside them, are shown by name. */
@@ -286,6 +317,10 @@ function comparisonOf(texts, row) {
   return [make('div', { class: 'tools' }, make('h3', {}, 'Prediction beside ground truth'), ...choice, checkbox('fold equal lines', 'folds', draw), checkbox('show white space', 'spaces', draw)), where];
 }
 
+/* By its key, which stays the same over reports and runs. */
+const rowHref = (sample) => (data.chunk === null ? '' : data.back) + '#' + new URLSearchParams({ row: sample.k, ...(sample.r > 0 ? { repeat: sample.r + 1 } : {}) });
+const keys = (...parts) => make('p', { class: 'keys note' }, ...parts.flatMap(([names, does]) => [...names.map((name) => make('kbd', {}, name)), ' ' + does + ' ']));
+
 function drawSample(index) {
   const sample = samples[index - from];
   const texts = textsOf(index);
@@ -298,8 +333,9 @@ function drawSample(index) {
   const chips = [...(sample.x === undefined ? [] : [make('span', { class: 'chip fail' }, 'failed: ' + sample.x)]), ...sample.l.map((flag) => make('span', { class: 'chip' }, flag))];
   byId('sample').replaceChildren(
     make('div', { class: 'path' }, make('a', { href: listHref }, 'All samples'), ...[link(near(-1), 'Previous', 'prev'), link(near(1), 'Next', 'next')].filter(Boolean), make('span', { class: 'soft' }, position)),
+    keys([['j', '\u2192'], 'next'], [['k', '\u2190'], 'previous'], [['Esc'], 'all samples']),
     title,
-    make('p', { class: 'note' }, 'trajectory ' + sample.g + ' \u00b7 key ' + sample.k),
+    make('p', { class: 'note' }, 'key ' + sample.k + ' \u00b7 ', make('a', { href: rowHref(sample) }, 'Link to this sample')),
     ...(chips.length === 0 ? [] : [make('p', {}, ...chips)]),
     ...(sample.y === undefined ? [] : [make('p', { class: 'soft' }, ...visible(sample.y))]),
     ratingsOf(sample),
@@ -317,13 +353,29 @@ function drawSample(index) {
 let listHref = data.chunk === null ? '#samples' : data.back + '#samples';
 let listTop = 0;
 const baseTitle = document.title;
+/* The sample of a key, and of a repeat where one is named; -1 where there is none. */
+function indexOfRow(wanted) {
+  const [key, repeat] = [wanted.get('row'), wanted.get('repeat')];
+  const at = samples.findIndex((sample) => sample.k === key && (repeat === null || sample.r === Number(repeat) - 1));
+  return at === -1 ? -1 : at + from;
+}
+function drawMissing(key) {
+  const title = make('h2', { tabindex: '-1' }, 'No such sample');
+  const say = make('p', {}, 'This report has no sample of the key ', ...visible(key), '.');
+  byId('sample').replaceChildren(make('div', { class: 'path' }, make('a', { href: listHref }, 'All samples')), title, say);
+  return title;
+}
 function show() {
   const hash = location.hash;
+  const row = hash.startsWith('#row=') ? new URLSearchParams(hash.slice(1)) : null;
   const number = /^#sample-(\d+)$/.exec(hash);
-  const index = number === null ? (data.chunk === null ? -1 : from) : Number(number[1]) - 1;
+  const index = row !== null ? indexOfRow(row) : number === null ? (data.chunk === null ? -1 : from) : Number(number[1]) - 1;
+  // A page of texts knows its own samples alone; the report knows all.
+  if (row !== null && index === -1 && data.chunk !== null) return location.replace(data.back + hash);
   // A link to a sample whose texts lie in another page leads on to it.
-  if (number !== null && index >= 0 && index < data.total && hrefOf(index)[0] !== '#') return location.replace(hrefOf(index));
-  const isSample = index >= 0 && isHere(index) && (data.pages === null || data.chunk !== null);
+  if ((row !== null || number !== null) && index >= 0 && index < data.total && hrefOf(index)[0] !== '#') return location.replace(hrefOf(index));
+  const isMissing = row !== null && index === -1;
+  const isSample = isMissing || (index >= 0 && isHere(index) && (data.pages === null || data.chunk !== null));
   const isList = !isSample && data.chunk === null && hash.startsWith('#samples');
   const wasList = byId('samples') !== null && !byId('samples').hidden;
   if (wasList && isSample) listTop = scrollY;
@@ -339,11 +391,11 @@ function show() {
   document.title = baseTitle;
   if (isList) {
     readFilters();
-    drawList();
+    searchAndDraw();
     listHref = hash;
     scrollTo(0, listTop);
   } else if (isSample) {
-    const title = drawSample(index);
+    const title = isMissing ? drawMissing(row.get('row')) : drawSample(index);
     scrollTo(0, 0);
     title.focus({ preventScroll: true });
   } else {
@@ -352,17 +404,45 @@ function show() {
 }
 
 for (const name of FILTERS) {
-  byId('filter-' + name)?.addEventListener('change', (event) => {
+  byId('filter-' + name)?.addEventListener(name === 'text' ? 'input' : 'change', (event) => {
     filters[name] = event.target.value;
     page = 0;
     listTop = 0;
     writeFilters();
     listHref = location.hash;
-    drawList();
+    if (name === 'text') searchAndDraw();
+    else drawList();
   });
 }
-byId('filters')?.addEventListener('reset', () => { location.hash = '#samples'; filters = {}; page = 0; drawList(); });
+if (data.pages !== null) byId('filter-text')?.setAttribute('placeholder', 'key, flag or what is listed');
+byId('filters')?.addEventListener('reset', () => { location.hash = '#samples'; filters = {}; page = 0; searchAndDraw(); });
 byId('filters')?.addEventListener('submit', (event) => event.preventDefault());
+/* Keys do what the links on the page do. Where something is typed or chosen they are left alone. */
+function follow(selector) {
+  const link = document.querySelector(selector);
+  if (link) location.href = link.href;
+}
+function focusRow(by) {
+  const links = [...byId('rows').querySelectorAll('a')];
+  const at = links.indexOf(document.activeElement);
+  links[at === -1 ? (by > 0 ? 0 : links.length - 1) : at + by]?.focus();
+}
+const SAMPLE_KEYS = {
+  j: () => follow('#sample .path a[rel=next]'),
+  ArrowRight: () => follow('#sample .path a[rel=next]'),
+  k: () => follow('#sample .path a[rel=prev]'),
+  ArrowLeft: () => follow('#sample .path a[rel=prev]'),
+  Escape: () => follow('#sample .path a'),
+};
+const LIST_KEYS = { j: () => focusRow(1), k: () => focusRow(-1), '/': () => byId('filter-text').focus() };
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, select, textarea')) return;
+  const isShown = (id) => byId(id) !== null && !byId(id).hidden;
+  const known = isShown('sample') ? SAMPLE_KEYS : isShown('samples') ? LIST_KEYS : {};
+  if (!Object.hasOwn(known, event.key)) return;
+  event.preventDefault();
+  known[event.key]();
+});
 addEventListener('hashchange', show);
 show();
 `;

@@ -120,14 +120,20 @@ footer { color: var(--soft); font-size: 0.8125rem; }
 footer.wrap { padding-block: 2.5rem 3rem; }
 form.filters { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; margin: 0 0 1.25rem; }
 form.filters label { display: flex; flex-direction: column; gap: 0.2rem; font-size: 0.8125rem; color: var(--soft); }
-select, button {
+select, button, input[type=search] {
   font: inherit; color: var(--ink); background: var(--page); border: 1px solid var(--rule); border-radius: 5px;
   padding: 0.35rem 0.6rem; min-height: 2.25rem; max-width: 100%;
 }
 button { cursor: pointer; }
-button:hover:not(:disabled), select:hover { border-color: var(--mark); }
+button:hover:not(:disabled), select:hover, input[type=search]:hover { border-color: var(--mark); }
 button:disabled { color: var(--mark); cursor: default; }
 button.quiet { border: 0; background: none; color: var(--accent); padding: 0.2rem 0; min-height: 0; }
+form.filters .search { flex: 1 1 14rem; max-width: 22rem; }
+form.filters .search input { width: 100%; }
+.keys kbd { font: 0.75rem/1.3 var(--mono); border: 1px solid var(--rule); border-radius: 3px; padding: 0 0.3rem; margin-right: 0.2rem; color: var(--ink); }
+.keys kbd:not(:first-child) { margin-left: 0.2rem; }
+#sample .keys { margin: -0.75rem 0 1rem; }
+#samples .keys { margin: 0 0 0.75rem; }
 .status { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: center; justify-content: space-between; margin: 0.5rem 0; color: var(--soft); }
 .status .pages { display: flex; gap: 0.5rem; align-items: center; }
 .list td { border-bottom: 1px solid var(--grid); padding-block: 0.45rem; }
@@ -216,6 +222,8 @@ ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
   .wide { display: none; }
   form.filters { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
   form.filters select { width: 100%; }
+  form.filters .search { grid-column: 1 / -1; max-width: none; }
+  .keys { display: none; }
   .list, .list tbody, .list tr { display: block; }
   .list thead { position: absolute; clip-path: inset(50%); }
   .list tr { display: flex; flex-wrap: wrap; gap: 0.25rem 0.9rem; padding: 0.65rem 0; border-bottom: 1px solid var(--grid); align-items: baseline; }

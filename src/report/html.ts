@@ -430,6 +430,7 @@ function sampleList(report: Report): string {
   const domains = run.card.domains.map(({ domain }) => domainName(domain));
   const flags = [...new Set(samples.flatMap(({ row }) => [...row.flags, ...(row.failure ? [row.failure.class] : [])]))];
   const fields = [
+    '<label class="search">Text or key<input type="search" id="filter-text" placeholder="prediction, truth, judge, key" spellcheck="false" autocomplete="off"></label>',
     select('domain', 'Domain', [['', 'all'], ...domains.map((name) => [name, name] as const)]),
     select('rating', 'Score', [
       ['', 'all'],
@@ -485,6 +486,7 @@ function sampleList(report: Report): string {
     legend === '' ? '' : `<p class="note">In each row, from left to right: ${escapeHtml(legend)}.</p>`,
     '</header>',
     `<form class="filters" id="filters" aria-label="Filter samples">${fields.join('')}<button type="reset">Clear</button></form>`,
+    `<p class="keys note">${['j', 'k'].map((key) => `<kbd>${key}</kbd>`).join('')} next, previous <kbd>Enter</kbd> open <kbd>/</kbd> search</p>`,
     '<div class="status"><span id="found" role="status"></span><span class="pages"></span></div>',
     `<table class="list"><thead><tr>${head.join('')}</tr></thead><tbody id="rows"></tbody></table>`,
     '<div class="status"><span></span><span class="pages"></span></div>',

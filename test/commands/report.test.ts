@@ -299,7 +299,14 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     })()`);
 
   it('the page opens from a file, asks for nothing else, and nothing is refused or thrown', async () => {
-    for (const hash of ['', '#samples', '#sample-1', '#sample-99', '#samples?domain=%FF&rating=x&page=-3']) {
+    for (const hash of [
+      '',
+      '#samples',
+      '#sample-1',
+      '#sample-99',
+      '#samples?domain=%FF&rating=x&page=-3&text=%FF',
+      '#row=%FF<img src=x>&repeat=x',
+    ]) {
       await open(compared, hash);
       expect(page.requests.filter((url) => !/^(about:blank|data:,)/.test(url))).toEqual([`${pathToFileURL(compared)}`]);
       expect(page.complaints).toEqual([]);
@@ -332,6 +339,97 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     await settle();
     expect(await count('#rows tr')).toBe(good);
     expect(await page.evaluate(`document.getElementById('filter-rating').value`)).toBe('good');
+  });
+
+  /** Types into the search field, and waits until all texts were searched. */
+  const lookFor = async (words: string) => {
+    await page.evaluate(`(() => {
+      const field = document.getElementById('filter-text');
+      field.value = ${JSON.stringify(words)};
+      field.dispatchEvent(new Event('input'));
+    })()`);
+    await page.evaluate(`new Promise((done) => {
+      const look = () => (/samples$/.test(document.getElementById('found').innerText) ? done() : requestAnimationFrame(look));
+      look();
+    })`);
+  };
+
+  it('samples are found by key, and by what is predicted, true, done or said of them', async () => {
+    const dir = await temporaryFolder();
+    const path = join(dir, 'judged.jsonl');
+    await cp(candidate, path);
+    await changeRows(path, (row, index) => {
+      if (index === 3) row.gen = '<predicted_observation>a Needle in the prediction</predicted_observation>';
+      if (index === 5) row.judge_raw_output = 'the judge names the needle';
+      if (index === 7) row.weaknesses = ['one', 'NEEDLE in the second weakness'];
+    });
+    const output = await written('--run', path);
+    const { samples } = await dataIn(output);
+    await open(output, '#samples');
+    await lookFor('needle');
+    const keys = (await rowsOf(path)).filter((_, index) => [3, 5, 7].includes(index)).map((row) => row.awb.key);
+    const shown = await page.evaluate(
+      `[...document.querySelectorAll('#rows a')].map((a) => Number(a.hash.slice(8)) - 1)`,
+    );
+    expect(shown.map((index: number) => samples[index].k).sort()).toEqual(keys.sort());
+    expect(await page.evaluate('location.hash')).toBe('#samples?text=needle');
+    await lookFor(samples[11].k);
+    expect(await text('#found')).toBe('1 of 28 samples');
+    expect(await page.evaluate(`document.querySelector('#rows a').hash`)).toBe('#sample-12');
+    await open(output, '#samples?text=NEEDLE+in+the');
+    await lookFor('NEEDLE in the');
+    expect(await text('#found')).toBe('2 of 28 samples');
+    const { strings, rows } = await dataIn(output, 'texts-0');
+    const truth = strings[rows[20].truth].trim().split('\n').at(-1);
+    await lookFor(truth);
+    expect(await page.evaluate(`[...document.querySelectorAll('#rows a')].map((a) => a.hash)`)).toContain('#sample-21');
+    await lookFor('nowhere at all');
+    expect(await text('#found')).toBe('0 of 28 samples');
+    expect(page.complaints).toEqual([]);
+  });
+
+  it('a link by key opens one sample, which names its trajectory and turn', async () => {
+    const { samples } = await dataIn(compared);
+    const sample = samples[17];
+    await open(compared, `#row=${sample.k}`);
+    expect(await text('#sample h2')).toMatch(new RegExp(`· trajectory ${sample.g} · turn ${sample.t}$`));
+    expect(await text('#sample .note:not(.keys)')).toContain(sample.k);
+    expect(await page.evaluate(`document.querySelector('#sample .note a').hash`)).toBe(`#row=${sample.k}`);
+    expect(await page.evaluate('document.title')).toContain(`trajectory ${sample.g}`);
+    await open(compared, '#row=nothing-of-the-kind');
+    expect(await text('#sample')).toContain('This report has no sample of the key nothing-of-the-kind.');
+    expect(page.complaints).toEqual([]);
+  });
+
+  it('keys lead from sample to sample and back to the list, and are left alone where something is typed', async () => {
+    await open(compared, '#sample-5');
+    const at = async (key: string) => {
+      await page.press(key);
+      await settle();
+      return page.evaluate('location.hash');
+    };
+    expect(await text('#sample .keys')).toMatch(/next.*previous.*all samples/s);
+    expect([await at('j'), await at('ArrowRight'), await at('k'), await at('ArrowLeft'), await at('k')]).toEqual([
+      '#sample-6',
+      '#sample-7',
+      '#sample-6',
+      '#sample-5',
+      '#sample-4',
+    ]);
+    expect(await at('Escape')).toBe('#samples');
+    expect(await text('#samples .keys')).toMatch(/next, previous.*open.*search/s);
+    const focused = () => page.evaluate(`document.activeElement.hash ?? document.activeElement.id`);
+    await page.press('j');
+    await page.press('j');
+    expect(await focused()).toBe('#sample-2');
+    await page.press('k');
+    expect(await focused()).toBe('#sample-1');
+    await page.press('/');
+    expect(await focused()).toBe('filter-text');
+    await page.press('j');
+    expect(await focused()).toBe('filter-text');
+    expect(await page.evaluate(`document.getElementById('filter-text').value`)).toBe('j');
+    expect(page.complaints).toEqual([]);
   });
 
   it('a flag in the overview leads to the samples that have it', async () => {
@@ -545,10 +643,19 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     await open(join(root, 'paged.texts/texts-1.html'), '#sample-1');
     expect(await text('#sample .path')).toContain('1 of 2');
     expect(await count('.diff')).toBe(1);
-    const addressOf = (name: string) =>
-      page.evaluate(`[...document.querySelectorAll('#sample .path a')].find((a) => a.innerText === '${name}').href`);
+    const addressOf = (name: string, within = '#sample .path a') =>
+      page.evaluate(`[...document.querySelectorAll('${within}')].find((a) => a.innerText === '${name}').href`);
     expect(await addressOf('Next')).toBe(`${pathToFileURL(join(root, 'paged.texts/texts-2.html'))}#sample-2`);
     expect(await addressOf('All samples')).toBe(`${pathToFileURL(paged)}#samples`);
+    expect(await addressOf('Link to this sample', '#sample .note a')).toBe(
+      `${pathToFileURL(paged)}#row=${first?.awb.key}`,
+    );
+    await open(paged);
+    await page.evaluate(`location.hash = ${JSON.stringify(`#row=${second?.awb.key}`)}`);
+    // Another page takes this one's place, and may do so between any two questions.
+    const address = () => page.evaluate('document.readyState === "complete" && location.href').catch(() => undefined);
+    const there = `${pathToFileURL(join(root, 'paged.texts/texts-2.html'))}#sample-2`;
+    await expect.poll(address, { timeout: 10_000 }).toBe(there);
     expect(page.complaints).toEqual([]);
   });
 

@@ -21,8 +21,8 @@ export interface Page {
   /** The value of an expression in the page; a promise is waited for. */
   // biome-ignore lint/suspicious/noExplicitAny: pages hold values of any shape
   evaluate(expression: string): Promise<any>;
-  /** Presses a key that has a name, such as `Tab` or `Enter`. */
-  press(key: 'Tab' | 'Enter' | 'Space'): Promise<void>;
+  /** Presses a key by its name, such as `Tab` or `ArrowLeft`, or a character. */
+  press(key: string): Promise<void>;
   /** Sets the width and height in pixels and the colour scheme. */
   look(width: number, height: number, scheme?: 'light' | 'dark'): Promise<void>;
   /** Writes a PNG of the window. */
@@ -165,8 +165,16 @@ async function newPage(
       return answer.result.value;
     },
     async press(key) {
-      const text = { Tab: undefined, Enter: '\r', Space: ' ' }[key];
-      const code = { Tab: 9, Enter: 13, Space: 32 }[key];
+      const codes: Readonly<Record<string, number>> = {
+        Tab: 9,
+        Enter: 13,
+        Escape: 27,
+        Space: 32,
+        ArrowLeft: 37,
+        ArrowRight: 39,
+      };
+      const text = key.length === 1 ? key : { Enter: '\r', Space: ' ' }[key];
+      const code = codes[key] ?? key.toUpperCase().charCodeAt(0);
       const event = { key: key === 'Space' ? ' ' : key, code: key, windowsVirtualKeyCode: code };
       await call('Input.dispatchKeyEvent', { type: 'keyDown', ...event, ...(text === undefined ? {} : { text }) });
       await call('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
