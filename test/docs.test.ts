@@ -1,5 +1,6 @@
 // What the README and the pages of docs/ say is what the program does.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -30,13 +31,15 @@ async function optionNames(): Promise<Set<string>> {
 describe('the quickstart', () => {
   let dir: string;
   let printed: string;
+  let echoed: string[];
 
   beforeAll(async () => {
     dir = await temporaryFolder();
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
-    const { code, stdout, stderr } = await startAwb(['quickstart', '--quiet', '--no-color'], env, dir).ended;
-    expect([code, stderr]).toEqual([EXIT.done, '']);
+    const { code, stdout, stderr } = await startAwb(['quickstart', '--no-color'], env, dir).ended;
+    expect(code).toBe(EXIT.done);
     printed = stdout;
+    echoed = [...stderr.matchAll(/^\$ (.*)$/gm)].map((match) => match[1] as string);
   }, 120_000);
 
   test('prints the table that the README shows', () => {
@@ -46,6 +49,15 @@ describe('the quickstart', () => {
     expect(exact(printed)).toEqual(expect.arrayContaining(exact(shown)));
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){8}$/m);
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){6}$/m);
+  });
+
+  test('echoes commands that can be pasted', () => {
+    const paste = (line: string) => execFileSync('bash', ['-c', line], { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
+    const oracle = echoed.filter((line) => line.includes('oracle'));
+    expect(oracle.map((line) => /dist\/bin\.js'? (\w+)/.exec(line)?.[1])).toEqual(['infer', 'judge', 'score']);
+    for (const line of oracle) expect(() => paste(line)).not.toThrow();
+    const local = echoed.find((line) => line.includes(' infer ') && line.includes('--local')) as string;
+    expect(paste(`printf '%s\\n' ${local}`)).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
   });
 
   test('leaves a database on which the queries of docs/score.md run', () => {

@@ -12,6 +12,7 @@ import { flagsOf } from '../infer/observation.js';
 import { printable } from '../printable.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import type { Identity, Manifest } from '../run/manifest.js';
+import { shellLine } from '../shell.js';
 import {
   DOMAINS,
   type Flag,
@@ -22,6 +23,7 @@ import {
   type Usage,
 } from '../types.js';
 import { ASKING_OPTIONS, openInstrument, openTarget, samplingIdentity, type Target } from './asking.js';
+import { programName } from './program-name.js';
 import { defineCommand, httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
 import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
 import { printStageResult } from './summary.js';
@@ -168,12 +170,22 @@ async function inferChosen(work: Omit<Inference, 'run'>): Promise<ExitCode> {
       noun: 'predictions',
       remark: remarkOnChoice(work.chosen.length * settings.repeats, result.manifest.counts.chosen, result),
       absent: 'unusable',
-      next: `awb judge --predictions ${join(settings.outputDir, 'predictions.jsonl')} --judge-base-url URL --judge-model NAME --output-dir ${settings.outputDir}${settings.lean ? ` --data-dir ${settings.dataDir}` : ''}`,
+      next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
     });
     return result.exitCode;
   } finally {
     await run.close();
   }
+}
+
+/** How to have the predictions judged, as far as infer knows. */
+function judgeArguments({ outputDir, dataDir, lean }: InferSettings): string[] {
+  return [
+    'judge',
+    ...['--predictions', join(outputDir, 'predictions.jsonl'), '--judge-base-url', 'URL', '--judge-model', 'NAME'],
+    ...['--output-dir', outputDir],
+    ...(lean ? ['--data-dir', dataDir] : []),
+  ];
 }
 
 interface Inference {

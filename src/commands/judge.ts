@@ -8,6 +8,7 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { RubricPack } from '../rubric.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 import { openTarget, type Target } from './asking.js';
 import { chooseFile } from './judged-files.js';
@@ -22,6 +23,7 @@ import {
   summarise,
   VERDICT_FORMAT,
 } from './judging.js';
+import { programName } from './program-name.js';
 import { recheck } from './recheck.js';
 import { defineCommand, type ShownSettings } from './settings.js';
 import { openRun } from './stage.js';
@@ -117,7 +119,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
       noun: settings.mode === 'rubric' ? 'judgements' : 'measurements',
       absent: 'without prediction',
       final: FINAL_FAILURES,
-      next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`)),
+      next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`), programName(io)),
     });
     return result.exitCode;
   } finally {
@@ -125,11 +127,11 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   }
 }
 
-function nextStep({ absent, failures }: Counts, judged: string): string {
+function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
   const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
   const mend =
     unpredicted > 0 ? `repeat awb infer (${unpredicted} rows lack a prediction) and then this command; or ` : '';
-  return `${mend}awb score --predictions ${judged}`;
+  return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
 }
 
 function inCwd(io: Io, path: string | undefined): string | undefined {

@@ -10,7 +10,9 @@ import type { Column, Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
 import { hasRuntime } from '../serve/runtime.js';
+import { shellLine } from '../shell.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
+import { programName } from './program-name.js';
 import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
 const OPTIONS = {
@@ -59,8 +61,9 @@ async function quickstart(
   }
   const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
   const kept = new Map<string, ScoreDocument>();
+  const program = programName(io);
   for (const { args, keepAs } of steps) {
-    if (!settings.quiet) io.stderr.write(`$ awb ${args.map((word) => shown(word, io)).join(' ')}\n`);
+    if (!settings.quiet) io.stderr.write(`$ ${program} ${shellLine(args.map((word) => shown(word, io)))}\n`);
     let printed = '';
     const stdout: TextSink = {
       isTTY: false,
@@ -145,7 +148,7 @@ function report(
   else io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
   io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
   io.stdout.write(
-    'Next, your own model:\n  awb infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n',
+    `Next, your own model:\n  ${programName(io)} infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n`,
   );
 }
 

@@ -12,6 +12,7 @@ import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
 import { changeSince } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
+import { shellWord } from '../shell.js';
 import type { RunRecord, StoredJudgement } from '../store/records.js';
 import { openStore } from '../store/store.js';
 import {
@@ -23,6 +24,7 @@ import {
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
+import { programName } from './program-name.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
 
@@ -229,7 +231,7 @@ function page(result: Result, color: boolean, io: Io): string {
       card.domains.map((domain) => domain.flags),
     ),
     `stored: ${printable(db)} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
-    `next: ${printable(nextStep(result, db))}`,
+    `next: ${printable(nextStep(result, db, programName(io)))}`,
   ].filter((line) => line !== undefined);
   const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
   return blocks.filter((block) => block !== undefined).join('\n');
@@ -265,17 +267,13 @@ function coverageWarning(short: readonly DomainScore[], least: number): string[]
   return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
 }
 
-function nextStep({ short, isOurs }: Result, db: string): string {
+function nextStep({ short, isOurs }: Result, db: string, program: string): string {
   if (short.length === 0) {
-    return `awb score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
+    return `${program} score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
   }
   return isOurs
     ? 'the same awb infer and awb judge commands ask only for what is missing; then score again'
     : 'judge the rows that failed once more, then score again';
-}
-
-function shellWord(text: string): string {
-  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
