@@ -8,7 +8,15 @@ import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
 import type { RequestRecord } from '../serve/metrics.js';
-import { type PlanSettings, planMemory, planText, refusalText, shapeOf } from '../serve/plan.js';
+import {
+  type PlanSettings,
+  type PlanWishes,
+  planMemory,
+  planText,
+  refusalText,
+  shapeOf,
+  tradesText,
+} from '../serve/plan.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 import { cacheFolder } from './cache-folder.js';
@@ -53,10 +61,10 @@ const OPTIONS = {
   'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
   'kv-cache': {
     kind: 'choice',
-    choices: ['f16', 'q8_0'],
-    default: 'f16',
+    choices: ['auto', 'f16', 'q8_0'],
+    default: 'auto',
     group: 'Hardware',
-    help: 'type of the cache',
+    help: 'type of the cache; auto: f16, or q8_0 where the context would be short',
   },
   'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
   threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
@@ -114,6 +122,7 @@ export interface ServeDocument {
 }
 
 async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
+  requirePossible(settings);
   const ending = endingOf(settings, io);
   const stopped = aborted(ending);
   const loading = showLoading(io.stderr, settings.quiet);
@@ -190,30 +199,39 @@ function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
-/** Says what the model takes and what is free; @throws UserError (69) with the nearest plan where it does not fit. */
+/** Says what the model takes, what is free and what was given up; @throws UserError (69) with the nearest plan where it does not fit. */
 async function planFor(
   settings: ServeSettings,
   model: ResolvedModel,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
   const { metadata, tensors, free } = await inspectModel(model.path, settings.gpu);
+  if (free.gpuBytes === 0 && settings.gpuLayers) {
+    throw new UserError(
+      `--gpu-layers ${settings.gpuLayers}: there is no GPU to put layers on ${settings.gpu === 'off' ? '(--gpu off)' : 'that llama.cpp finds'}; leave it out, or check --gpu`,
+    );
+  }
   const shape = shapeOf(metadata, tensors);
-  const plan = planMemory(
-    shape,
-    {
-      contextSize: settings.context ?? 'most',
-      slots: settings.parallel,
-      kvCache: settings.kvCache,
-      gpuLayers: settings.gpuLayers ?? 'most',
-      checkpointBytes: settings.checkpointMemory * 2 ** 20,
-      batchSize: settings.batchSize,
-      flashAttention: settings.flashAttention,
-    },
-    free,
-  );
+  const wishes: PlanWishes = {
+    contextSize: settings.context ?? 'most',
+    slots: settings.parallel,
+    kvCache: settings.kvCache,
+    gpuLayers: settings.gpuLayers ?? 'most',
+    checkpointBytes: settings.checkpointMemory * 2 ** 20,
+    batchSize: settings.batchSize,
+    flashAttention: settings.flashAttention,
+  };
+  const plan = planMemory(shape, wishes, free);
   if (plan.status === 'too-large') throw new UserError(refusalText(plan, free), EXIT.unavailable);
   say(planText(shape, plan.settings, free).trimEnd());
+  for (const trade of tradesText(shape, wishes, plan.settings, free)) say(trade);
   return plan.settings;
+}
+
+/** What cannot go together is said before anything is downloaded. */
+function requirePossible({ kvCache, flashAttention }: ServeSettings): void {
+  if (kvCache !== 'q8_0' || flashAttention) return;
+  throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
 }
 
 function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: string) => void): Promise<RunningServer> {

@@ -24,6 +24,8 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   integer: ['minimum', 'maximum'],
 };
 const FORMATS = ['date-time', 'time', 'date'];
+/** llama.cpp refuses a grammar that repeats something at least so often, and prints all of it. */
+const MOST_REPETITIONS = 1000;
 /** Widest range of an integer that is spelled out as a list of values. */
 const WIDEST_RANGE = 1000;
 
@@ -36,12 +38,15 @@ export class SchemaError extends Error {
 }
 
 /**
- * The schema in the grammar maker's dialect, which silently passes over what it does not know; here that is refused. What is generated
- * satisfies the given schema, though not everything that satisfies it can be generated: all properties are written, in their order, and
- * further ones only where `additionalProperties` is set. Throws SchemaError naming the keyword.
+ * The schema in the grammar maker's dialect, which silently passes over what it does not know or cannot hold; here that is refused. What
+ * is generated satisfies the given schema, though not everything that satisfies it can be generated: all named properties are written, in
+ * their order, and others only where none is named. Throws SchemaError naming place and keyword.
  */
 export function grammarSchema(schema: Schema): Record<string, unknown> {
-  return convert(schema, [], Object.keys(recordAt(schema.$defs ?? {}, ['$defs'])));
+  const definitions = Object.keys(recordAt(schema.$defs ?? {}, ['$defs']));
+  const converted = convert(schema, [], definitions);
+  requireEnd(converted);
+  return converted;
 }
 
 function convert(schema: unknown, path: readonly string[], definitions: readonly string[]): Record<string, unknown> {
@@ -67,20 +72,13 @@ function convert(schema: unknown, path: readonly string[], definitions: readonly
   const alternatives = given.anyOf !== undefined ? 'anyOf' : given.oneOf !== undefined ? 'oneOf' : undefined;
   if (alternatives !== undefined) {
     known(alternatives);
-    return {
-      oneOf: listAt(given[alternatives], [...path, alternatives]).map((value, index) =>
-        within(value, alternatives, `${index}`),
-      ),
-      ...defined,
-    };
+    const listed = listAt(given[alternatives], [...path, alternatives]);
+    return { oneOf: listed.map((value, index) => within(value, alternatives, `${index}`)), ...defined };
   }
-  if (given.const !== undefined) {
-    known('const', 'type');
-    return { const: scalarAt(given.const, [...path, 'const']) };
-  }
-  if (given.enum !== undefined) {
-    known('enum', 'type');
-    return { enum: listAt(given.enum, [...path, 'enum']).map((value) => scalarAt(value, [...path, 'enum'])) };
+  if (given.const !== undefined || given.enum !== undefined) {
+    const keyword = given.const === undefined ? 'enum' : 'const';
+    known(keyword, 'type');
+    return values(given, keyword, path);
   }
   if (Array.isArray(given.type)) {
     known('type');
@@ -89,40 +87,120 @@ function convert(schema: unknown, path: readonly string[], definitions: readonly
       throw new SchemaError(path, `a list of types may hold ${SCALARS.join(', ')} only`);
     return { type: given.type };
   }
-  if (typeof given.type !== 'string' || !(SCALARS.includes(given.type) || ['object', 'array'].includes(given.type))) {
+  if (typeof given.type !== 'string' || !(SCALARS.includes(given.type) || Object.hasOwn(STRUCTURES, given.type))) {
     throw new SchemaError(path, 'needs a "type", "enum", "const", "anyOf", "oneOf" or "$ref"');
   }
   known('type', ...(KEYWORDS[given.type] ?? []));
-  const {
-    type,
-    required: _,
-    ...rest
-  } = Object.fromEntries(Object.entries(given).filter(([keyword]) => !ANNOTATIONS.includes(keyword)));
-  if (type === 'integer') return integer(rest, path);
-  if (type === 'string' && rest.format !== undefined) return formatted(rest, path);
+  const rest = Object.fromEntries(
+    Object.entries(given).filter(([keyword]) => !['type', '$defs', ...ANNOTATIONS].includes(keyword)),
+  );
+  const ofType = STRUCTURES[given.type];
+  return { ...(ofType === undefined ? { type: given.type } : ofType(rest, path, within)), ...defined };
+}
+
+type Within = (value: unknown, ...steps: string[]) => Record<string, unknown>;
+
+const STRUCTURES: Readonly<
+  Record<string, (rest: Schema, path: readonly string[], within: Within) => Record<string, unknown>>
+> = { object, array, string, integer };
+
+/** Values that are of the type beside them, where there is one. */
+function values(given: Schema, keyword: 'const' | 'enum', path: readonly string[]): Record<string, unknown> {
+  const at = [...path, keyword];
+  const types = [given.type ?? []].flat();
+  const listed = keyword === 'const' ? [given.const] : listAt(given.enum, at);
+  const fitting = listed
+    .map((value) => scalarAt(value, at))
+    .filter((value) => types.length === 0 || types.some((type) => isOf(value, type)));
+  if (fitting.length === 0) throw new SchemaError(at, `no value is of type ${types.join(' or ')}`);
+  return keyword === 'const' ? { const: fitting[0] } : { enum: fitting };
+}
+
+function isOf(value: unknown, type: unknown): boolean {
+  if (type === 'integer') return Number.isInteger(value);
+  return type === (value === null ? 'null' : typeof value);
+}
+
+/**
+ * Named properties are all written, so that counts of properties only have to agree. Others could take a name twice, or that of a named
+ * one: they are left out beside named ones, and where there are no others, only one of them can be demanded.
+ */
+function object(rest: Schema, path: readonly string[], within: Within): Record<string, unknown> {
+  const properties = mapValues(recordAt(rest.properties ?? {}, [...path, 'properties']), (value, name) => {
+    textAt(name, [...path, 'properties']);
+    return within(value, 'properties', name);
+  });
+  const named = Object.keys(properties);
+  const required = rest.required === undefined ? [] : rest.required;
+  if (!Array.isArray(required)) throw new SchemaError([...path, 'required'], 'is not a list');
+  const unnamed = required.find((name) => !named.includes(name));
+  if (unnamed !== undefined)
+    throw new SchemaError(path, `"required" has ${JSON.stringify(unnamed)}, which "properties" has not`);
+  const [least, most] = counts(rest, 'minProperties', 'maxProperties', path);
+  if (named.length > 0) {
+    if (least > named.length || most < named.length) {
+      const asked = most < named.length ? `"maxProperties" is ${most}` : `"minProperties" is ${least}`;
+      throw new SchemaError(path, `all ${named.length} named properties are written and no others, but ${asked}`);
+    }
+    return { type: 'object', properties };
+  }
+  const { additionalProperties: others } = rest;
+  if (least > 1)
+    throw new SchemaError(path, 'a "minProperties" above 1 is not supported where no properties are named');
+  if (least === 1 && (others === undefined || others === false))
+    throw new SchemaError(path, '"minProperties" is 1, and no property is described');
   return {
-    type,
-    ...rest,
-    ...(rest.properties === undefined
+    type: 'object',
+    ...(rest.properties === undefined ? {} : { properties }),
+    ...(rest.minProperties === undefined ? {} : { minProperties: least }),
+    ...(rest.maxProperties === undefined ? {} : { maxProperties: most }),
+    ...(others === undefined
       ? {}
-      : {
-          properties: mapValues(recordAt(rest.properties, [...path, 'properties']), (value, name) =>
-            within(value, 'properties', name),
-          ),
-        }),
-    ...(typeof rest.additionalProperties === 'object'
-      ? { additionalProperties: within(rest.additionalProperties, 'additionalProperties') }
-      : {}),
-    ...(rest.items === undefined ? {} : { items: within(rest.items, 'items') }),
-    ...(rest.prefixItems === undefined
-      ? {}
-      : {
-          prefixItems: listAt(rest.prefixItems, [...path, 'prefixItems']).map((value, index) =>
-            within(value, 'prefixItems', `${index}`),
-          ),
-        }),
-    ...defined,
+      : { additionalProperties: typeof others === 'object' ? within(others, 'additionalProperties') : others }),
   };
+}
+
+function array(rest: Schema, path: readonly string[], within: Within): Record<string, unknown> {
+  const first =
+    rest.prefixItems === undefined
+      ? []
+      : listAt(rest.prefixItems, [...path, 'prefixItems']).map((value, index) =>
+          within(value, 'prefixItems', `${index}`),
+        );
+  const [least, most] = counts(rest, 'minItems', 'maxItems', path);
+  if (most < first.length)
+    throw new SchemaError(path, `all ${first.length} "prefixItems" are written, but "maxItems" is ${most}`);
+  return {
+    type: 'array',
+    ...(first.length === 0 ? {} : { prefixItems: first }),
+    ...(rest.items === undefined ? {} : { items: within(rest.items, 'items') }),
+    ...(rest.minItems === undefined ? {} : { minItems: least }),
+    ...(rest.maxItems === undefined ? {} : { maxItems: most }),
+  };
+}
+
+function string(rest: Schema, path: readonly string[]): Record<string, unknown> {
+  if (rest.format !== undefined) return formatted(rest, path);
+  const [least, most] = counts(rest, 'minLength', 'maxLength', path);
+  return {
+    type: 'string',
+    ...(rest.minLength === undefined ? {} : { minLength: least }),
+    ...(rest.maxLength === undefined ? {} : { maxLength: most }),
+  };
+}
+
+/** A least and a most count; 0 and infinity where they are absent. */
+function counts(rest: Schema, least: string, most: string, path: readonly string[]): readonly [number, number] {
+  const read = (keyword: string, absent: number): number => {
+    const value = rest[keyword] ?? absent;
+    if (value !== absent && !(Number.isSafeInteger(value) && (value as number) >= 0))
+      throw new SchemaError([...path, keyword], 'is not a whole number of at least 0');
+    return value as number;
+  };
+  const [low, high] = [read(least, 0), read(most, Number.POSITIVE_INFINITY)];
+  if (low > high) throw new SchemaError(path, `"${least}" is ${low} and "${most}" is ${high}`);
+  if (low >= MOST_REPETITIONS) throw new SchemaError([...path, least], `has to be below ${MOST_REPETITIONS} here`);
+  return [low, high];
 }
 
 /** Bounds become a list of values, since the grammar knows no ranges. */
@@ -146,6 +224,45 @@ function formatted(rest: Schema, path: readonly string[]): Record<string, unknow
   return { type: 'string', format: rest.format };
 }
 
+/**
+ * Refuses what cannot come to an end: a definition that is nothing but itself, which llama.cpp cannot read, and one that always holds
+ * itself, since all properties are written.
+ */
+function requireEnd(root: Schema): void {
+  const definitions = (root.$defs ?? {}) as Readonly<Record<string, Schema>>;
+  const nameOf = ({ $ref }: Schema): string => String($ref).slice('#/$defs/'.length);
+  const ending = new Set<string>();
+  const ends = (node: Schema): boolean => {
+    if (node.$ref !== undefined) return ending.has(nameOf(node));
+    if (Array.isArray(node.oneOf)) return node.oneOf.some(ends);
+    const inside = [
+      ...Object.values((node.properties ?? {}) as object),
+      ...((node.prefixItems ?? []) as readonly Schema[]),
+      ...(Number(node.minItems ?? 0) > 0 && node.items !== undefined ? [node.items] : []),
+      ...(node.minProperties === 1 && typeof node.additionalProperties === 'object' ? [node.additionalProperties] : []),
+    ];
+    return (inside as readonly Schema[]).every(ends);
+  };
+  for (let known = -1; known < ending.size; ) {
+    known = ending.size;
+    for (const [name, node] of Object.entries(definitions)) if (ends(node)) ending.add(name);
+  }
+  const endless = Object.keys(definitions).find((name) => !ending.has(name));
+  if (endless !== undefined || !ends(root))
+    throw new SchemaError(
+      endless === undefined ? [] : ['$defs', endless],
+      'always holds itself, so that it has no end',
+    );
+  const begins = (node: Schema, above: readonly string[]): void => {
+    if (Array.isArray(node.oneOf)) for (const alternative of node.oneOf) begins(alternative, above);
+    if (node.$ref === undefined) return;
+    const name = nameOf(node);
+    if (above.includes(name)) throw new SchemaError(['$defs', name], 'leads to itself without anything between');
+    begins(definitions[name] as Schema, [...above, name]);
+  };
+  for (const [name, node] of Object.entries(definitions)) begins(node, [name]);
+}
+
 function mapValues(values: unknown, convertValue: (value: unknown, name: string) => unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values as object).map(([name, value]) => [name, convertValue(value, name)]));
 }
@@ -162,7 +279,14 @@ function listAt(value: unknown, path: readonly string[]): readonly unknown[] {
 }
 
 function scalarAt(value: unknown, path: readonly string[]): string | number | boolean | null {
-  if (value === null || ['string', 'number', 'boolean'].includes(typeof value))
-    return value as string | number | boolean | null;
+  if (typeof value === 'string') return textAt(value, path);
+  if (value === null || ['number', 'boolean'].includes(typeof value)) return value as number | boolean | null;
   throw new SchemaError(path, 'only strings, numbers, booleans and null are supported as values');
+}
+
+/** Text that the grammar maker writes as it is. */
+function textAt(text: string, path: readonly string[]): string {
+  if (/[\0-\x08\x0b\x0c\x0e-\x1f]|\p{Surrogate}/u.test(text))
+    throw new SchemaError(path, 'holds a control character or half of a surrogate pair, which is not supported here');
+  return text;
 }

@@ -55,7 +55,7 @@ export async function load(runtime: Runtime, settings: EngineSettings): Promise<
   log.length = 0;
   const model = await loadModel(runtime, llama, settings, log);
   try {
-    return { runtime, llama, model, context: await createContext(model, settings) };
+    return { runtime, llama, model, context: await createContext(model, settings, log) };
   } catch (error) {
     await model.dispose();
     throw error;
@@ -114,8 +114,7 @@ function loadFailure(
   error: unknown,
   log: readonly string[],
 ): UserError {
-  if (isMemoryError(error) || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line)))
-    return memoryFailure(error);
+  if (isMemoryError(error, log)) return memoryFailure(error);
   // A const enum to the compiler, an object at run time.
   const known = Object.values<string>(Reflect.get(runtime as object, 'GgufArchitectureType'));
   const reason = known.includes(architecture)
@@ -124,8 +123,9 @@ function loadFailure(
   return new UserError(`llama.cpp cannot load ${settings.modelPath} ${reason}`.replace(' :', ':'), EXIT.badData);
 }
 
-function isMemoryError(error: unknown): boolean {
-  return error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
+function isMemoryError(error: unknown, log: readonly string[]): boolean {
+  const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
+  return isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
 }
 
 function memoryFailure(error: unknown): UserError {
@@ -138,7 +138,11 @@ function memoryFailure(error: unknown): UserError {
 /** Smallest context worth having where the size is left to what fits. */
 const LEAST_CONTEXT = 2048;
 
-async function createContext(model: LlamaCpp.LlamaModel, settings: EngineSettings): Promise<LlamaCpp.LlamaContext> {
+async function createContext(
+  model: LlamaCpp.LlamaModel,
+  settings: EngineSettings,
+  log: readonly string[],
+): Promise<LlamaCpp.LlamaContext> {
   const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
   try {
     return await model.createContext({
@@ -157,7 +161,9 @@ async function createContext(model: LlamaCpp.LlamaModel, settings: EngineSetting
       failedCreationRemedy: false,
     });
   } catch (error) {
-    throw memoryFailure(error);
+    if (isMemoryError(error, log)) throw memoryFailure(error);
+    const why = oneLine(log[0] ?? lineOf(error));
+    throw new UserError(`llama.cpp cannot serve the model with these settings (${why})`, EXIT.unavailable);
   }
 }
 

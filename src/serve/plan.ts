@@ -43,10 +43,11 @@ export interface PlanSettings {
   readonly flashAttention: boolean;
 }
 
-/** What the user asked for; `most` is as much as fits. */
-export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayers'> {
+/** What the user asked for; `most` is as much as fits, `auto` the finest cache that does. */
+export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayers' | 'kvCache'> {
   readonly contextSize: number | 'most';
   readonly gpuLayers: number | 'most';
+  readonly kvCache: CacheType | 'auto';
 }
 
 export interface FreeMemory {
@@ -85,7 +86,11 @@ export type MemoryPlan =
     };
 
 /** A context that holds the longest prompts of the benchmark with room for thinking. */
-export const WANTED_CONTEXT = 131_072;
+const WANTED_CONTEXT = 131_072;
+/** Below it prompts of the benchmark are refused, which is said; and the cache is rather q8_0. */
+const SHORT_CONTEXT = 32_768;
+/** Below it a GPU is given up for a longer context. */
+const CRAMPED_CONTEXT = 8_192;
 /** Less is no use. */
 const LEAST_CONTEXT = 4_096;
 /** llama.cpp rounds contexts up to this. */
@@ -306,11 +311,12 @@ function fits({ gpu, host }: Costs, free: FreeMemory): boolean {
 // --- plans ---
 
 /**
- * Settings that fit. An open context is the largest up to the trained one with every layer on the GPU; where that is less than
- * `WANTED_CONTEXT`, layers stay on the host for the sake of it; where that does not help, it is the most that fits.
+ * Settings that fit. What is open is traded in this order, since layers on the host cost most: all layers are on the GPU, with the
+ * longest context that leaves them there; where that is less than `SHORT_CONTEXT`, the cache is q8_0 (which needs flash attention);
+ * then the context is shorter than that, down to `CRAMPED_CONTEXT`; and only then layers stay on the host, as few as may be.
  * What was asked for is never changed: where it does not fit, the nearest plan is named, found by first shortening the context to
- * `WANTED_CONTEXT`, then taking slots away, then shortening further, then caching in q8_0 (which needs flash attention), then moving
- * layers to the host where their number was fixed, and last going without checkpoints.
+ * `WANTED_CONTEXT`, then taking slots away, then shortening further, then caching in q8_0, then moving layers to the host where their
+ * number was fixed, and last going without checkpoints.
  */
 export function planMemory(shape: ModelShape, wishes: PlanWishes, free: FreeMemory): MemoryPlan {
   const found = fitting(shape, wishes, free);
@@ -319,6 +325,7 @@ export function planMemory(shape: ModelShape, wishes: PlanWishes, free: FreeMemo
     ...wishes,
     contextSize: wishes.contextSize === 'most' ? leastContext(shape) : wishes.contextSize,
     gpuLayers: wishes.gpuLayers === 'most' ? allLayers(shape, free) : wishes.gpuLayers,
+    kvCache: wishes.kvCache === 'auto' ? 'f16' : wishes.kvCache,
   };
   const nearest = nearestPlan(shape, wishes, free);
   return { status: 'too-large', asked, costs: costsOf(shape, asked), ...(nearest !== undefined && { nearest }) };
@@ -336,20 +343,54 @@ function wantedContext({ trainedContext }: ModelShape): number {
   return Math.min(WANTED_CONTEXT, trainedContext);
 }
 
+function cachesOf({ kvCache, flashAttention }: PlanWishes): readonly [finest: CacheType, ...CacheType[]] {
+  if (kvCache !== 'auto') return [kvCache];
+  return flashAttention ? ['f16', 'q8_0'] : ['f16'];
+}
+
+/** Wishes of which the cache is decided. */
+type CachedWishes = PlanWishes & { readonly kvCache: CacheType };
+
 function fitting(shape: ModelShape, wishes: PlanWishes, free: FreeMemory): PlanSettings | undefined {
-  if (wishes.contextSize !== 'most') return withLayers(shape, { ...wishes, contextSize: wishes.contextSize }, free);
-  const most = shape.trainedContext;
-  const full = { ...wishes, gpuLayers: wishes.gpuLayers === 'most' ? allLayers(shape, free) : wishes.gpuLayers };
+  const gpuLayers = wishes.gpuLayers === 'most' ? allLayers(shape, free) : wishes.gpuLayers;
+  const caches = cachesOf(wishes).map((kvCache): CachedWishes => ({ ...wishes, kvCache }));
+  const { contextSize } = wishes;
+  const short = contextSize === 'most' ? Math.min(SHORT_CONTEXT, shape.trainedContext) : contextSize;
+  const most = contextSize === 'most' ? shape.trainedContext : contextSize;
+  const cramped = Math.min(CRAMPED_CONTEXT, short);
+  const coarsest = caches.at(-1) as CachedWishes;
   return (
-    mostContext(shape, full, free, wantedContext(shape), most) ??
-    mostContext(shape, wishes, free, leastContext(shape), wantedContext(shape))
+    firstOf(caches, (cached) => mostContext(shape, { ...cached, gpuLayers }, free, short, most)) ??
+    (contextSize === 'most' ? mostContext(shape, { ...coarsest, gpuLayers }, free, cramped, short) : undefined) ??
+    firstOf(caches, (cached) => splitting(shape, cached, free, short, most)) ??
+    (contextSize === 'most' ? mostContext(shape, coarsest, free, leastContext(shape), short) : undefined)
   );
+}
+
+/** With layers on the host: as few as `short` tokens leave there, and as many tokens as leave it at that. */
+function splitting(
+  shape: ModelShape,
+  wishes: CachedWishes,
+  free: FreeMemory,
+  short: number,
+  most: number,
+): PlanSettings | undefined {
+  const split = withLayers(shape, { ...wishes, contextSize: short }, free);
+  return split && mostContext(shape, { ...wishes, gpuLayers: split.gpuLayers }, free, short, most);
+}
+
+function firstOf<T, R>(items: readonly T[], of: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = of(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** With as many layers on the GPU as fit, where their number is open. */
 function withLayers(
   shape: ModelShape,
-  wishes: PlanWishes & { readonly contextSize: number },
+  wishes: CachedWishes & { readonly contextSize: number },
   free: FreeMemory,
 ): PlanSettings | undefined {
   const [from, to] = wishes.gpuLayers === 'most' ? [allLayers(shape, free), 0] : [wishes.gpuLayers, wishes.gpuLayers];
@@ -363,7 +404,7 @@ function withLayers(
 /** The largest context of `least` to `most` that fits. What fits with a context fits with every smaller one. */
 function mostContext(
   shape: ModelShape,
-  wishes: PlanWishes,
+  wishes: CachedWishes,
   free: FreeMemory,
   least: number,
   most: number,
@@ -385,7 +426,7 @@ function nearestPlan(shape: ModelShape, wishes: PlanWishes, free: FreeMemory): P
   const most = wishes.contextSize === 'most' ? shape.trainedContext : wishes.contextSize;
   const wanted = Math.min(most, wantedContext(shape));
   const slots = Array.from({ length: wishes.slots }, (_, fewer) => wishes.slots - fewer);
-  const caches: CacheType[] = wishes.kvCache === 'f16' && wishes.flashAttention ? ['f16', 'q8_0'] : [wishes.kvCache];
+  const caches = cachesOf(wishes.kvCache === 'f16' ? { ...wishes, kvCache: 'auto' } : wishes);
   const layers: PlanWishes['gpuLayers'][] = wishes.gpuLayers === 'most' ? ['most'] : [wishes.gpuLayers, 'most'];
   for (const gpuLayers of layers) {
     for (const kvCache of caches) {
@@ -436,6 +477,45 @@ export function planText(shape: ModelShape, settings: PlanSettings, free: FreeMe
   const beyond =
     contextSize > shape.trainedContext ? [`the model was trained on ${grouped(shape.trainedContext)} tokens`] : [];
   return `${[...lines, ...beyond].join('\n')}\n`;
+}
+
+/** What the settings gave up for memory, and how to have it otherwise: a sentence each. */
+export function tradesText(shape: ModelShape, wishes: PlanWishes, settings: PlanSettings, free: FreeMemory): string[] {
+  const { contextSize, kvCache, gpuLayers, slots } = settings;
+  const onHost = allLayers(shape, free) - gpuLayers;
+  const isWhole = free.gpuBytes > 0 && onHost === 0;
+  const said: string[] = [];
+  if (wishes.gpuLayers === 'most' && onHost > 0) {
+    said.push(
+      `${onHost} of ${shape.layers.length + 1} layers stay on the host, which is slow; a smaller file of the model may fit`,
+    );
+  }
+  if (wishes.contextSize === 'most' && contextSize < shape.trainedContext) {
+    const why = isWhole ? 'that leaves all layers on the GPU' : 'that fits';
+    said.push(
+      `the context is the longest ${why}, ${grouped(contextSize)} of ${grouped(shape.trainedContext)} tokens${isWhole ? ' (--context takes another)' : ''}`,
+    );
+  }
+  if (wishes.kvCache === 'auto' && kvCache !== 'f16') {
+    said.push(
+      `the cache is ${kvCache}, which moves scores a little: with f16 there is no room for the context (--kv-cache f16)`,
+    );
+  }
+  if (wishes.contextSize === 'most' && contextSize < Math.min(SHORT_CONTEXT, shape.trainedContext)) {
+    const roomier = fewerSlots(shape, wishes, slots, free);
+    const remedy = roomier === undefined ? '' : `; --parallel ${roomier.slots} holds ${grouped(roomier.contextSize)}`;
+    said.push(`prompts longer than that are refused, and the benchmark has them${remedy}`);
+  }
+  return said;
+}
+
+/** The most slots below those asked for that leave no short context. */
+function fewerSlots(shape: ModelShape, wishes: PlanWishes, asked: number, free: FreeMemory): PlanSettings | undefined {
+  const counts = Array.from({ length: asked - 1 }, (_, fewer) => asked - 1 - fewer);
+  return firstOf(counts, (slots) => {
+    const found = fitting(shape, { ...wishes, slots }, free);
+    return found !== undefined && found.contextSize >= SHORT_CONTEXT ? found : undefined;
+  });
 }
 
 /** Why it does not fit and which flags would, as one sentence. */

@@ -59,10 +59,23 @@ export async function grammarOf(
     const grammar =
       responseFormat.type === 'json_object'
         ? await llama.getGrammarFor('json')
-        : await llama.createGrammarForJsonSchema(grammarSchema(responseFormat.schema) as { readonly type: 'object' });
+        : await schemaGrammar(llama, responseFormat.schema);
     return new runtime.LlamaGrammarEvaluationState({ model, grammar });
   } catch (error) {
     if (!(error instanceof SchemaError) && responseFormat.type === 'json_object') throw error;
     throw new EngineError({ reason: 'invalid-request', message: lineOf(error), param: 'response_format' });
   }
+}
+
+/** The library's grammar, but for its integers: it lets them have exponents, and 5E-1 is none. */
+async function schemaGrammar(
+  llama: LlamaCpp.Llama,
+  schema: Readonly<Record<string, unknown>>,
+): Promise<LlamaCpp.LlamaGrammar> {
+  const made = await llama.createGrammarForJsonSchema(grammarSchema(schema) as { readonly type: 'object' });
+  const grammar = made.grammar.replace(
+    /^integer-number-rule ::= .*$/m,
+    'integer-number-rule ::= "-"? ("0" | [1-9] [0-9]{0,15})',
+  );
+  return grammar === made.grammar ? made : llama.createGrammar({ grammar });
 }

@@ -48,7 +48,7 @@ function script(code: string) {
   return () => spawn(process.execPath, ['-e', code], { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-describe('before it takes requests', () => {
+describe('before it takes requests', { timeout: 120_000 }, () => {
   test('what was interrupted before starts nothing', async () => {
     const start = vi.fn();
     await expect(startLocal(scripted, io(AbortSignal.abort('SIGINT')), SETTINGS, start)).rejects.toMatchObject({
@@ -94,7 +94,7 @@ describe('before it takes requests', () => {
   });
 });
 
-describe('a run', () => {
+describe('a run', { timeout: 120_000 }, () => {
   const rows = ['infer', '--data-dir', RECORDED, '--quiet'];
 
   test('does not stumble over the key that the settings file has for the clients of awb serve', async () => {
@@ -131,7 +131,7 @@ describe('a run', () => {
     const [byDefault, oneByOne] = [await tokens([]), await tokens(['--concurrency', '1'])];
     expect(byDefault).toEqual(oneByOne);
     expect(byDefault[0]).toBeGreaterThan(byDefault[1] / 3);
-  }, 120_000);
+  });
 });
 
 /** The process that serves this file for a run. */

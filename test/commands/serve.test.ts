@@ -155,6 +155,16 @@ describe('awb serve', () => {
     }
   });
 
+  test.each([
+    [['--kv-cache', 'q8_0', '--no-flash-attention'], /--kv-cache q8_0 needs flash attention/],
+    [['--gpu-layers', '9'], /--gpu-layers 9: there is no GPU/],
+  ])('%j is refused for what is wrong with it, not for memory', async (flags, says) => {
+    const args = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--quiet', ...flags];
+    const { code, stderr } = await startAwb(args).ended;
+    expect([code, stderr]).toEqual([EXIT.usage, expect.stringMatching(says)]);
+    expect(stderr).not.toContain('memory');
+  });
+
   test('prints its plan, ends when interrupted, and says so by its exit code', async () => {
     const served = startAwb(['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--threads', '1']);
     await new Promise((done) => served.child.stdout?.once('data', done));
@@ -166,7 +176,7 @@ describe('awb serve', () => {
   });
 });
 
-describe('the pipeline on real models', () => {
+describe('the pipeline on real models', { timeout: 120_000 }, () => {
   test('infer, judge and score over recorded rows, each served for as long as it takes', async () => {
     const dir = await temporaryFolder();
     const rows = ['--data-dir', RECORDED, '--domains', 'swe', '--limit', '2', '--output-dir', dir];

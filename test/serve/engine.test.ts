@@ -363,6 +363,25 @@ describe('constrained replies of a random model', () => {
     }
   });
 
+  test('have whole numbers where integers are asked for', async () => {
+    const { engine } = await start(random, { parallel: 2 });
+    const integers = { type: 'array', items: { type: 'integer' }, minItems: 20, maxItems: 20 };
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((seed) =>
+        ask(engine, user('Count.'), {
+          temperature: 1,
+          maxTokens: 2000,
+          seed,
+          responseFormat: { type: 'json_schema', schema: integers },
+          ...NO_THINKING,
+        }),
+      ),
+    );
+    const numbers: number[] = answers.flatMap(({ content }) => JSON.parse(content));
+    expect(numbers).toHaveLength(80);
+    expect(numbers.filter((number) => !Number.isInteger(number))).toEqual([]);
+  });
+
   test('are JSON objects without a schema', async () => {
     const { engine } = await start(random);
     const { content, end } = await ask(engine, user('Judge.'), {

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FULL_SIZE, tensorsOf } from '../../src/serve/maker/shape.js';
 import {
+  type CacheType,
   cacheBytesPerToken,
   checkpointSize,
   costsOf,
@@ -16,6 +17,7 @@ import {
   planText,
   refusalText,
   shapeOf,
+  tradesText,
 } from '../../src/serve/plan.js';
 
 const GIB = 2 ** 30;
@@ -48,7 +50,7 @@ const TENSORS: readonly GgufTensor[] = tensorsOf(FULL_SIZE).map(({ name, dims, q
 }));
 const MODEL = shapeOf(METADATA, TENSORS);
 
-const WISHES: PlanWishes = {
+const WISHES = {
   contextSize: 'most',
   slots: 1,
   kvCache: 'f16',
@@ -56,7 +58,9 @@ const WISHES: PlanWishes = {
   checkpointBytes: GIB,
   batchSize: 512,
   flashAttention: true,
-};
+} as const satisfies PlanWishes;
+/** What `awb serve` wishes where no flag says otherwise. */
+const OPEN: PlanWishes = { ...WISHES, kvCache: 'auto', checkpointBytes: 2 * GIB };
 const HOST = 64 * GIB;
 const gpu = (gib: number, hostBytes = HOST): FreeMemory => ({ gpuBytes: gib * GIB, hostBytes });
 
@@ -119,7 +123,6 @@ describe('the context that is chosen', () => {
     ['80 GB: all there is', {}, gpu(79), { contextSize: 262_144, gpuLayers: 41 }],
     ['80 GB, 8 slots: the most in every slot, all layers on the GPU', { slots: 8 }, gpu(79), { gpuLayers: 41 }],
     ['no GPU: in host memory', {}, gpu(0, 40 * GIB), { contextSize: 262_144, gpuLayers: 0 }],
-    ['16 GB: layers stay on the host for a context of 131,072', {}, gpu(15.5), { contextSize: 131_072 }],
     ['12 GB, layers fixed: less context', { gpuLayers: 10 }, gpu(7.2), { gpuLayers: 10 }],
     ['a fixed context is kept', { contextSize: 40_000 }, gpu(24), { contextSize: 40_000, gpuLayers: 41 }],
   ])('%s', (_, wishes, free, expected) => {
@@ -143,6 +146,80 @@ describe('the context that is chosen', () => {
     const settings = fitting(planMemory(MODEL, WISHES, free));
     expect(settings.gpuLayers).toBeGreaterThan(10);
     expect(planMemory(MODEL, { ...settings, gpuLayers: settings.gpuLayers + 1 }, free).status).toBe('too-large');
+  });
+});
+
+describe('what is traded where not all fits', () => {
+  const mac = (hostGib: number, gpuGib: number): FreeMemory => ({
+    gpuBytes: gpuGib * GIB,
+    hostBytes: hostGib * GIB,
+    shared: true,
+  });
+  const planned = (wishes: Partial<PlanWishes>, free: FreeMemory): PlanSettings & { readonly said: string } => {
+    const all = { ...OPEN, ...wishes };
+    const settings = fitting(planMemory(MODEL, all, free));
+    return { ...settings, said: tradesText(MODEL, all, settings, free).join('\n') };
+  };
+
+  test.each<[string, Partial<PlanWishes>, FreeMemory, CacheType, least: number]>([
+    ['a Mac with 27 GiB', {}, mac(27, 27), 'f16', 131_072],
+    ['a Mac with 25 GiB, of which the GPU may have 22', {}, mac(25, 22), 'f16', 40_000],
+    ['24 GB', {}, gpu(23.5), 'f16', 100_000],
+    ['24 GB and 4 slots', { slots: 4 }, gpu(23.5), 'q8_0', 32_768],
+    ['80 GB and 32 slots', { slots: 32 }, gpu(79), 'f16', 65_536],
+  ])('%s: all layers are on the GPU, with as long a context as that leaves', (_, wishes, free, kvCache, least) => {
+    const { said, ...settings } = planned(wishes, free);
+    expect(settings).toMatchObject({ gpuLayers: 41, slots: wishes.slots ?? 1, kvCache });
+    expect(settings.contextSize).toBeGreaterThanOrEqual(least);
+    expect(said).toMatch(/^the context is the longest that leaves all layers on the GPU, [\d,]+ of 262,144 tokens/);
+    expect(said.includes('the cache is q8_0')).toBe(kvCache === 'q8_0');
+    expect(said).not.toContain('are refused');
+    const more = { ...settings, contextSize: settings.contextSize + 256 };
+    expect(planMemory(MODEL, more, free).status).toBe('too-large');
+  });
+
+  test('a context below 32,768 is said to be short, with the slots that would leave more', () => {
+    const free = gpu(23.5);
+    const { said, ...settings } = planned({ slots: 8 }, free);
+    expect(settings).toMatchObject({ gpuLayers: 41, slots: 8, kvCache: 'q8_0' });
+    expect(settings.contextSize).toBeLessThan(32_768);
+    expect(said).toMatch(
+      /prompts longer than that are refused, and the benchmark has them; --parallel 6 holds [\d,]+$/,
+    );
+    expect(planned({ slots: 6 }, free).contextSize).toBeGreaterThanOrEqual(32_768);
+    expect(planned({ slots: 7 }, free).contextSize).toBeLessThan(32_768);
+  });
+
+  test('where the weights are too large for the GPU, as few layers as may be stay on the host, and that is said', () => {
+    const { said, ...settings } = planned({}, gpu(15.5));
+    expect(settings.contextSize).toBeGreaterThanOrEqual(32_768);
+    expect(settings.gpuLayers).toBeGreaterThan(25);
+    expect(said).toContain(`${41 - settings.gpuLayers} of 41 layers stay on the host`);
+    expect(
+      planMemory(MODEL, { ...settings, contextSize: 32_768, gpuLayers: settings.gpuLayers + 1 }, gpu(15.5)),
+    ).toHaveProperty('status', 'too-large');
+  });
+
+  test.each<[string, Partial<PlanWishes>]>([
+    ['slots', { slots: 4 }],
+    ['a cache', { slots: 4, kvCache: 'f16' }],
+    ['a context', { contextSize: 100_000, slots: 2 }],
+    ['layers', { gpuLayers: 12 }],
+    ['all of them', { contextSize: 65_536, slots: 2, kvCache: 'q8_0', gpuLayers: 20 }],
+  ])('%s that a flag names stay as given', (_, wishes) => {
+    const { said, ...settings } = planned(wishes, gpu(23.5));
+    expect(settings).toMatchObject(wishes);
+    if (wishes.contextSize !== undefined) expect(said).not.toContain('the context is');
+    if (wishes.kvCache !== undefined) expect(said).not.toContain('the cache is');
+    if (wishes.gpuLayers !== undefined) expect(said).not.toContain('on the host');
+  });
+
+  test('without flash attention the cache stays f16', () => {
+    expect(planned({ slots: 4, flashAttention: false }, gpu(23.5)).kvCache).toBe('f16');
+  });
+
+  test('nothing is said where nothing was given up', () => {
+    expect(planned({}, gpu(79)).said).toBe('');
   });
 });
 
@@ -204,7 +281,7 @@ describe('what does not fit', () => {
         fc.record({
           contextSize: fc.oneof(fc.constant('most' as const), fc.integer({ min: 1_024, max: 262_144 })),
           slots: fc.integer({ min: 1, max: 16 }),
-          kvCache: fc.constantFrom('f16' as const, 'q8_0' as const),
+          kvCache: fc.constantFrom('auto' as const, 'f16' as const, 'q8_0' as const),
           gpuLayers: fc.oneof(fc.constant('most' as const), fc.integer({ min: 0, max: 41 })),
           checkpointBytes: fc.integer({ min: 0, max: 8 * GIB }),
           flashAttention: fc.boolean(),
