@@ -12,6 +12,7 @@ import { type GatePage, gateText } from '../report/gate-page.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import { compareRuns } from '../score/compare.js';
 import { adviceText, decide, type Evidence, type GateOutcome, type GateReport } from '../score/gate.js';
+import { repeatsOf } from '../score/looks.js';
 import {
   canonicalPolicy,
   defaultPolicy,
@@ -64,6 +65,12 @@ const OPTIONS = {
     group: 'Policy',
     help: 'two-sided level of the intervals (default: 0.05)',
   },
+  looks: {
+    kind: 'list',
+    value: 'N,N',
+    group: 'Policy',
+    help: 'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
+  },
   'min-overall': { kind: 'number', min: 0, max: 100, group: 'Policy', help: 'score that Overall has to reach' },
   min: { kind: 'map', value: 'DOMAIN=SCORE', group: 'Policy', help: 'score that a domain has to reach; repeatable' },
   junit: { kind: 'text', value: 'FILE', group: 'Output', help: 'write JUnit XML, a suite per domain' },
@@ -88,6 +95,10 @@ export const command = defineCommand({
     {
       line: 'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml',
       does: 'a policy, and a report for CI',
+    },
+    {
+      line: 'awb gate step-100 step-200 --db runs.sqlite --looks 1,3',
+      does: 'asked after one repeat, and once more after three',
     },
     { line: 'awb gate step-200 --min-overall 55 --min terminal=50', does: 'a floor, without a base' },
     { line: 'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200', does: 'a published row, as advice' },
@@ -176,10 +187,11 @@ const POLICY_FLAGS = ['max-drop', 'max-domain-drop', 'alpha', 'min-overall'] as 
 
 /** @throws UserError: 2 beside flags that are part of a policy, 66 where it cannot be read, 65 where it is not YAML. */
 async function readPolicyFile(path: string, settings: GateSettings, io: Io): Promise<unknown> {
-  const { maxDrop, maxDomainDrop, alpha, minOverall, min } = settings;
+  const { maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
   const values = [maxDrop, maxDomainDrop, alpha, minOverall];
   const given: string[] = POLICY_FLAGS.filter((_, index) => values[index] !== undefined);
   if (Object.keys(min).length > 0) given.push('min');
+  if (looks.length > 0) given.push('looks');
   if (given.length > 0) {
     throw new UserError(`--policy and --${given[0]} exclude each other; write it into ${path}, or leave one out`);
   }
@@ -224,9 +236,19 @@ function policyOf(
   }
   const { maxDrop, maxDomainDrop, alpha } = settings;
   const given = Object.entries({ maxDrop, maxDomainDrop, alpha }).filter(([, value]) => value !== undefined);
-  const drops = defaultPolicy(Object.fromEntries(given));
+  const drops = defaultPolicy({ ...Object.fromEntries(given), looks: looksOf(settings) });
   const floors = floorsOf(settings, domains);
   return { ...drops, maxDrop: base === undefined ? {} : drops.maxDrop, minScore: floors };
+}
+
+/** @throws UserError (2) where they are no rising numbers of repeats. */
+function looksOf({ looks }: GateSettings): Policy['looks'] {
+  if (looks.length === 0) return undefined;
+  try {
+    return parsePolicy({ looks: looks.map(Number), max_drop: { overall: 0 } }).looks;
+  } catch {
+    throw new UserError(`--looks ${oneLine(looks.join(','), 60)}: expected rising numbers of repeats, such as 1,3`);
+  }
 }
 
 function floorsOf({ minOverall, min }: GateSettings, domains: readonly Domain[]): Policy['minScore'] {
@@ -252,11 +274,12 @@ function relaxed(policy: Policy, allowed: readonly string[]): Policy {
 }
 
 /** The policy as a policy file has it, every default filled in. */
-function documentOf({ alpha, maxDrop, minScore, minCoverage, requireEqual, limits }: Policy) {
+function documentOf({ alpha, looks, maxDrop, minScore, minCoverage, requireEqual, limits }: Policy) {
   const bounds = (of: Policy['maxDrop'], key: 'points' | 'max') =>
     Object.fromEntries(Object.entries(of).map(([name, { value, tier }]) => [name, { [key]: value, tier }]));
   return {
     alpha,
+    ...(looks === undefined ? {} : { looks }),
     max_drop: bounds(maxDrop, 'points'),
     min_score: bounds(minScore, 'points'),
     min_coverage: minCoverage,
@@ -274,7 +297,8 @@ function evidenceOf(
   policy: Policy,
 ): { evidence: Evidence; notes: string[] } {
   const impossible = { base: impossibleRows(base), candidate: impossibleRows(candidate) };
-  const own = { candidate: candidate.card, usage: usageOf(candidate), impossible };
+  const repeats = { base: base && repeatsOf(base.rows), candidate: repeatsOf(candidate.rows) };
+  const own = { candidate: candidate.card, usage: usageOf(candidate), impossible, repeats };
   if (published !== undefined) {
     return { evidence: { ...own, published: published.published }, notes: publishedNotes(candidate) };
   }

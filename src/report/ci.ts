@@ -5,7 +5,6 @@ import { oneLine, printable } from '../printable.js';
 import { differencesDocument, differenceTable, markdownTable, runDocument } from './comparison.js';
 import { asciiJson, markdownText } from './formats.js';
 import {
-  adviceLines,
   factsOf,
   type GatePage,
   headlineOf,
@@ -34,7 +33,7 @@ export function jobSummary(page: GatePage, limit = SUMMARY_LIMIT): string {
     ...page.rules.filter(isReason).map(({ sentence }) => item(sentence)),
     '\n',
     page.notes.map((note) => `> ${markdownText(oneLine(note, 1000))}\n\n`).join(''),
-    list(adviceLines(page)),
+    list(page.further),
     ...(page.comparison === undefined ? [] : [`${markdownTable(differenceTable(page.comparison, 'overall'))}\n`]),
   ];
   const leftOut = '\nThe rest does not fit into the job summary; the JSON report has it.\n';
@@ -187,7 +186,9 @@ export function gateJson(page: GatePage): string {
     summary: page.summary,
     advisory_only: page.advisoryOnly,
     advice: page.advice ?? null,
+    level: { alpha: page.level.alpha, look: page.level.look ?? null, sentence: page.level.sentence },
     repeats: page.repeats ?? null,
+    further: page.further,
     policy: { from: policy.from, fingerprint: policy.fingerprint, ...policy.rules },
     base: base === undefined ? null : runDocument(base),
     candidate: runDocument(candidate),
@@ -199,7 +200,7 @@ export function gateJson(page: GatePage): string {
   return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
 }
 
-function ruleDocument({ adjustedP, ...rule }: ShownRule) {
+function ruleDocument({ holdsP, adjustedP, ...rule }: ShownRule) {
   return {
     kind: rule.kind,
     domain: rule.domain ?? null,
@@ -213,6 +214,7 @@ function ruleDocument({ adjustedP, ...rule }: ShownRule) {
     low: rule.low ?? null,
     high: rule.high ?? null,
     bound: rule.bound ?? null,
+    p_holds: holdsP ?? null,
     p_adjusted: adjustedP ?? null,
     repeats: rule.repeats ?? null,
     impact: rule.impact,

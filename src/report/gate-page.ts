@@ -12,9 +12,12 @@ export type ShownVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
 /** Of the gate as a whole; `ADVICE` where no rule may decide. */
 export type ShownOutcome = ShownVerdict | 'ADVICE';
 
-export type ShownAdvice =
-  | { readonly kind: 'enough' | 'at-least'; readonly repeats: number }
-  | { readonly kind: 'none' };
+/** The chance that more repeats decide an open rule, 0 to 1. */
+export interface ShownAdvice {
+  readonly kind: 'about' | 'at-most';
+  readonly repeats: number;
+  readonly chance: number;
+}
 
 /** One rule of the gate and what came of it. */
 export interface ShownRule {
@@ -31,6 +34,7 @@ export interface ShownRule {
   readonly low?: number;
   readonly high?: number;
   readonly bound?: number;
+  readonly holdsP?: number;
   readonly adjustedP?: number;
   readonly repeats?: ShownAdvice;
   /** How far the figure lies beyond its bound, in points or percent. */
@@ -45,7 +49,11 @@ export interface GatePage {
   readonly summary: string;
   /** Those that brought the verdict first. */
   readonly rules: readonly ShownRule[];
+  /** Two-sided level of this look, which of the planned ones it is, and what decides, in a sentence. */
+  readonly level: { readonly alpha: number; readonly look?: number; readonly sentence: string };
   readonly repeats?: ShownAdvice;
+  /** What can be done about an open verdict. */
+  readonly further: readonly string[];
   readonly advisoryOnly: boolean;
   /** What the advisory rules come to, where there are some. */
   readonly advice?: { readonly verdict: ShownVerdict; readonly against: number; readonly rules: number };
@@ -73,7 +81,7 @@ export function gateText(page: GatePage, look: Look): string {
     factsOf(page).flatMap(text),
     ...(page.rules.some(isTest) ? [terminal(ruleTable(page), look).trimEnd().split('\n')] : []),
     [...reasons, ...page.notes].flatMap(item),
-    adviceLines(page).flatMap(text),
+    page.further.flatMap(text),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -200,8 +208,8 @@ export function keptLine(rules: readonly ShownRule[]): string[] {
   return parts.length === 0 ? [] : [`Kept: ${parts.join(', ')}.`];
 }
 
-/** Who was held against whom, as judged by whom, and by which policy. */
-export function factsOf({ base, candidate, policy }: GatePage): string[] {
+/** Who was held against whom, as judged by whom, by which policy, and what decides. */
+export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
   const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
   const judged = [
     candidate.judge && `judge ${candidate.judge}`,
@@ -210,16 +218,6 @@ export function factsOf({ base, candidate, policy }: GatePage): string[] {
   return [
     [...runs, ...judged].map((part) => oneLine(part as string, 200)).join(', '),
     `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
+    ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
   ];
-}
-
-/** What could be done about a verdict that is open. */
-export function adviceLines({ repeats }: GatePage): string[] {
-  return repeats === undefined ? [] : [adviceText(repeats)];
-}
-
-function adviceText(advice: ShownAdvice): string {
-  if (advice.kind === 'none') return 'To decide: no number of repeats would, if the figures stay where they are.';
-  const least = advice.kind === 'at-least' ? 'at least ' : '';
-  return `To decide: ${least}${advice.repeats} repeats of every row in both runs (awb infer --repeats), if the figures stay where they are.`;
 }

@@ -2,10 +2,12 @@
 
 import type { Comparison, Difference, Figure, Interval, VarianceSplit } from '../comparison.js';
 import { percent } from '../coverage.js';
+import { UserError } from '../errors.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
 import { DIMENSIONS } from '../types.js';
 import { LEAST_CLUSTERS, meanOfEstimates } from './clusters.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
+import { alphaOfLook, lookAt, type RunRepeats, type Schedule } from './looks.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
 import {
@@ -19,7 +21,7 @@ import {
   type Policy,
   type Tier,
 } from './policy.js';
-import { studentTQuantile } from './student.js';
+import { predictivePower, type RepeatAdvice } from './predictive.js';
 
 /** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
 export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
@@ -38,14 +40,11 @@ export interface Evidence {
   readonly identity?: Readonly<Partial<Record<Identity, 'equal' | 'different'>>>;
   /** Rows with ratings outside 1 to 5, which no judge can have meant: one that has them passes nothing. */
   readonly impossible?: { readonly base: number; readonly candidate: number };
+  /** How many repeats the runs have; what a schedule of looks goes by. */
+  readonly repeats?: RunRepeats;
   /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
   readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }
-
-/** How many repeats of every row, in both runs, would decide a rule if its figure stays as it is. */
-export type RepeatAdvice =
-  /** `at-least`: without repeats nobody knows how much of the spread they would take away, so this many is a lower bound. */
-  { readonly kind: 'enough' | 'at-least'; readonly repeats: number } | { readonly kind: 'none' };
 
 export interface RuleResult {
   readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
@@ -62,13 +61,16 @@ export interface RuleResult {
   readonly counts: boolean;
   /** The figure: points of a difference or a score, or a share, tokens, cost. */
   readonly value?: number;
-  /** Its interval at the policy's level. */
+  /** Its interval at this look's level. */
   readonly low?: number;
   readonly high?: number;
   /** What the figure is held against, in its unit: the least (of drops a negative number), or the limit. */
   readonly bound?: number;
+  /** One-sided p of a figure this high if it truly were at the bound: at `alpha / 2` and below, the rule is shown to hold. */
+  readonly holdsP?: number;
   /** One-sided p of a breach, adjusted over the rules that can each bring a NO-GO; a breach is shown below `alpha / 2`. */
   readonly adjustedP?: number;
+  /** Of an open rule on a drop: what more repeats would do. */
   readonly repeats?: RepeatAdvice;
   /** How far the figure lies beyond its bound (negative: within), in points; of shares and limits in percent. */
   readonly impact: number;
@@ -91,8 +93,11 @@ export interface GateReport {
   readonly summary: string;
   /** Those that brought the verdict first, then by impact. */
   readonly rules: readonly RuleResult[];
-  /** Where the verdict is INCONCLUSIVE over drops: how many repeats would decide all of them. */
+  readonly level: GateLevel;
+  /** Where the verdict is INCONCLUSIVE over drops: the chance that more repeats decide, at most that of each of them. */
   readonly repeats?: RepeatAdvice;
+  /** What can be done about an open verdict: a sentence each. */
+  readonly further: readonly string[];
   /** No rule can count: whatever the rules say is advice. */
   readonly advisoryOnly: boolean;
   /** What the advisory rules come to, where there are some. */
@@ -100,8 +105,15 @@ export interface GateReport {
   readonly policy: Policy;
 }
 
-/** More repeats than anyone runs. */
-const MOST_REPEATS = 100;
+/** At which level this look decides. */
+export interface GateLevel {
+  /** Two-sided, of this look; GO and NO-GO are each one-sided at half of it. */
+  readonly alpha: number;
+  /** Which of the planned looks this is, from 1 on; absent without a schedule. */
+  readonly look?: number;
+  /** What decides, in one sentence. */
+  readonly sentence: string;
+}
 
 /**
  * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
@@ -113,18 +125,26 @@ const MOST_REPEATS = 100;
  * other rules that count together at `alpha / 2` by Holm's method. The chance of a NO-GO where every bound truly holds is
  * thus at most `alpha`.
  *
+ * **Looks.** A gate that is asked again after more repeats errs more often. With `policy.looks` each look is held at the level
+ * that keeps all of them together at `alpha` (looks.ts).
+ *
+ * **Too little evidence.** Where there is no standard error, where it is 0 from fewer than 50 trajectories, or where Overall has
+ * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure.
+ *
  * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
  * rule needs), since what
  * the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors hold scores with
  * failures that the model caused at rating 1. Pure: the same evidence gives the same report.
+ * @throws UserError (2) where the runs' repeats are none of the planned looks.
  */
 export function decide(evidence: Evidence, policy: Policy): GateReport {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
+  const level = levelOf(evidence, policy, tests.filter(isInFamily).length);
   const rules = [
     ...identityRules(evidence, policy),
     ...ratingRules(evidence),
     ...coverageRules(evidence, policy),
-    ...judgeTests(tests, policy),
+    ...judgeTests(tests, level.alpha, nextOf(evidence, policy, level)),
     ...limitRules(evidence, policy),
   ].sort(byWeight);
   const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
@@ -137,7 +157,9 @@ export function decide(evidence: Evidence, policy: Policy): GateReport {
     verdict,
     summary: verdict === 'ADVICE' ? `ADVICE: ${adviceText(advice)}` : summaryOf(verdict, rules),
     rules,
+    level,
     ...(repeats === undefined ? {} : { repeats }),
+    further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, evidence, policy) : [],
     advisoryOnly,
     ...(advice === undefined ? {} : { advice }),
     policy,
@@ -186,16 +208,88 @@ function byWeight(a: RuleResult, b: RuleResult): number {
 
 function adviceForAll(rules: readonly RuleResult[]): RepeatAdvice | undefined {
   const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
-  const advice = open.map((rule) => rule.repeats);
-  if (advice.some((one) => one === undefined)) {
+  const advice = open.flatMap((rule) => rule.repeats ?? []);
+  if (advice.length < open.length || advice.length === 0) {
     return undefined;
   }
-  const known = advice.flatMap((one) => (one === undefined || one.kind === 'none' ? [] : one));
-  if (known.length < advice.length) {
-    return { kind: 'none' };
+  const least = advice.reduce((a, b) => (b.chance < a.chance ? b : a));
+  // Each of them has to be decided, so together it is less likely than the least likely one.
+  return { ...least, kind: advice.length === 1 ? least.kind : 'at-most' };
+}
+
+// Levels and looks.
+
+function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, family: number): GateLevel {
+  if (looks === undefined) {
+    return { alpha, sentence: decidesAt(alpha, family) };
   }
-  const kind = known.every((one) => one.kind === 'enough') ? 'enough' : 'at-least';
-  return { kind, repeats: Math.max(...known.map((one) => one.repeats)) };
+  const look = lookAt(looks, repeats ?? { candidate: undefined }, comparison !== undefined);
+  if (typeof look === 'string') {
+    throw new UserError(look);
+  }
+  const own = alphaOfLook(looks, alpha);
+  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;
+  return { alpha: own, look, sentence: `${which} ${decidesAt(own, family)}` };
+}
+
+function decidesAt(alpha: number, family: number): string {
+  const half = Number((alpha / 2).toPrecision(3));
+  const adjusted = family < 2 ? '' : ` (of the ${family} rules beside Overall's drop after Holm's adjustment)`;
+  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken, one-sided at ${half}${adjusted}.`;
+}
+
+/** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
+function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look }: GateLevel): Next | undefined {
+  if (looks === undefined || look === undefined) {
+    const now = repeats?.candidate ?? 1;
+    const schedule = [now, 3 * now];
+    return { schedule, repeats: 3 * now, alpha: alphaOfLook(schedule, alpha) };
+  }
+  const next = looks[look];
+  return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: alphaOfLook(looks, alpha) };
+}
+
+interface Next {
+  readonly schedule: Schedule;
+  readonly repeats: number;
+  readonly alpha: number;
+}
+
+function furtherSteps(
+  rules: readonly RuleResult[],
+  advice: RepeatAdvice | undefined,
+  level: GateLevel,
+  evidence: Evidence,
+  policy: Policy,
+): string[] {
+  const next = nextOf(evidence, policy, level);
+  const isDecidable = rules.some((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE' && rule.holdsP !== undefined);
+  if (!isDecidable) {
+    return [];
+  }
+  if (next === undefined) {
+    return ['This was the last look that was planned: what remains is another candidate, or new rows.'];
+  }
+  const chance =
+    advice === undefined
+      ? ''
+      : ` The chance that ${advice.repeats} repeats of every row in both runs decide it is ${chanceText(advice)}.`;
+  if (level.look !== undefined) {
+    return [
+      `To decide: repeat every row up to ${next.repeats} times (awb infer --repeats ${next.repeats}) and ask again with the same looks.${chance}`,
+    ];
+  }
+  const names = next.schedule.join(',');
+  return [
+    `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Name the looks from the start, as with --looks ${names}, which tests each at alpha ${next.alpha.toPrecision(3)}.${chance}`,
+  ];
+}
+
+function chanceText({ kind, chance }: RepeatAdvice): string {
+  const share = Math.round(chance * 100);
+  const isLeast = share === 0;
+  const about = isLeast ? 'below 1' : `${kind === 'about' ? 'about' : 'at most'} ${Math.min(99, share)}`;
+  return `${about} %`;
 }
 
 /** A figure that has to be at least its bound. */
@@ -339,7 +433,7 @@ function nameOf({ domain, dimension }: Target, macroOf: number | undefined): str
 }
 
 /** Tests that count, other than Overall's drop, share one level for their breaches. */
-function judgeTests(tests: readonly Test[], policy: Policy): RuleResult[] {
+function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): RuleResult[] {
   const family = tests.filter(isInFamily);
   const chances = family.map(chanceOf);
   const tested = family.filter((_, index) => chances[index] !== undefined);
@@ -347,7 +441,8 @@ function judgeTests(tests: readonly Test[], policy: Policy): RuleResult[] {
   return tests.map((test) => {
     const place = tested.indexOf(test);
     const adjustedP = place === -1 ? chanceOf(test) : adjusted[place];
-    return judgeTest(test, policy, adjustedP, place === -1 ? 1 : tested.length);
+    const level = { alpha, adjustedP, family: place === -1 ? 1 : tested.length, lack: lackOf(test) };
+    return judgeTest(test, level, next);
   });
 }
 
@@ -389,16 +484,22 @@ function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-function judgeTest(test: Test, { alpha }: Policy, adjustedP: number | undefined, family: number): RuleResult {
-  const { kind, target, tier, bound, estimate } = test;
-  const lack = lackOf(test);
+function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult {
+  const { kind, target, tier, bound, estimate, split } = test;
+  const { alpha, adjustedP, family, lack } = level;
   const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scaleOf(test));
-  const verdict = verdictOf(test, adjustedP, alpha);
+  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scaleOf(test));
+  const verdict = verdictOf(test, holdsP, level);
+  const isOpen = kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
   const advice =
-    kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined
-      ? repeatsFor(test, alpha, alpha / family)
+    isOpen && estimate !== undefined && next !== undefined
+      ? predictivePower(
+          estimate,
+          split,
+          { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family },
+          next.repeats,
+        )
       : undefined;
-  const what = sentenceOf(test, verdict, interval, { alpha, adjustedP, family, lack });
   return {
     kind,
     ...target,
@@ -408,61 +509,29 @@ function judgeTest(test: Test, { alpha }: Policy, adjustedP: number | undefined,
     ...(estimate === undefined ? {} : { value: estimate.value }),
     ...(interval === undefined ? {} : interval),
     ...(Number.isNaN(bound) ? {} : { bound }),
+    ...(holdsP === undefined ? {} : { holdsP }),
     ...(adjustedP === undefined ? {} : { adjustedP }),
     ...(advice === undefined ? {} : { repeats: advice }),
     impact: estimate === undefined ? 0 : bound - estimate.value,
-    sentence: advice === undefined ? what : `${what} ${adviceSentence(advice)}`,
+    sentence: sentenceOf(test, verdict, interval, level),
   };
 }
 
-function verdictOf(test: Test, adjustedP: number | undefined, alpha: number): GateVerdict {
-  const { estimate, bound } = test;
+function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
   if (estimate === undefined) {
     return 'INCOMPLETE';
   }
-  const met = chanceAbove(estimate, bound, scaleOf(test));
-  if (adjustedP === undefined || met === undefined) {
+  if (adjustedP === undefined || holdsP === undefined) {
     return 'INCONCLUSIVE';
   }
   if (adjustedP < alpha / 2) {
     return 'NO-GO';
   }
-  return met <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
+  return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
 }
 
 function doesCount(tier: Tier, verdict: GateVerdict): boolean {
   return tier === 'critical' || (tier === 'supporting' && verdict === 'NO-GO');
-}
-
-/** Repeats shrink the sampling part of the variance alone, and the figure has to stay where it is. */
-function repeatsFor(test: Test, alpha: number, breachAlpha: number): RepeatAdvice | undefined {
-  const { estimate, split, bound } = test;
-  if (estimate?.se === undefined || estimate.df === undefined) {
-    return undefined;
-  }
-  const distance = estimate.value - bound;
-  const quantile = studentTQuantile(1 - (distance >= 0 ? alpha : breachAlpha) / 2, estimate.df);
-  const variance = (distance / quantile) ** 2;
-  const known = split?.perRepeat;
-  const row = known === undefined ? 0 : (split?.row ?? 0);
-  const repeats = Math.max(2, Math.ceil((known ?? estimate.se ** 2) / (variance - row)));
-  if (variance <= row || repeats > MOST_REPEATS) {
-    return { kind: 'none' };
-  }
-  return { kind: known === undefined ? 'at-least' : 'enough', repeats };
-}
-
-function adviceSentence(advice: RepeatAdvice): string {
-  switch (advice.kind) {
-    case 'enough':
-      return `If it stays there, ${advice.repeats} repeats of every row in both runs would decide it.`;
-    case 'at-least':
-      return `At least ${advice.repeats} repeats of every row in both runs would be needed; how many is known once both runs have 2.`;
-    case 'none':
-      return `If it stays there, no number of repeats (of up to ${MOST_REPEATS}) would decide it.`;
-    default:
-      return advice satisfies never;
-  }
 }
 
 interface Level {
@@ -482,7 +551,7 @@ function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undef
   const around =
     interval === undefined
       ? 'no interval'
-      : `${Number((100 * (1 - level.alpha)).toFixed(3))} % interval ${show(interval.low)} to ${show(interval.high)}`;
+      : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${show(interval.low)} to ${show(interval.high)}`;
   const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
   const demand = {
     drop: `it may lose ${points(allowed)}`,
@@ -508,7 +577,7 @@ function conclusion(
     return `that is not enough evidence (${lack})`;
   }
   return interval !== undefined && interval.high < bound && adjustedP !== undefined
-    ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${alpha / 2} is needed)`
+    ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
     : 'the interval lies on both sides of that';
 }
 

@@ -1,6 +1,7 @@
 // What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
 import { EXIT, nearest, UserError } from '../errors.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
+import type { Schedule } from './looks.js';
 
 /**
  * How much a rule counts. A `critical` rule has to be shown to hold: without enough evidence there is no GO. A `supporting`
@@ -29,8 +30,10 @@ export interface Bound {
 export type Bounds = Readonly<Record<string, Bound>>;
 
 export interface Policy {
-  /** Two-sided level of the intervals. */
+  /** Two-sided level of the intervals; with `looks` over all of them together. */
   readonly alpha: number;
+  /** The repeats after which the gate is asked, named from the start (looks.ts); absent where it is asked once. */
+  readonly looks?: Schedule;
   /** Points of 0-100 that the candidate may lose against the base. */
   readonly maxDrop: Bounds;
   /** The least score of the candidate itself, 0-100. */
@@ -45,15 +48,21 @@ export const OVERALL = 'overall';
 export const EACH_DOMAIN = 'each_domain';
 
 const DEFAULTS = { alpha: 0.05, minCoverage: 0.99, requireEqual: ['judge', 'rubric'] } as const;
-const KEYS = ['alpha', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
+const KEYS = ['alpha', 'looks', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
 
 /**
  * The policy without a file: Overall decides, and a domain can only bring a NO-GO.
  * @param maxDrop points that Overall may lose. @param maxDomainDrop points that a domain may lose.
  */
-export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha = DEFAULTS.alpha as number } = {}): Policy {
+export function defaultPolicy({
+  maxDrop = 2,
+  maxDomainDrop = 5,
+  alpha = DEFAULTS.alpha as number,
+  looks = undefined as Schedule | undefined,
+} = {}): Policy {
   return parsePolicy({
     alpha,
+    looks,
     max_drop: { [OVERALL]: maxDrop, [EACH_DOMAIN]: { points: maxDomainDrop, tier: 'supporting' } },
   });
 }
@@ -70,6 +79,7 @@ export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Po
   const targets = [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
   const parsed: Policy = {
     alpha: policy.alpha === undefined ? DEFAULTS.alpha : numberAt(policy.alpha, 'alpha', 1e-6, 0.5),
+    ...(policy.looks === undefined ? {} : { looks: looksAt(policy.looks) }),
     maxDrop: boundsAt(policy.max_drop, 'max_drop', targets),
     minScore: boundsAt(policy.min_score, 'min_score', targets),
     minCoverage: coverageAt(policy.min_coverage, targets),
@@ -129,6 +139,27 @@ function numberAt(value: unknown, where: string, least: number, most: number): n
   if (typeof value !== 'number' || !(value >= least && value <= most)) {
     const range = most === Number.POSITIVE_INFINITY ? `of at least ${least}` : `from ${least} to ${most}`;
     throw bad(`${where} has to be a number ${range}; it is ${shown(value)}`);
+  }
+  return value;
+}
+
+/** More repeats than anyone runs, and more looks. */
+const MOST_REPEATS = 100;
+const MOST_LOOKS = 10;
+
+function looksAt(value: unknown): Schedule {
+  const isRising = (looks: readonly unknown[]) =>
+    looks.every((one, index) => Number.isInteger(one) && Number(one) > Number(looks[index - 1] ?? 0));
+  if (
+    !Array.isArray(value) ||
+    value.length === 0 ||
+    value.length > MOST_LOOKS ||
+    !isRising(value) ||
+    value.at(-1) > MOST_REPEATS
+  ) {
+    throw bad(
+      `looks has to be a rising list of at most ${MOST_LOOKS} numbers of repeats up to ${MOST_REPEATS}, such as [1, 3]; it is ${shown(value)}`,
+    );
   }
   return value;
 }

@@ -65,8 +65,37 @@ describe('the verdict is the exit code', () => {
     expect(await readFile(junit, 'utf8')).toMatch(/testsuite name="run"[\s\S]*ratings of 1 to 5[\s\S]*<error/);
   });
 
-  it('INCONCLUSIVE says how many repeats would decide', async () => {
-    expect((await gate(['base', 'unsure'])).stdout).toMatch(/^To decide: .*repeats/m);
+  it('INCONCLUSIVE says that asking again is not honest, names --looks, and the chance that they decide', async () => {
+    const text = (await gate(['base', 'unsure'])).stdout.replace(/\s+/g, ' ');
+    expect(text).toMatch(/at the same alpha is not honest.*--looks 1,3.*alpha 0\.0277.*is at most \d+ %\./);
+    const { level, further, rules } = await report(['base', 'unsure']);
+    expect(level).toMatchObject({ alpha: 0.05, look: null });
+    expect(further).toHaveLength(1);
+    expect(rules[0].p_holds).toBeGreaterThan(0.025);
+  });
+
+  it('planned looks are tested at their own level, which the runs’ repeats choose', async () => {
+    const first = await report(['base', 'unsure', '--looks', '1,3']);
+    expect(first.level).toMatchObject({ look: 1 });
+    expect(first.level.alpha).toBeCloseTo(0.02765, 4);
+    expect(first.policy.looks).toEqual([1, 3]);
+    const text = (await gate(['base', 'unsure', '--looks', '1,3'])).stdout.replace(/\s+/g, ' ');
+    expect(text).toContain('Look 1 of 2 (1, 3 repeats), each at alpha 0.0277');
+    expect(text).toContain('To decide: repeat every row up to 3 times (awb infer --repeats 3)');
+    const file = await policy('looks: [1, 3]\nmax_drop: { overall: 2 }');
+    expect((await report(['base', 'unsure', '--policy', file])).level).toEqual({
+      ...first.level,
+      sentence: expect.any(String),
+    });
+  });
+
+  it.each([
+    [['--looks', '2,4'], 'the candidate has 1 repeat of every row, and the schedule of looks is 2, 4'],
+    [['--looks', '3,1'], '--looks 3,1: expected rising numbers of repeats, such as 1,3'],
+    [['--looks', 'x'], '--looks x: expected rising numbers of repeats'],
+  ])('%j is refused', async (flags, message) => {
+    const { code, stderr } = await gate(['base', 'unsure', ...flags]);
+    expect([code, stderr.replace(/\s+/g, ' ')]).toEqual([2, expect.stringContaining(message)]);
   });
 
   it.each([

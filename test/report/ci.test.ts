@@ -18,6 +18,8 @@ function page(rules: readonly ShownRule[], more: Partial<GatePage> = {}): GatePa
     policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: { alpha: 0.05 } },
     base: { name: 'a', source: '/a' },
     candidate: { name: 'b', source: '/b', judge: 'j' },
+    level: { alpha: 0.05, sentence: 'GO as it is shown.' },
+    further: [],
     notes: [],
     ...more,
   };

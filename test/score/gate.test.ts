@@ -1,5 +1,4 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
 import { aggregate } from '../../src/score/aggregate.js';
@@ -439,70 +438,101 @@ describe('limits', () => {
   });
 });
 
-describe('repeats that would decide', () => {
-  test('are just enough: with them the gate decides, with one fewer it does not', () => {
-    const inputs = fc.record({
-      value: fc.double({ min: -4, max: 0, noNaN: true }),
-      row: fc.double({ min: 0.01, max: 1, noNaN: true }),
-      perRepeat: fc.double({ min: 0.05, max: 4, noNaN: true }),
-    });
-    const at = (repeats: number, { value, row, perRepeat }: { value: number; row: number; perRepeat: number }) =>
-      gate(
-        difference(value, Math.sqrt(row + perRepeat / repeats), { row, generation: perRepeat / repeats, perRepeat }),
-      );
-    fc.assert(
-      fc.property(inputs, (input) => {
-        const report = at(1, input);
-        fc.pre(report.verdict === 'INCONCLUSIVE');
-        const advice = report.repeats;
-        if (advice?.kind === 'none') {
-          expect(at(100, input).verdict).toBe('INCONCLUSIVE');
-        } else {
-          expect(advice?.kind).toBe('enough');
-          expect(at((advice?.repeats ?? 0) * (1 + 1e-9), input).verdict).not.toBe('INCONCLUSIVE');
-          expect(at((advice?.repeats ?? 0) - 1, input).verdict).toBe('INCONCLUSIVE');
-        }
-      }),
+describe('an open gate', () => {
+  const split = { row: 0.3, generation: 0.6, perRepeat: 0.6 };
+  const open = difference(-1, Math.sqrt(0.9), split);
+
+  test('says that asking again is not honest, names the looks, and the chance of what they would bring', () => {
+    const { further, repeats, level } = gate(open);
+    expect(level).toMatchObject({ alpha: 0.05 });
+    expect(repeats).toMatchObject({ kind: 'about', repeats: 3 });
+    expect(further).toEqual([
+      expect.stringMatching(
+        /^Asking again after more repeats at the same alpha is not honest.* --looks 1,3, which tests each at alpha 0\.0277\. The chance that 3 repeats of every row in both runs decide it is about \d+ %\.$/,
+      ),
+    ]);
+  });
+
+  test('without repeats gives the most that the chance can be', () => {
+    const { repeats, further } = gate(difference(-1, 1, { row: 1 }));
+    expect(repeats?.kind).toBe('at-most');
+    expect(further[0]).toMatch(/decide it is at most \d+ %\.$/);
+  });
+
+  test('of several rules has at most the chance of the least likely', () => {
+    const wider = difference(-1, 1, { row: 0.7, generation: 0.3, perRepeat: 0.3 });
+    const report = gate(open, [domain('os', wider)], { max_drop: { overall: 2, os: 2 } });
+    const chances = report.rules.flatMap(({ repeats }) => repeats?.chance ?? []);
+    expect(chances).toHaveLength(2);
+    expect(report.repeats).toMatchObject({ kind: 'at-most', chance: Math.min(...chances) });
+  });
+
+  test('has nothing to say of repeats where it is decided, or where they bring no evidence', () => {
+    expect(gate(difference(-9, 0.5)).further).toEqual([]);
+    expect(gate(difference(0)).further).toEqual([]);
+  });
+
+  test('over a floor alone says the same, without a chance', () => {
+    const candidate = aggregate(steady('os', 3));
+    const { further } = decide({ candidate }, parsePolicy({ min_score: { os: 55 } }));
+    expect(further[0]).toMatch(/--looks 1,3, which tests each at alpha 0\.0277\.$/);
+  });
+});
+
+describe('planned looks', () => {
+  const at = (repeats: number, total: Difference, looks: readonly number[] = [1, 3]) =>
+    decide(
+      { comparison: comparison(total), repeats: { base: repeats, candidate: repeats } },
+      parsePolicy({ looks, max_drop: { overall: 2 } }),
+    );
+
+  test('test each look at the alpha of the schedule, on either side', () => {
+    // t(60) = 2.0003 at 0.05, and 2.2577 at 0.0277: 2.1 standard errors are enough for the one and not for the other.
+    const near = difference(-2 + 2.1 * 0.5, 0.5);
+    const far = difference(-2 - 2.1 * 0.5, 0.5);
+    expect([gate(near).verdict, gate(far).verdict]).toEqual(['GO', 'NO-GO']);
+    expect([at(1, near).verdict, at(1, far).verdict]).toEqual(['INCONCLUSIVE', 'INCONCLUSIVE']);
+    expect([at(3, difference(0, 0.5)).verdict, at(3, difference(-4, 0.5)).verdict]).toEqual(['GO', 'NO-GO']);
+  });
+
+  test('say which look it is, what comes next, and when it was the last', () => {
+    const first = at(1, difference(-1, 0.9, { row: 0.21, generation: 0.6, perRepeat: 0.6 }));
+    expect(first.level).toMatchObject({ look: 1 });
+    expect(first.level.alpha).toBeCloseTo(0.027654, 5);
+    expect(first.level.sentence).toMatch(/^Look 1 of 2 \(1, 3 repeats\), each at alpha 0\.0277/);
+    expect(first.further[0]).toMatch(/^To decide: repeat every row up to 3 times .* decide it is about \d+ %\.$/);
+    const last = at(3, difference(-1, 0.9));
+    expect(last.level.look).toBe(2);
+    expect(last.repeats).toBeUndefined();
+    expect(last.further).toEqual([expect.stringContaining('This was the last look that was planned')]);
+  });
+
+  test('refuse repeats that were not planned, with the schedule', () => {
+    expect(() => at(2, fine)).toThrow('the candidate has 2 repeats of every row, and the schedule of looks is 1, 3');
+  });
+
+  test('show the interval at their own level', () => {
+    const { rules } = at(1, difference(-1, 0.5));
+    expect(rules[0]?.sentence).toContain('(97.23 % interval');
+    expect((rules[0]?.high ?? 0) - -1).toBeCloseTo(2.2577 * 0.5, 3);
+  });
+});
+
+describe('what decides', () => {
+  test('is said: one-sided levels, and how many rules Holm’s adjustment is over', () => {
+    expect(gate(fine).level.sentence).toBe(
+      'GO where each critical rule is shown to hold, one-sided at 0.025; NO-GO where one is shown to be broken, one-sided at 0.025.',
+    );
+    expect(gate(fine, [domain('os', fine), domain('web', fine)]).level.sentence).toContain(
+      "(of the 2 rules beside Overall's drop after Holm's adjustment)",
     );
   });
 
-  test('for a NO-GO reckon with the correction for all rules', () => {
-    const at = (repeats: number) => {
-      const split = { row: 0.05, generation: 0.6 / repeats, perRepeat: 0.6 };
-      const domains = [domain('os', difference(-3, Math.sqrt(0.05 + 0.6 / repeats), split)), domain('web', fine)];
-      return gate(fine, domains, { max_drop: { os: 2, web: 9 } });
-    };
-    const { verdict, repeats } = at(1);
-    expect([verdict, repeats?.kind]).toEqual(['INCONCLUSIVE', 'enough']);
-    const enough = repeats?.kind === 'enough' ? repeats.repeats : 0;
-    expect([at(enough - 1).verdict, at(enough).verdict]).toEqual(['INCONCLUSIVE', 'NO-GO']);
-  });
-
-  test('are none where the rows themselves differ too much', () => {
-    const report = gate(difference(-1, 1, { row: 0.9, generation: 0.1, perRepeat: 0.1 }));
-    expect(report.repeats).toEqual({ kind: 'none' });
-    expect(report.summary).toMatch(/If it stays there, no number of repeats \(of up to 100\) would decide it\.$/);
-  });
-
-  test('are a least number while no run has any', () => {
-    const report = gate(difference(-1, 1, { row: 1 }));
-    // Four times the information halves the standard error: 2 · 0.5 is the distance, and a little more is needed.
-    expect(report.repeats).toEqual({ kind: 'at-least', repeats: 5 });
-    expect(report.summary).toContain('At least 5 repeats of every row in both runs would be needed');
-  });
-
-  test('of several open rules are the most of them, and none where one has none', () => {
-    const rules = { max_drop: { overall: 2, os: 2 } };
-    const open = difference(-1, 0.8, { row: 0.1, generation: 0.54, perRepeat: 0.54 });
-    const wider = difference(-1, 1, { row: 0.1, generation: 0.9, perRepeat: 0.9 });
-    const hopeless = difference(-1, 1, { row: 1, generation: 0, perRepeat: 0 });
-    expect(gate(open, [domain('os', wider)], rules).repeats).toEqual({ kind: 'enough', repeats: 7 });
-    expect(gate(open, [domain('os', hopeless)], rules).repeats).toEqual({ kind: 'none' });
-  });
-
-  test('are not spoken of where they change nothing', () => {
-    expect(gate(difference(-9, 0.5)).repeats).toBeUndefined();
-    expect(gate(difference(0)).repeats).toBeUndefined();
+  test('stands at each rule: the p of holding and the adjusted p of a breach', () => {
+    const rule = gate(difference(-1, 0.5)).rules[0];
+    // One point above the bound at a standard error of 0.5: t = 2 with 60 degrees of freedom.
+    expect(rule?.holdsP).toBeCloseTo(0.02502, 4);
+    expect(rule?.adjustedP).toBeCloseTo(1 - 0.02502, 4);
   });
 });
 

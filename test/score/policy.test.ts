@@ -19,6 +19,7 @@ describe('a policy', () => {
     const policy = parsePolicy(
       {
         alpha: 0.1,
+        looks: [1, 3],
         max_drop: { each_domain: 3, 'each_domain.realism': { points: 6 } },
         min_score: { overall: 55, ours: { points: 50, tier: 'supporting' } },
         min_coverage: { each_domain: 0.9, ours: 1 },
@@ -27,10 +28,24 @@ describe('a policy', () => {
       },
       ['ours'],
     );
+    expect(policy.looks).toEqual([1, 3]);
     expect(policy.maxDrop['each_domain.realism']).toEqual({ value: 6, tier: 'critical' });
     expect(policy.minScore.ours).toEqual({ value: 50, tier: 'supporting' });
     expect(policy.minCoverage).toEqual({ each_domain: 0.9, ours: 1 });
     expect(policy.limits.tokens_per_row).toEqual({ value: 6000, tier: 'advisory' });
+  });
+
+  test.each([
+    [3, 1],
+    [1, 1],
+    [],
+    [0, 2],
+    [1.5],
+    [1, 1000],
+    ['1', 3],
+    Array.from({ length: 11 }, (_, index) => index + 1),
+  ])('with looks that are no rising numbers of repeats is refused: %j', (...looks) => {
+    expect(() => parsePolicy({ looks, max_drop: { overall: 2 } })).toThrow('looks has to be a rising list');
   });
 
   test('that is left out lets Overall decide and domains only break', () => {
@@ -53,7 +68,7 @@ describe('a policy', () => {
 
   test.each([
     [{ max_dorp: { overall: 2 } }, 'the policy has an unknown key "max_dorp"; did you mean "max_drop"?'],
-    [{ colour: 2 }, 'the policy has an unknown key "colour"; it knows alpha, max_drop,'],
+    [{ colour: 2 }, 'the policy has an unknown key "colour"; it knows alpha, looks, max_drop,'],
     [{ max_drop: { terminl: 2 } }, 'max_drop has an unknown key "terminl"; did you mean "terminal"?'],
     [{ max_drop: { 'os.realizm': 2 } }, 'max_drop has an unknown key "os.realizm"; did you mean "os.realism"?'],
     [{ max_drop: { os: { point: 2 } } }, 'max_drop.os has an unknown key "point"; did you mean "points"?'],

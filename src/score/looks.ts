@@ -1,0 +1,111 @@
+// Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
+import type { JudgedRow } from '../types.js';
+import { normalDensity, normalTail } from './normal.js';
+
+/** The repeats after which one looks, rising, such as 1 and 3. */
+export type Schedule = readonly number[];
+
+/** Intervals that the region of each look is divided into, for Simpson's rule: an even number. */
+const STEPS = 240;
+/** Standard errors below which no path is followed. */
+const LOWEST = -8;
+
+/**
+ * The two-sided level of each look, equal for all, at which the chance that any of them errs in one direction is `alpha / 2`. A look
+ * is a mean over the repeats so far, so looks are nested means; where all variance is sampling, the worst case, means over n and
+ * m repeats are correlated by `√(n / m)`. That is Pocock's boundary (Biometrika 64(2), 1977) at information in proportion to
+ * the repeats, by the recursion of Armitage, McPherson & Rowe (J. R. Statist. Soc. A 132(2), 1969). For 1, 3 at 0.05 it is
+ * 0.0277, for 1, 2, 3, 4 it is 0.0182.
+ */
+export function alphaOfLook(schedule: Schedule, alpha: number): number {
+  if (schedule.length === 1) {
+    return alpha;
+  }
+  let low = 0;
+  let high = 10;
+  while (high - low > 1e-9) {
+    const middle = (low + high) / 2;
+    if (chanceOfCrossing(schedule, middle) > alpha / 2) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return 2 * normalTail(high);
+}
+
+/** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
+function chanceOfCrossing(schedule: Schedule, critical: number): number {
+  let crossed = 0;
+  // The density of the sum at a look, of the paths that have not crossed before: at points from `LOWEST` to the boundary.
+  let paths: Path[] = [{ at: 0, mass: 1 }];
+  let before = 0;
+  for (const repeats of schedule) {
+    const spread = Math.sqrt(repeats - before);
+    const boundary = critical * Math.sqrt(repeats);
+    crossed += paths.reduce((sum, { at, mass }) => sum + mass * normalTail((boundary - at) / spread), 0);
+    const from = LOWEST * Math.sqrt(repeats);
+    const step = (boundary - from) / STEPS;
+    paths = Array.from({ length: STEPS + 1 }, (_, index) => {
+      const at = from + index * step;
+      const density = paths.reduce((sum, path) => sum + path.mass * normalDensity((at - path.at) / spread), 0) / spread;
+      const weight = index === 0 || index === STEPS ? 1 : index % 2 === 1 ? 4 : 2;
+      return { at, mass: (density * weight * step) / 3 };
+    });
+    before = repeats;
+  }
+  return crossed;
+}
+
+interface Path {
+  readonly at: number;
+  readonly mass: number;
+}
+
+/**
+ * How many repeats every row of a run has. Undefined where rows differ by more than what a few failures explain (1 % of a domain's
+ * rows): such a run is not finished, or is of several runs.
+ */
+export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
+  const domains = new Map<string, { readonly keys: Set<string>; rows: number }>();
+  for (const { domain, key } of rows) {
+    const found = domains.get(domain) ?? { keys: new Set(), rows: 0 };
+    domains.set(domain, found);
+    found.keys.add(key);
+    found.rows++;
+  }
+  const means = [...domains.values()].map((found) => found.rows / found.keys.size);
+  const repeats = Math.round(means[0] ?? 0);
+  return repeats > 0 && means.every((mean) => Math.abs(mean - repeats) <= 0.01 * repeats) ? repeats : undefined;
+}
+
+/** The repeats of the runs that a gate looks at; `base` is absent where there is none. Undefined: see `repeatsOf`. */
+export interface RunRepeats {
+  readonly base?: number | undefined;
+  readonly candidate: number | undefined;
+}
+
+/**
+ * Which look of the schedule this is, from 1 on, as the runs' own repeats say: the candidate's, and as many or all that the schedule
+ * will ever ask for in the base, which can be repeated once for all candidates. What is no look is a sentence that says why.
+ */
+export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
+  const planned = `the schedule of looks is ${schedule.join(', ')}`;
+  const last = schedule.at(-1) as number;
+  if (candidate === undefined || (hasBase && base === undefined)) {
+    const run = candidate === undefined ? 'candidate' : 'base';
+    return `the rows of the ${run} do not all have the same number of repeats, and ${planned}; finish the run first`;
+  }
+  const look = schedule.indexOf(candidate) + 1;
+  if (look === 0) {
+    return `the candidate has ${counted(candidate)} of every row, and ${planned}: another number was not planned, and would be one look too many`;
+  }
+  if (hasBase && base !== undefined && base !== candidate && base < last) {
+    return `the base has ${counted(base)} of every row, and ${planned}: it needs ${candidate}, as the candidate has, or ${last} from the start`;
+  }
+  return look;
+}
+
+function counted(repeats: number): string {
+  return `${repeats} ${repeats === 1 ? 'repeat' : 'repeats'}`;
+}

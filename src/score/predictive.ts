@@ -1,0 +1,55 @@
+// What more repeats would do for an open rule: the chance that they decide it.
+import type { VarianceSplit } from '../comparison.js';
+import type { Estimate } from '../types.js';
+import { normalTail } from './normal.js';
+import { studentTQuantile } from './student.js';
+
+/** Which of two sides a difference lies on, as it will be tested. */
+export interface Decision {
+  readonly bound: number;
+  /** One-sided levels at which the rule is held, and at which it is broken. */
+  readonly holdsAt: number;
+  readonly breaksAt: number;
+}
+
+/** The chance that an open rule is decided by more repeats. */
+export interface RepeatAdvice {
+  /** `at-most`: without repeats nobody knows how much of the spread is sampling, so the chance is that if all of it were. */
+  readonly kind: 'about' | 'at-most';
+  /** Of every row, in both runs. */
+  readonly repeats: number;
+  /** From 0 to 1. */
+  readonly chance: number;
+}
+
+/**
+ * The predictive power of N repeats of every row in both runs (Spiegelhalter, Freedman & Blackburn, Controlled Clinical Trials 7(1),
+ * 1986): how probable it is, from what is known now, that the rule will then be shown to hold or to be broken.
+ *
+ * Of the variance now, `row` stays, and `generation` shrinks to `perRepeat / N`. With a flat prior for what the rows truly differ by,
+ * the later difference scatters around the one of now by `σ² = generation - perRepeat / N`, and its standard error will be
+ * `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is
+ * `Φ((d - t SE_N) / σ) + Φ((-d - t' SE_N) / σ)`. Undefined without a standard error.
+ */
+export function predictivePower(
+  { value, se, df }: Estimate,
+  split: VarianceSplit | undefined,
+  { bound, holdsAt, breaksAt }: Decision,
+  repeats: number,
+): RepeatAdvice | undefined {
+  if (se === undefined || df === undefined) {
+    return undefined;
+  }
+  const isKnown = split?.generation !== undefined && split.perRepeat !== undefined;
+  const { row, generation, perRepeat } = isKnown
+    ? { row: split.row, generation: split.generation as number, perRepeat: split.perRepeat as number }
+    : { row: 0, generation: se ** 2, perRepeat: se ** 2 };
+  const later = Math.sqrt(row + perRepeat / repeats);
+  const scatter = Math.sqrt(Math.max(0, generation - perRepeat / repeats));
+  const chanceOf = (distance: number, level: number) => {
+    const beyond = distance - studentTQuantile(1 - level, df) * later;
+    return scatter === 0 ? Number(beyond >= 0) : normalTail(-beyond / scatter);
+  };
+  const chance = chanceOf(value - bound, holdsAt) + chanceOf(bound - value, breaksAt);
+  return { kind: isKnown ? 'about' : 'at-most', repeats, chance: Math.min(1, chance) };
+}
