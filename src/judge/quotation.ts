@@ -47,7 +47,11 @@ export function withoutQuotations(reply: string, tag: string, { prediction, othe
  * for word, or that the judge has taken out of an encoding, still has them. Nobody gains by foreseeing the judge's own: see `isPlanted`.
  */
 export function holdsRatings({ prediction, others }: Material, ratings: Ratings): boolean {
-  const found = numbersIn([folded(prediction), ...others.map(lowered)].join('\n'));
+  const texts = [folded(prediction), ...others];
+  // Nearly all material lacks one of the names, and is not searched further.
+  const names = DIMENSIONS.map((dimension) => new RegExp(dimension, 'i'));
+  if (!names.every((name) => texts.some((text) => name.test(text)))) return false;
+  const found = numbersIn(texts.join('\n').toLowerCase());
   return DIMENSIONS.every((dimension) => found(dimension).has(ratings[dimension] ?? Number.NaN));
 }
 
@@ -70,11 +74,11 @@ export function hidesTag(text: string): boolean {
 }
 
 function holdsTag(text: string): boolean {
-  return /<\s*\/?\s*final_evaluation/.test(text);
+  return /<\s{0,3}\/?\s{0,3}final_evaluation/.test(text);
 }
 
 /** How far behind a dimension's name a number is still its rating, in UTF-16 units. */
-const REACH = 48;
+const REACH = 200;
 const NAME = new RegExp(`(?<![a-z])(?:${DIMENSIONS.join('|')})(?![a-z])`, 'g');
 const NUMBER = /\d+(?:\.\d+)?|\b(?:one|two|three|four|five)\b/g;
 const WORDS: Readonly<Record<string, number>> = { one: 1, two: 2, three: 3, four: 4, five: 5 };
@@ -82,15 +86,15 @@ const WORDS: Readonly<Record<string, number>> = { one: 1, two: 2, three: 3, four
 /** The numbers that a text gives for a dimension: those between its name and the next name, as near as a rating stands. */
 function numbersIn(text: string): (dimension: string) => ReadonlySet<number> {
   const found = new Map<string, Set<number>>(DIMENSIONS.map((dimension) => [dimension, new Set()]));
-  // Nearly every text lacks one of the names, and is not searched further.
-  if (DIMENSIONS.every((dimension) => text.includes(dimension))) {
-    for (const { 0: name, index } of text.matchAll(NAME)) {
-      const behind = text.slice(index + name.length, index + name.length + REACH);
-      for (const [number] of (behind.split(NAME, 1)[0] ?? '').matchAll(NUMBER)) {
-        const value = WORDS[number] ?? Number(number);
-        // Either way of rounding: what a judge makes of it is not known.
-        found.get(name)?.add(Math.floor(value)).add(Math.ceil(value));
-      }
+  for (const { 0: name, index } of text.matchAll(NAME)) {
+    const behind = text.slice(index + name.length, index + name.length + REACH);
+    for (const [number] of (behind.split(NAME, 1)[0] ?? '').matchAll(NUMBER)) {
+      const value = WORDS[number] ?? Number(number);
+      // A half either way: how a judge rounds it is not known.
+      found
+        .get(name)
+        ?.add(Math.ceil(value - 0.5))
+        .add(Math.floor(value + 0.5));
     }
   }
   return (dimension) => found.get(dimension) ?? new Set();
@@ -98,11 +102,9 @@ function numbersIn(text: string): (dimension: string) => ReadonlySet<number> {
 
 const squeezed = (text: string): string => text.replace(/[\s\\]+/g, '');
 
-const lowered = (text: string): string => text.toLowerCase();
-
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', lowbar: '_' };
 const ENTITY = /&(?:(lt|gt|quot|apos|amp|lowbar)|#(\d{1,7})|#x([\da-f]{1,6}));/gi;
-const ESCAPE = /\\+(?:u([\da-f]{4})|x([\da-f]{2}))/gi;
+const ESCAPE = /(?<!\\)\\+(?:u([\da-f]{4})|x([\da-f]{2}))/gi;
 /** Letters of other scripts, and brackets, that look like those of a verdict. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({
