@@ -1,13 +1,18 @@
 // The body of a chat completion request, read strictly: every parameter is served, known to change nothing, or refused by name.
 
 import { invalid } from './api-error.js';
-import type { EngineMessage, GenerateOptions } from './engine-contract.js';
+import type { EngineMessage, GenerateOptions, ScoreOptions, Tool } from './engine-contract.js';
 import {
   is,
   isEmptyList,
   isObject,
   isString,
   type Json,
+  MOST_LOGPROBS,
+  MOST_N,
+  readBoolean,
+  readEither,
+  readInteger,
   readParameters,
   readSampling,
   readStreaming,
@@ -17,9 +22,14 @@ import {
   shown,
   WITHOUT_EFFECT,
 } from './parameters.js';
+import { CLOSE_CALL } from './tool-calls.js';
 
 export interface ChatRequest {
   readonly messages: readonly EngineMessage[];
+  /** Those that the model may call: none where it must not. */
+  readonly tools: readonly Tool[];
+  /** Choices. */
+  readonly n: number;
   readonly options: GenerateOptions;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -31,19 +41,37 @@ const TEMPLATE_VARIABLES = ['messages', 'tools', 'documents', 'add_generation_pr
 const MOST_SCHEMA_VALUES = 2_000;
 const DEEPEST_SCHEMA = 64;
 
-const SERVED = [...SAMPLING_PARAMETERS, 'messages', 'max_completion_tokens', 'response_format', 'chat_template_kwargs'];
+const SERVED = [
+  ...SAMPLING_PARAMETERS,
+  'messages',
+  'max_completion_tokens',
+  'response_format',
+  'chat_template_kwargs',
+  'n',
+  'logprobs',
+  'top_logprobs',
+  'thinking_budget',
+  'thinking_token_budget',
+  'reasoning_effort',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+];
+
+/** Most tokens of thinking by effort; none at all is asked of the chat template. OpenAI gives no numbers: these are this server's. */
+const EFFORTS: Readonly<Record<string, number>> = {
+  none: 0,
+  minimal: 256,
+  low: 1_024,
+  medium: 8_192,
+  high: Number.POSITIVE_INFINITY,
+  xhigh: Number.POSITIVE_INFINITY,
+};
 
 const CHAT_WITHOUT_EFFECT = {
   ...WITHOUT_EFFECT,
-  // One whole text, without tools.
-  n: is(1),
   modalities: (value: unknown) => Array.isArray(value) && value.length === 1 && value[0] === 'text',
-  tools: isEmptyList,
-  tool_choice: is('none', 'auto'),
-  parallel_tool_calls: is(true, false),
   echo: is(false),
-  logprobs: is(false),
-  top_logprobs: is(0),
   prompt_logprobs: is(0),
   // Defaults of other servers.
   add_generation_prompt: is(true),
@@ -56,16 +84,115 @@ const CHAT_WITHOUT_EFFECT = {
 export function readChatRequest(body: unknown, server: ServerDefaults): ChatRequest {
   const given = readParameters(body, SERVED, CHAT_WITHOUT_EFFECT);
   requireModel(given.model, server.models);
+  const tools = readToolChoice(given.tool_choice) === 'none' ? [] : readTools(given.tools);
+  const sampling = readSampling(given, server, { names: ['max_completion_tokens', 'max_tokens'], least: 1 });
+  const responseFormat = readResponseFormat(given.response_format);
+  if (tools.length > 0 && responseFormat.type !== 'text') {
+    throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
+  }
+  const scores = readScores(given);
+  const isSingleCall = tools.length > 0 && readBoolean(given.parallel_tool_calls, 'parallel_tool_calls') === false;
   return {
     messages: readMessages(given.messages),
+    tools,
+    n: readInteger(given.n, 'n', 1, MOST_N) ?? 1,
     ...readStreaming(given),
     options: {
-      ...readSampling(given, server, ['max_completion_tokens', 'max_tokens']),
-      responseFormat: readResponseFormat(given.response_format),
-      thinkingBudget: server.thinkingBudget,
-      templateArguments: readTemplateArguments(given.chat_template_kwargs),
+      ...sampling,
+      stop: isSingleCall ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
+      responseFormat,
+      ...readThinking(given, server.thinkingBudget),
+      ...(scores !== undefined && { scores }),
     },
   };
+}
+
+function readScores(given: Json): ScoreOptions | undefined {
+  const isAsked = readBoolean(given.logprobs, 'logprobs') ?? false;
+  const top = readInteger(given.top_logprobs, 'top_logprobs', 0, MOST_LOGPROBS);
+  if (isAsked) return { reply: true, top: top ?? 0 };
+  if (top !== undefined && top > 0) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
+  return undefined;
+}
+
+/** The smallest of the server's, the request's and the effort's budgets holds. */
+function readThinking(
+  given: Json,
+  serverBudget: number,
+): Pick<GenerateOptions, 'thinkingBudget' | 'templateArguments'> {
+  const budget = readEither(given, 'thinking_budget', 'thinking_token_budget', (name) =>
+    readInteger(given[name], name, 0, Number.MAX_SAFE_INTEGER),
+  );
+  const templateArguments = readTemplateArguments(given.chat_template_kwargs);
+  const { reasoning_effort: effort } = given;
+  if (effort === undefined) {
+    return { thinkingBudget: Math.min(serverBudget, budget ?? serverBudget), templateArguments };
+  }
+  const ofEffort = isString(effort) && Object.hasOwn(EFFORTS, effort) ? EFFORTS[effort] : undefined;
+  if (ofEffort === undefined) {
+    const known = Object.keys(EFFORTS).join(', ');
+    throw invalid(`'reasoning_effort' must be one of ${known}, not ${shown(effort)}`, 'reasoning_effort');
+  }
+  if (effort === 'none' && templateArguments.enable_thinking === true) {
+    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
+  }
+  return {
+    thinkingBudget: Math.min(serverBudget, budget ?? serverBudget, ofEffort),
+    templateArguments: effort === 'none' ? { ...templateArguments, enable_thinking: false } : templateArguments,
+  };
+}
+
+// --- tools ---
+
+/** The functions that a model may call. Throws an ApiError for what could not be held to. */
+export function readTools(value: unknown): Tool[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw invalid("'tools' must be a list", 'tools');
+  return value.map((tool, index) => readTool(tool, `tools[${index}]`));
+}
+
+function readTool(value: unknown, at: string): Tool {
+  if (!isObject(value) || value.type !== 'function') throw invalid(`'${at}' must be of the type function`, at);
+  requireKnown(value, ['type', 'function'], at);
+  const { function: called } = value;
+  if (!isObject(called)) throw invalid(`'${at}.function' must be an object`, `${at}.function`);
+  requireKnown(called, ['name', 'description', 'parameters', 'strict'], `${at}.function`);
+  const { name, description, parameters, strict } = called;
+  if (!isString(name) || !/^[\w.-]{1,128}$/.test(name)) {
+    throw invalid(`'${at}.function.name' must be made of letters, digits, _, . and -`, `${at}.function.name`);
+  }
+  if ((strict ?? false) !== false) {
+    const message = `'${at}.function.strict' is not supported: no grammar holds the arguments`;
+    throw invalid(message, `${at}.function.strict`, 'unsupported_value');
+  }
+  if (description != null && !isString(description)) {
+    throw invalid(`'${at}.function.description' must be a string`, `${at}.function.description`);
+  }
+  if (parameters != null && !isObject(parameters)) {
+    throw invalid(`'${at}.function.parameters' must be an object`, `${at}.function.parameters`);
+  }
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(isString(description) && { description }),
+      ...(isObject(parameters) && { parameters }),
+    },
+  };
+}
+
+function requireKnown(value: Json, known: readonly string[], at: string): void {
+  const other = Object.keys(value).find((name) => value[name] !== null && ![...known, ...MARKS].includes(name));
+  if (other !== undefined) {
+    throw invalid(`'${at}.${other}' is not supported`, `${at}.${other}`, 'unsupported_parameter');
+  }
+}
+
+function readToolChoice(value: unknown): 'auto' | 'none' {
+  if (value === undefined || value === 'auto') return 'auto';
+  if (value === 'none') return 'none';
+  const message = `'tool_choice' is not supported with the value ${shown(value)}: a model may call (auto) or not (none), but not be made to`;
+  throw invalid(message, 'tool_choice', 'unsupported_value');
 }
 
 // --- messages ---
@@ -76,12 +203,14 @@ const ROLES: Readonly<Record<string, EngineMessage['role']>> = {
   developer: 'system',
   user: 'user',
   assistant: 'assistant',
+  tool: 'tool',
 };
 
 /** What messages and their parts may carry that no chat template of these models renders. */
 const MARKS = ['name', 'cache_control'];
 
-function readMessages(value: unknown): EngineMessage[] {
+/** Throws an ApiError that names the place. */
+export function readMessages(value: unknown): EngineMessage[] {
   if (!Array.isArray(value) || value.length === 0)
     throw invalid("'messages' must be a list of at least one", 'messages');
   return value.map((message, index) => readMessage(message, `messages[${index}]`));
@@ -89,7 +218,7 @@ function readMessages(value: unknown): EngineMessage[] {
 
 function readMessage(value: unknown, at: string): EngineMessage {
   if (!isObject(value)) throw invalid(`'${at}' must be an object`, at);
-  const { role: wanted, content, reasoning_content, reasoning, ...others } = value;
+  const { role: wanted, content, reasoning_content, reasoning, tool_calls, tool_call_id, ...others } = value;
   const role = isString(wanted) && Object.hasOwn(ROLES, wanted) ? ROLES[wanted] : undefined;
   if (role === undefined) {
     const known = Object.keys(ROLES).join(', ');
@@ -108,7 +237,42 @@ function readMessage(value: unknown, at: string): EngineMessage {
     throw invalid(`'${at}.reasoning_content' must be a string, on an assistant's message`, `${at}.reasoning_content`);
   }
   const text = role === 'assistant' && (content ?? null) === null ? '' : readContent(content, `${at}.content`);
-  return { role, content: text, ...(thinking !== undefined && { reasoning_content: thinking }) };
+  const calls = readCalls(tool_calls ?? [], role, `${at}.tool_calls`);
+  if (tool_call_id != null && (role !== 'tool' || !isString(tool_call_id))) {
+    throw invalid(`'${at}.tool_call_id' must be a string, on a tool's message`, `${at}.tool_call_id`);
+  }
+  return {
+    role,
+    content: text,
+    ...(thinking !== undefined && { reasoning_content: thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(isString(tool_call_id) && { tool_call_id }),
+  };
+}
+
+/** Calls as a reply has them, their arguments as text; templates render them as an object. */
+function readCalls(value: unknown, role: string, at: string): NonNullable<EngineMessage['tool_calls']> {
+  if (!Array.isArray(value) || (value.length > 0 && role !== 'assistant')) {
+    throw invalid(`'${at}' must be a list, on an assistant's message`, at);
+  }
+  return value.map((call, index) => {
+    const place = `${at}[${index}]`;
+    const { id, type, function: called } = isObject(call) ? call : {};
+    if (!isString(id) || type !== 'function' || !isObject(called) || !isString(called.name)) {
+      throw invalid(`'${place}' must be a function's call, with 'id' and 'function.name'`, place);
+    }
+    return { id, type, function: { name: called.name, arguments: readArguments(called.arguments, place) } };
+  });
+}
+
+function readArguments(value: unknown, place: string): Json {
+  try {
+    const parsed: unknown = isString(value) ? JSON.parse(value) : value;
+    if (isObject(parsed)) return parsed;
+  } catch {
+    // Told below.
+  }
+  throw invalid(`'${place}.function.arguments' must be a JSON object as text`, `${place}.function.arguments`);
 }
 
 function readContent(value: unknown, at: string): string {
@@ -174,7 +338,7 @@ function requireSmall(schema: Json, at: string): void {
   }
 }
 
-function readTemplateArguments(value: unknown): Json {
+export function readTemplateArguments(value: unknown): Json {
   if (value === undefined) return {};
   const at = 'chat_template_kwargs';
   if (!isObject(value)) throw invalid(`'${at}' must be an object`, at);

@@ -26,6 +26,7 @@ export interface ModelFacts {
 
 /** Every value is explicit: the library's own defaults differ. */
 export interface GenerateOptions {
+  /** 0 generates nothing. */
   readonly maxTokens: number | undefined;
   readonly temperature: number;
   readonly topP: number;
@@ -43,15 +44,66 @@ export interface GenerateOptions {
     | { readonly type: 'json_schema'; readonly schema: Readonly<Record<string, unknown>> };
   /** Most tokens of thinking; infinite unless asked otherwise. */
   readonly thinkingBudget: number;
+  /** Probabilities to tell; none where absent. */
+  readonly scores?: ScoreOptions;
   /** `chat_template_kwargs` of the request, such as enable_thinking. */
   readonly templateArguments: Readonly<Record<string, unknown>>;
 }
 
+/** Whose tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
+export interface ScoreOptions {
+  /** The prompt's tokens from this position on, at least 1, since nothing precedes the first; none where absent. */
+  readonly promptFrom?: number;
+  readonly reply: boolean;
+  /** How many of the most likely tokens are told at each position. */
+  readonly top: number;
+}
+
+/** What a reply is asked for: messages, which the model's chat template renders, or what stands in their place. */
+export type EnginePrompt =
+  | { readonly messages: readonly EngineMessage[]; readonly tools?: readonly Tool[] }
+  | { readonly text: string }
+  | { readonly tokens: readonly number[] };
+
+/** A function that the model may call, as OpenAI's API describes it and chat templates render it. */
+export interface Tool {
+  readonly type: 'function';
+  readonly function: {
+    readonly name: string;
+    readonly description?: string;
+    readonly parameters?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Under the names that chat templates know; the template decides what is rendered. */
 export interface EngineMessage {
-  readonly role: 'system' | 'user' | 'assistant';
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
-  /** The thinking of an assistant's turn, under the name that chat templates know; the template decides whether it is rendered. */
+  /** The thinking of an assistant's turn. */
   readonly reasoning_content?: string;
+  /** Functions that an assistant's turn called; arguments as an object. */
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly type: 'function';
+    readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+  }[];
+  /** Which call a tool's turn answers. */
+  readonly tool_call_id?: string;
+}
+
+/** A token and how likely the model held it to be where it stands. */
+export interface ScoredToken {
+  readonly token: number;
+  /** With U+FFFD for bytes that are no whole character. */
+  readonly text: string;
+  readonly bytes: readonly number[];
+  /** Natural logarithm of its probability. */
+  readonly logprob: number;
+}
+
+export interface TokenScore extends ScoredToken {
+  /** The most likely tokens there, in descending order. */
+  readonly top: readonly ScoredToken[];
 }
 
 /** Tokens; the cached ones are among those of the prompt, the reasoning ones among those of the completion. */
@@ -63,12 +115,26 @@ export interface Usage {
 }
 
 export type GenerateEvent =
-  | { readonly type: 'text'; readonly channel: 'reasoning' | 'content'; readonly text: string }
+  /** Tokens of the prompt, in order, before any text. */
+  | { readonly type: 'prompt'; readonly scores: readonly TokenScore[] }
+  /** With `scores`, where asked for, of the tokens that the text came of; those up to the end of thinking belong to it. */
+  | {
+      readonly type: 'text';
+      readonly channel: 'reasoning' | 'content';
+      readonly text: string;
+      readonly scores?: readonly TokenScore[];
+    }
   | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
 
 /** Thrown by `generate` before any event. */
 export type EngineRefusal =
-  | { readonly reason: 'context-overflow'; readonly promptTokens: number; readonly contextSize: number }
+  | {
+      readonly reason: 'context-overflow';
+      readonly promptTokens: number;
+      readonly contextSize: number;
+      /** Set where counting ended early: the prompt has more than `promptTokens`. */
+      readonly more?: true;
+    }
   | { readonly reason: 'invalid-request'; readonly message: string; readonly param: string };
 
 export class EngineError extends Error {
@@ -80,15 +146,23 @@ export class EngineError extends Error {
 export interface Engine {
   readonly facts: ModelFacts;
   /**
-   * Takes a free slot, or waits for one: who can go on from most of what a slot holds is served first, but no more than eight later
-   * requests before an earlier one. The caller bounds how many wait. Ends early, its place free at once, when `signal` aborts. Throws EngineError before the first event where the request cannot be served.
+   * Takes a free slot, or waits for one; the caller bounds how many wait. Ends early, its slot free at once, when `signal` aborts. Throws
+   * EngineError before the first event where the request cannot be served.
    */
-  generate(
-    messages: readonly EngineMessage[],
-    options: GenerateOptions,
-    signal: AbortSignal,
-  ): AsyncIterable<GenerateEvent>;
+  generate(prompt: EnginePrompt, options: GenerateOptions, signal: AbortSignal): AsyncIterable<GenerateEvent>;
+  /** The prompt's tokens, as `generate` would evaluate them. Throws EngineError where they are more than the context holds. */
+  tokenize(prompt: EnginePrompt, options: PromptOptions): Promise<readonly number[]>;
+  /** The text of tokens, special ones included. Throws EngineError for a number that is no token of the model. */
+  detokenize(tokens: readonly number[]): string;
   /** Slots that work now. */
   readonly busy: number;
   close(): Promise<void>;
+}
+
+/** How a chat template renders messages. */
+export interface PromptOptions {
+  /** `chat_template_kwargs` of the request, such as enable_thinking. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** Whether the prompt ends where the reply begins; otherwise with the last message. */
+  readonly addGenerationPrompt: boolean;
 }

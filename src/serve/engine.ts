@@ -1,23 +1,16 @@
 // node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
 
-import {
-  type Engine,
-  EngineError,
-  type EngineMessage,
-  type GenerateOptions,
-  type ModelFacts,
-} from './engine-contract.js';
+import type { Engine, GenerateEvent, ModelFacts } from './engine-contract.js';
 import { hashFiles } from './file-hash.js';
 import { checkFiles, type ModelFile, requireWhole } from './gguf-file.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import type { FreeMemory, GgufMetadata, GgufTensor } from './plan.js';
-import { type ReplyTokens, readReply } from './reply-reader.js';
-import { eventQueue, type Request } from './request.js';
-import { type Gpu, importRuntime, startLlama, type Token } from './runtime.js';
-import { grammarOf, refusePenaltyMix } from './sampling.js';
+import { preparing } from './prepare.js';
+import type { Request } from './request.js';
+import { type Gpu, importRuntime, startLlama } from './runtime.js';
 import { Scheduler } from './scheduler.js';
+import { scoredReply } from './scored-reply.js';
 import { LlamaSlot } from './slot.js';
-import { planPrompt } from './slots.js';
 import { readTemplate, type Templating } from './template.js';
 
 /**
@@ -78,6 +71,9 @@ export async function inspectModel(
   };
 }
 
+/** Generates nothing and scores nothing. */
+const NO_SCORES = { reply: false, top: 0 };
+
 function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, settings: EngineSettings): Engine {
   const checkpointBytes = Math.floor(settings.checkpointBytes / settings.parallel);
   const slots = Array.from({ length: settings.parallel }, (_, slot) => new LlamaSlot(loaded, slot, checkpointBytes));
@@ -85,25 +81,37 @@ function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, s
   const prepare = preparing(loaded, template, facts);
   const open = new Set<Request>();
   let closed = false;
+
+  async function* run(request: Request, signal: AbortSignal): AsyncGenerator<GenerateEvent, void, void> {
+    if (closed || signal.aborted) return;
+    const leave = (): void => {
+      open.delete(request);
+      request.events.close();
+      scheduler.withdraw(request);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    open.add(request);
+    try {
+      scheduler.submit(request);
+      yield* request.events.read();
+    } finally {
+      signal.removeEventListener('abort', leave);
+      leave();
+    }
+  }
+
   return {
     facts,
-    async *generate(messages, options, signal) {
+    tokenize: prepare.tokenize,
+    detokenize: prepare.detokenize,
+    async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
-      const request = await prepare(messages, options);
-      if (closed || signal.aborted) return;
-      const leave = (): void => {
-        open.delete(request);
-        request.events.close();
-        scheduler.withdraw(request);
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      open.add(request);
-      try {
-        scheduler.submit(request);
-        yield* request.events.read();
-      } finally {
-        signal.removeEventListener('abort', leave);
-        leave();
+      const request = await prepare.request(prompt, options);
+      const scores = options.scores ?? (options.maxTokens === 0 ? NO_SCORES : undefined);
+      if (scores === undefined) yield* run(request, signal);
+      else {
+        const scoring = (tokens: readonly number[], from: number) => prepare.scoring(tokens, from, request);
+        yield* scoredReply(request, scores, (part) => run(part, signal), scoring);
       }
     },
     get busy() {
@@ -115,62 +123,5 @@ function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, s
       await scheduler.close();
       await unload(loaded);
     },
-  };
-}
-
-/** From messages to a request that a slot can evaluate. Throws EngineError where it cannot be served. */
-function preparing(
-  loaded: Loaded,
-  template: Templating,
-  { contextSize }: ModelFacts,
-): (messages: readonly EngineMessage[], options: GenerateOptions) => Promise<Request> {
-  const { model } = loaded;
-  const tokens = replyTokens(model);
-  const tokenize = (part: string): readonly number[] => model.tokenize(part, true);
-  return async (messages, options) => {
-    refusePenaltyMix(options);
-    const text = template.render(messages, options);
-    const all = tokenize(text);
-    // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
-    if (all.length > contextSize - 1) {
-      throw new EngineError({ reason: 'context-overflow', promptTokens: all.length, contextSize });
-    }
-    const grammar = await grammarOf(loaded, options);
-    const events = eventQueue();
-    return {
-      prompt: planPrompt(text, all, template.marks, tokenize),
-      options,
-      reader: readReply(tokens, {
-        thinking: tokens.closeThinking !== undefined && text.trimEnd().endsWith(THINK),
-        thinkingBudget: options.thinkingBudget,
-        maxTokens: options.maxTokens ?? Number.POSITIVE_INFINITY,
-        stop: options.responseFormat.type === 'json_schema' ? [...options.stop, SCHEMA_END] : options.stop,
-        blankLineAfterThinking: grammar !== undefined,
-      }),
-      grammar,
-      events,
-      fail: (error) => events.fail(error),
-      spoken: [],
-      cachedTokens: 0,
-    };
-  };
-}
-
-const THINK = '<think>';
-const END_OF_THINK = '</think>';
-/** The grammar maker ends a schema's text with these; they are cut off like a stop string. */
-const SCHEMA_END = '\n\n\n\n';
-
-function replyTokens(model: Loaded['model']): ReplyTokens {
-  const single = (text: string): number | undefined => {
-    const found = model.tokenize(text, true);
-    return found.length === 1 ? found[0] : undefined;
-  };
-  return {
-    isEnd: (token) => model.isEogToken(token as Token),
-    textOf: (tokens, before) => model.detokenize(tokens as Token[], false, before as Token[]),
-    openThinking: single(THINK),
-    closeThinking: single(END_OF_THINK),
-    blankLine: model.tokenize('\n\n', true),
   };
 }

@@ -11,6 +11,9 @@ export const MOST_SEED = 2 ** 32 - 2;
 /** Where a request is silent: the sampling that the model card of Qwen-AgentWorld-35B-A3B recommends. */
 const MODEL_CARD = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
 const MOST_STOPS = 16;
+/** As in OpenAI's API. */
+export const MOST_LOGPROBS = 20;
+export const MOST_N = 128;
 
 /** What the server brings to every request. */
 export interface ServerDefaults {
@@ -137,11 +140,17 @@ export type Sampling = Pick<
   | 'stop'
 >;
 
-/** How replies are sampled and where they end; `most` names the budget of tokens. */
-export function readSampling(given: Json, server: ServerDefaults, most: readonly [string, string]): Sampling {
+/** How replies are sampled and where they end; `most` names the budget of tokens, under two names, and its smallest value. */
+export function readSampling(
+  given: Json,
+  server: ServerDefaults,
+  most: { readonly names: readonly [string, string]; readonly least: number },
+): Sampling {
   const number = (name: string, ...range: Range) => readNumber(given[name], name, ...range);
   return {
-    maxTokens: readEither(given, ...most, (name) => readInteger(given[name], name, 1, Number.MAX_SAFE_INTEGER)),
+    maxTokens: readEither(given, ...most.names, (name) =>
+      readInteger(given[name], name, most.least, Number.MAX_SAFE_INTEGER),
+    ),
     temperature: number('temperature', 0, 2) ?? MODEL_CARD.temperature,
     topP: number('top_p', 0, 1, 'above') ?? MODEL_CARD.topP,
     topK: readTopK(given.top_k) ?? MODEL_CARD.topK,

@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { ApiError } from './api-error.js';
 import { answer } from './body.js';
-import type { GenerateEvent, ModelFacts, Usage } from './engine-contract.js';
+import type { ModelFacts, Usage } from './engine-contract.js';
 import { openEventStream } from './event-stream.js';
+import type { ReplyEnd, ReplyEvent } from './tool-calls.js';
 
-export type End = Extract<GenerateEvent, { type: 'end' }>;
-type Piece = Exclude<GenerateEvent, End>;
+export type Piece = Exclude<ReplyEvent, ReplyEnd>;
 
 /** How one kind of reply is written. */
 export interface ReplyFormat {
@@ -16,12 +16,12 @@ export interface ReplyFormat {
   readonly object: string;
   readonly chunkObject: string;
   /** A choice of a whole reply. */
-  choice(index: number, pieces: readonly Piece[], end: End): unknown;
+  choice(index: number, pieces: readonly Piece[], end: ReplyEnd): unknown;
   /** A choice of a streamed reply, as entries of `choices`: before the first event, for each event, and at the end. */
   writer(index: number): {
     open(): readonly unknown[];
     take(piece: Piece): readonly unknown[];
-    end(end: End): readonly unknown[];
+    end(end: ReplyEnd): readonly unknown[];
   };
 }
 
@@ -68,7 +68,7 @@ export function sumOf(usages: readonly Usage[]): Usage {
 export interface Replying {
   readonly format: ReplyFormat;
   readonly head: ReplyHead;
-  readonly choices: readonly AsyncIterable<GenerateEvent>[];
+  readonly choices: readonly AsyncIterable<ReplyEvent>[];
   readonly prompts: number;
 }
 
@@ -113,7 +113,7 @@ export async function replyInEvents(
     });
   // Also before the first token: a prompt that waits or is read for minutes outlasts the patience of many clients.
   const pings = setInterval(stream.ping, settings.pingIntervalMs);
-  const write = async (events: AsyncIterable<GenerateEvent>, index: number): Promise<Usage> => {
+  const write = async (events: AsyncIterable<ReplyEvent>, index: number): Promise<Usage> => {
     const writer = format.writer(index);
     let isOpen = false;
     const open = (): void => {
@@ -142,8 +142,8 @@ export async function replyInEvents(
   }
 }
 
-async function readEvents(events: AsyncIterable<GenerateEvent>, take: (piece: Piece) => void): Promise<End> {
-  let end: End | undefined;
+async function readEvents(events: AsyncIterable<ReplyEvent>, take: (piece: Piece) => void): Promise<ReplyEnd> {
+  let end: ReplyEnd | undefined;
   for await (const event of events) {
     if (event.type === 'end') end = event;
     else take(event);

@@ -11,8 +11,12 @@ export interface Request extends Scheduled {
   readonly reader: ReplyReader;
   readonly grammar: LlamaCpp.LlamaGrammarEvaluationState | undefined;
   readonly events: EventQueue;
+  /** Tokens behind the prompt that are scored, at least one; nothing is generated then. */
+  readonly scoring: { readonly tokens: readonly number[]; readonly top: number } | undefined;
   /** The reply's tokens, as they were evaluated. */
   readonly spoken: number[];
+  /** How many of them belong to the thinking, its end included. */
+  spokenThinking: number;
   /** Prompt tokens that needed no evaluation; known once it has a slot. */
   cachedTokens: number;
 }

@@ -8,10 +8,21 @@ import { ApiError, unknownModel } from './api-error.js';
 import { answer, answerError, answerText, bodyLimitBytes, readJson } from './body.js';
 import { CHAT_REPLY } from './chat-reply.js';
 import { readChatRequest } from './chat-request.js';
-import { type Engine, EngineError, type GenerateOptions, type Usage } from './engine-contract.js';
+import { completionReply, type Echo } from './completion-reply.js';
+import { type CompletionRequest, type RawPrompt, readCompletionRequest } from './completion-request.js';
+import {
+  type Engine,
+  EngineError,
+  type EnginePrompt,
+  type GenerateOptions,
+  type Tool,
+  type Usage,
+} from './engine-contract.js';
 import { openMetrics, type RequestRecord } from './metrics.js';
-import { MOST_SEED } from './parameters.js';
+import { MOST_SEED, type ServerDefaults } from './parameters.js';
 import { fingerprintOf, type ReplyFormat, replyInEvents, replyWhole, sumOf } from './replies.js';
+import { readDetokenizeRequest, readTokenizeRequest } from './token-requests.js';
+import { readToolCalls } from './tool-calls.js';
 
 export interface DeskOptions {
   readonly apiKey?: string;
@@ -72,10 +83,10 @@ interface Route {
 
 /** What is asked of the engine for one reply. */
 interface Asked {
-  readonly calls: readonly {
-    readonly messages: Parameters<Engine['generate']>[0];
-    readonly options: GenerateOptions;
-  }[];
+  readonly prompts: readonly { readonly prompt: EnginePrompt; readonly options: GenerateOptions }[];
+  /** Choices for each prompt. */
+  readonly n: number;
+  readonly tools: readonly Tool[];
   readonly format: ReplyFormat;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -104,6 +115,9 @@ export function openDesk(given: Engine | Promise<Engine>, options: DeskOptions):
     '/metrics': { method: 'GET', serve: showMetrics },
     '/v1/models': { method: 'GET', serve: models },
     '/v1/chat/completions': { method: 'POST', serve: chat },
+    '/v1/completions': { method: 'POST', serve: complete },
+    '/tokenize': { method: 'POST', serve: tokenize },
+    '/detokenize': { method: 'POST', serve: detokenize },
   };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -177,7 +191,7 @@ export function openDesk(given: Engine | Promise<Engine>, options: DeskOptions):
 
   function models({ response, path }: Visit): void {
     const { facts } = loaded();
-    const served = [facts.name, ...aliases];
+    const names = served().models;
     const entry = (id: string) => ({
       id,
       object: 'model',
@@ -189,34 +203,68 @@ export function openDesk(given: Engine | Promise<Engine>, options: DeskOptions):
     });
     const name = decoded(path.slice('/v1/models/'.length));
     if (name === '') {
-      answer(response, 200, { object: 'list', data: served.map(entry) });
+      answer(response, 200, { object: 'list', data: names.map(entry) });
       return;
     }
-    if (!served.includes(name)) throw unknownModel(name, served);
+    if (!names.includes(name)) throw unknownModel(name, names);
     answer(response, 200, entry(name));
   }
 
-  async function chat(visit: Visit): Promise<void> {
-    const { facts } = loaded();
-    const {
-      messages,
-      options: sampling,
-      ...asked
-    } = readChatRequest(await bodyOf(visit), {
-      models: [facts.name, ...aliases],
+  function served(): ServerDefaults {
+    return {
+      models: [loaded().facts.name, ...aliases],
       thinkingBudget: options.thinkingBudget ?? Number.POSITIVE_INFINITY,
       seed: randomInt(MOST_SEED + 1),
-    });
-    await reply(visit, { ...asked, format: CHAT_REPLY, calls: [{ messages, options: sampling }] });
+    };
   }
 
   function bodyOf({ request }: Visit): Promise<unknown> {
     return readJson(request, bodyLimitBytes(loaded().facts.contextSize));
   }
 
-  async function reply(visit: Visit, { calls, format, stream, includeUsage }: Asked): Promise<void> {
+  async function chat(visit: Visit): Promise<void> {
+    const { messages, options: sampling, ...asked } = readChatRequest(await bodyOf(visit), served());
+    const prompts = [{ prompt: { messages, tools: asked.tools }, options: sampling }];
+    await reply(visit, { ...asked, format: CHAT_REPLY, prompts });
+  }
+
+  async function complete(visit: Visit): Promise<void> {
+    const asked = readCompletionRequest(await bodyOf(visit), served());
+    const echoes: Echo[] = [];
+    const prompts: Asked['prompts'][number][] = [];
+    for (const prompt of asked.prompts) {
+      const { echo, ...call } = await echoed(loaded(), prompt, asked);
+      prompts.push(call);
+      for (let choice = 0; choice < asked.n; choice++) echoes.push(echo);
+    }
+    const format = completionReply(echoes, asked.options.scores !== undefined);
+    await reply(visit, { ...asked, tools: [], format, prompts });
+  }
+
+  async function tokenize(visit: Visit): Promise<void> {
+    const { prompt, options: rendering, withTexts } = readTokenizeRequest(await bodyOf(visit), served().models);
+    const { facts, detokenize, tokenize: tokensOf } = loaded();
+    const tokens = await tokensOf(prompt, rendering);
+    const texts = withTexts ? tokens.map((token) => detokenize([token])) : null;
+    answer(visit.response, 200, {
+      count: tokens.length,
+      max_model_len: facts.contextSize,
+      tokens,
+      token_strs: texts,
+    });
+  }
+
+  async function detokenize(visit: Visit): Promise<void> {
+    const tokens = readDetokenizeRequest(await bodyOf(visit), served().models);
+    answer(visit.response, 200, { prompt: loaded().detokenize(tokens) });
+  }
+
+  async function reply(visit: Visit, { prompts, n, tools, format, stream, includeUsage }: Asked): Promise<void> {
     const { facts } = loaded();
     const { response, signal } = visit;
+    const calls = prompts.flatMap((call) =>
+      Array.from({ length: n }, (_, choice) => ({ ...call, options: withSeed(call.options, choice) })),
+    );
     await admission.admit(calls.length, facts.slots, async () => {
       const head = {
         id: `${format.idPrefix}${randomUUID()}`,
@@ -226,15 +274,25 @@ export function openDesk(given: Engine | Promise<Engine>, options: DeskOptions):
       };
       const [first] = calls;
       if (first !== undefined) response.setHeader(SEED_HEADER, first.options.seed);
-      const choices = calls.map((call) => loaded().generate(call.messages, call.options, signal));
-      const replying = { format, head, choices, prompts: 1 };
-      visit.usages = stream
-        ? await replyInEvents(response, replying, {
-            includeUsage,
-            pingIntervalMs: options.pingIntervalMs ?? PING_MS,
-            errorOf: (error) => apiErrorOf(error, signal),
-          })
-        : await replyWhole(response, replying);
+      // One choice that fails takes the others with it.
+      const failing = new AbortController();
+      const either = AbortSignal.any([signal, failing.signal]);
+      const choices = calls.map((call) => {
+        const events = loaded().generate(call.prompt, call.options, either);
+        return tools.length === 0 ? events : readToolCalls(events, tools);
+      });
+      const replying = { format, head, choices, prompts: prompts.length };
+      try {
+        visit.usages = stream
+          ? await replyInEvents(response, replying, {
+              includeUsage,
+              pingIntervalMs: options.pingIntervalMs ?? PING_MS,
+              errorOf: (error) => apiErrorOf(error, signal),
+            })
+          : await replyWhole(response, replying);
+      } finally {
+        failing.abort();
+      }
     });
   }
 
@@ -249,6 +307,31 @@ export function openDesk(given: Engine | Promise<Engine>, options: DeskOptions):
     },
     giveUp: () => giveUp(),
     idle,
+  };
+}
+
+/** The choices of a prompt count up from its seed. */
+function withSeed(options: GenerateOptions, choice: number): GenerateOptions {
+  return { ...options, seed: (options.seed + choice) % (MOST_SEED + 1) };
+}
+
+/** A prompt, what of it is scored, and what the reply repeats of it. */
+async function echoed(
+  engine: Engine,
+  prompt: RawPrompt,
+  { echo, scoreFrom, options }: CompletionRequest,
+): Promise<{ prompt: RawPrompt; options: GenerateOptions; echo: Echo }> {
+  if (!echo) return { prompt, options, echo: { text: undefined, unscored: [] } };
+  const tokens = await engine.tokenize(prompt, { templateArguments: {}, addGenerationPrompt: true });
+  const text = 'text' in prompt ? prompt.text : engine.detokenize(tokens);
+  const { scores } = options;
+  if (scores === undefined) return { prompt: { tokens }, options, echo: { text, unscored: [] } };
+  const promptFrom = Math.min(scoreFrom, tokens.length);
+  const unscored = tokens.slice(0, promptFrom).map((token) => engine.detokenize([token]));
+  return {
+    prompt: { tokens },
+    options: { ...options, scores: { ...scores, promptFrom } },
+    echo: { text, unscored },
   };
 }
 
@@ -284,6 +367,7 @@ async function taken(response: ServerResponse, timeoutMs: number): Promise<void>
 
 function refusalOf({ refusal }: EngineError): ApiError {
   if (refusal.reason === 'invalid-request') return new ApiError(400, refusal.message, 'invalid_value', refusal.param);
-  const message = `the prompt contains ${refusal.promptTokens} tokens, but the model's maximum context length is ${refusal.contextSize} tokens; shorten it, or serve with a larger --context`;
+  const count = `${refusal.more ? 'more than ' : ''}${refusal.promptTokens}`;
+  const message = `the prompt contains ${count} tokens, but the model's maximum context length is ${refusal.contextSize} tokens; shorten it, or serve with a larger --context`;
   return new ApiError(400, message, 'context_length_exceeded', 'messages');
 }

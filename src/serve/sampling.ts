@@ -13,11 +13,11 @@ function seedOf(seed: number): number {
 
 /** Every value the library knows: its defaults are not those of the wire format. */
 export function sampling(
-  { options, grammar, reader, prompt, spoken }: Request,
+  request: Request,
   contextSize: number,
+  { runtime, model }: Pick<Loaded, 'runtime' | 'model'>,
 ): LlamaCpp.SequenceEvaluateOptions {
-  const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
-  const penalized = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
+  const { options, grammar, reader } = request;
   return {
     temperature: options.temperature,
     topK: options.topK,
@@ -25,29 +25,46 @@ export function sampling(
     minP: options.minP,
     seed: seedOf(options.seed),
     ...(grammar === undefined ? {} : { grammarEvaluationState: () => (reader.inThinking ? undefined : grammar) }),
-    ...(penalized
-      ? {
-          repeatPenalty: {
-            punishTokens: () => [...(repetitionPenalty === 1 ? [] : prompt.tokens), ...spoken] as Token[],
-            maxPunishTokens: contextSize,
-            penalty: repetitionPenalty,
-            presencePenalty,
-            frequencyPenalty,
-          },
-        }
-      : {}),
+    ...penalties(request, contextSize, () => runtime.TokenBias.for(model)),
   };
 }
 
-/** Presence and frequency count the reply's tokens, repetition the prompt's too; llama.cpp keeps one count for all three. */
-export function refusePenaltyMix({ repetitionPenalty, presencePenalty, frequencyPenalty }: GenerateOptions): void {
-  if (repetitionPenalty === 1 || (presencePenalty === 0 && frequencyPenalty === 0)) return;
-  throw new EngineError({
-    reason: 'invalid-request',
-    message:
-      'repetition_penalty cannot be combined with presence_penalty or frequency_penalty here; set it to 1 or the others to 0',
-    param: 'repetition_penalty',
-  });
+/**
+ * Presence and frequency count the reply's tokens, repetition the prompt's too, as in vLLM. llama.cpp keeps one count for all three, so
+ * that beside a repetition penalty the other two become biases, which it adds before it divides by that penalty: multiplied by it, they
+ * come out as they are asked for wherever the logit stays above 0.
+ */
+function penalties(
+  { options, prompt, spoken }: Request,
+  contextSize: number,
+  noBias: () => LlamaCpp.TokenBias,
+): LlamaCpp.SequenceEvaluateOptions {
+  const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
+  const counted = presencePenalty !== 0 || frequencyPenalty !== 0;
+  if (repetitionPenalty === 1) {
+    if (!counted) return {};
+    const punishTokens = () => [...spoken] as Token[];
+    return {
+      repeatPenalty: { punishTokens, maxPunishTokens: contextSize, penalty: 1, presencePenalty, frequencyPenalty },
+    };
+  }
+  const tokenBias = (): LlamaCpp.TokenBias => {
+    const bias = noBias();
+    const counts = new Map<number, number>();
+    for (const token of spoken) counts.set(token, (counts.get(token) ?? 0) + 1);
+    for (const [token, count] of counts) {
+      bias.set(token as Token, { logit: -repetitionPenalty * (presencePenalty + frequencyPenalty * count) });
+    }
+    return bias;
+  };
+  return {
+    repeatPenalty: {
+      punishTokens: () => [...prompt.tokens, ...spoken] as Token[],
+      maxPunishTokens: contextSize,
+      penalty: repetitionPenalty,
+    },
+    ...(counted && { tokenBias }),
+  };
 }
 
 export async function grammarOf(

@@ -5,6 +5,7 @@ import type { Request } from './request.js';
 import type { LlamaCpp, Token } from './runtime.js';
 import { sampling } from './sampling.js';
 import type { Evaluator } from './scheduler.js';
+import { scoreToken, spelledBytes, type TokenTexts } from './token-scores.js';
 
 /** More than any memory budget allows. */
 const MOST_CHECKPOINTS = 4096;
@@ -22,7 +23,13 @@ export class LlamaSlot implements Evaluator<Request> {
   /** What the next step evaluates in place of the sampled token. */
   #insteadOf: readonly number[] | undefined;
 
-  constructor({ context }: Loaded, slot: number, checkpointBytes: number) {
+  readonly #loaded: Loaded;
+  readonly #texts: TokenTexts;
+
+  constructor(loaded: Loaded, slot: number, checkpointBytes: number) {
+    const { context, model } = loaded;
+    this.#loaded = loaded;
+    this.#texts = tokenTexts(model);
     this.#contextSize = context.contextSize;
     this.#checkpointBytes = checkpointBytes;
     this.#priority = (slot + 1) as LlamaCpp.EvaluationPriority;
@@ -60,9 +67,10 @@ export class LlamaSlot implements Evaluator<Request> {
   }
 
   async begin(request: Request, from: number): Promise<number> {
+    if (request.scoring !== undefined) return this.#score(request, request.prompt.tokens.slice(from), 0);
     this.#insteadOf = undefined;
     this.#reply = this.#sequence.evaluate(request.prompt.tokens.slice(from) as Token[], {
-      ...sampling(request, this.#contextSize),
+      ...sampling(request, this.#contextSize, this.#loaded),
       evaluationPriority: this.#priority,
       yieldEogToken: true,
     });
@@ -70,7 +78,13 @@ export class LlamaSlot implements Evaluator<Request> {
   }
 
   async step(request: Request): Promise<number> {
+    if (request.scoring !== undefined) {
+      const { tokens } = request.scoring;
+      const scored = this.#sequence.nextTokenIndex - request.prompt.tokens.length;
+      return this.#score(request, tokens.slice(scored, scored + 1), scored + 1);
+    }
     const { reader, events, spoken } = request;
+    const { inThinking } = reader;
     const next = await this.#reply?.next(this.#insteadOf as Token[] | undefined);
     this.#insteadOf = undefined;
     if (next === undefined || next.done) throw new Error('llama.cpp gave no token');
@@ -78,6 +92,7 @@ export class LlamaSlot implements Evaluator<Request> {
     for (const text of taken.texts) events.push({ type: 'text', ...text });
     this.#insteadOf = taken.insteadOf;
     spoken.push(...(taken.insteadOf ?? [next.value]));
+    if (inThinking || reader.inThinking) request.spokenThinking = spoken.length;
     const wants = taken.insteadOf?.length ?? 1;
     const full = taken.finish === undefined && this.#contextSize - 1 - this.#sequence.nextTokenIndex < wants;
     if (full) for (const text of reader.rest()) events.push({ type: 'text', ...text });
@@ -87,10 +102,43 @@ export class LlamaSlot implements Evaluator<Request> {
     return 0;
   }
 
+  /**
+   * Evaluates tokens and scores the one behind them, `scoring.tokens[next]`. One at a time, since the library gives the probabilities of
+   * the whole vocabulary for each, and a long text's would not fit into memory.
+   */
+  async #score(request: Request, tokens: readonly number[], next: number): Promise<number> {
+    const { scoring, events } = request;
+    const wanted = scoring?.tokens[next];
+    if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
+    const input: LlamaCpp.ControlledEvaluateInputItem[] = [...(tokens as Token[])];
+    input.push([input.pop() as Token, { generateNext: { probabilities: true, options: UNCHANGED } }]);
+    const outputs = await this.#sequence.controlledEvaluate(input, { evaluationPriority: this.#priority });
+    const probabilities = outputs[input.length - 1]?.next.probabilities;
+    if (probabilities === undefined) throw new Error('llama.cpp gave no probabilities');
+    events.push({ type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, this.#texts)] });
+    if (next + 1 < scoring.tokens.length) return 1;
+    finish(request, 'length');
+    return 0;
+  }
+
   async leave(): Promise<void> {
     await this.#reply?.return();
     this.#reply = undefined;
   }
+}
+
+/** The model's own distribution: every token, as likely as it is. */
+const UNCHANGED = { temperature: 1, topK: 0, topP: 1, minP: 0, seed: 0 };
+
+function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
+  const textOf = (token: number): string => model.detokenize([token as Token], true);
+  const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
+  // Other vocabularies do not spell out the bytes of a token that is no whole text.
+  const spelling = kind === 'gpt2' ? tokens : undefined;
+  return {
+    textOf,
+    bytesOf: (token) => spelledBytes(spelling?.[token] ?? textOf(token)),
+  };
 }
 
 function finish({ reader, events, prompt, cachedTokens }: Request, finishReason: 'stop' | 'length'): void {

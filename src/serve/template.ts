@@ -1,14 +1,14 @@
 // The chat template that a model's file carries: messages in, the prompt's text out, and how it marks messages.
 
 import { EXIT, UserError } from '../errors.js';
-import { EngineError, type EngineMessage, type GenerateOptions } from './engine-contract.js';
+import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
 import type { Loaded } from './load.js';
 import { type Jinja, type LlamaCpp, lineOf, type Token } from './runtime.js';
 import type { MessageMarks } from './slots.js';
 
 export interface Templating {
-  /** The text of a prompt, the generation prompt at its end included. Throws EngineError where the template refuses. */
-  render(messages: readonly EngineMessage[], options: GenerateOptions): string;
+  /** The text of a prompt. Throws EngineError where the template refuses, or knows nothing of tools that are given. */
+  render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
   readonly marks: MessageMarks | undefined;
 }
 
@@ -28,9 +28,12 @@ export function readTemplate({ model }: Loaded, { Template }: Jinja, path: strin
   ): string => template.render({ ...extra, ...fixed, messages, add_generation_prompt });
   return {
     marks: findMarks(model, (add) => render([{ role: 'user', content: PROBE }], add)),
-    render(messages, options) {
+    render(messages, tools, { templateArguments, addGenerationPrompt }) {
       try {
-        return render(messages, true, options.templateArguments);
+        const plain = render(messages, addGenerationPrompt, templateArguments);
+        if (tools.length === 0) return plain;
+        const equipped = render(messages, addGenerationPrompt, { ...templateArguments, tools });
+        if (equipped !== plain) return equipped;
       } catch (error) {
         throw new EngineError({
           reason: 'invalid-request',
@@ -38,6 +41,8 @@ export function readTemplate({ model }: Loaded, { Template }: Jinja, path: strin
           param: 'messages',
         });
       }
+      const message = "'tools' is not supported: the model's chat template says nothing of them";
+      throw new EngineError({ reason: 'invalid-request', message, param: 'tools' });
     },
   };
 }

@@ -1,145 +1,39 @@
 // The HTTP surface, over real loopback connections with a scripted engine and the real `openai` client.
 
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import OpenAI from 'openai';
-import { afterEach, describe, expect, test } from 'vitest';
+import type OpenAI from 'openai';
+import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { openDialect } from '../../src/model/dialect.js';
 import { openEndpoint } from '../../src/model/endpoint.js';
 import { bodyLimitBytes } from '../../src/serve/body.js';
 import { type Engine, EngineError, type GenerateEvent, type ModelFacts } from '../../src/serve/engine-contract.js';
-import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/listen.js';
+import type { RunningServer } from '../../src/serve/listen.js';
 import type { RequestRecord } from '../../src/serve/metrics.js';
 import type { Sampling } from '../../src/types.js';
+import {
+  type Call,
+  clientOf,
+  content,
+  END,
+  ENDLESS,
+  errorOf,
+  FACTS,
+  HELLO,
+  post,
+  REPLY,
+  reasoning,
+  type Script,
+  scripted,
+  serve,
+  USAGE,
+} from '../support/scripted-server.js';
 
-const FACTS: ModelFacts = {
-  name: 'tiny',
-  file: '/models/tiny.gguf',
-  sha256: 'ab'.repeat(32),
-  bytes: 278_144,
-  architecture: 'qwen35moe',
-  quantization: 'Q8_0',
-  llamaCpp: 'v0.5.0',
-  kvCache: 'f16',
-  flashAttention: true,
-  contextSize: 2048,
-  slots: 2,
-  gpu: 'none',
-  gpuLayers: 0,
-  threads: 1,
-  batchSize: 512,
-};
+const called = (text: string) => ({ id: 'c', type: 'function', function: { name: 'look', arguments: text } });
 const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);
-const USAGE = { promptTokens: 20, cachedTokens: 12, completionTokens: 7, reasoningTokens: 3 };
-const END: GenerateEvent = { type: 'end', finishReason: 'stop', usage: USAGE };
-const HELLO = [{ role: 'user' as const, content: 'hello' }];
-
-function reasoning(text: string): GenerateEvent {
-  return { type: 'text', channel: 'reasoning', text };
-}
-
-function content(text: string): GenerateEvent {
-  return { type: 'text', channel: 'content', text };
-}
-
-type Call = {
-  readonly messages: Parameters<Engine['generate']>[0];
-  readonly options: Parameters<Engine['generate']>[1];
-};
-type Script = (call: Call & { readonly signal: AbortSignal }) => AsyncIterable<GenerateEvent>;
-
-/** An engine that plays a script in as many slots as its facts say; further calls wait in order. */
-function scripted(script: Script, facts: Partial<ModelFacts> = {}) {
-  const calls: Call[] = [];
-  /** Emits `called`, then `started` with a slot or `left` without, then `ended`. */
-  const life = new EventEmitter();
-  const waiting: (() => void)[] = [];
-  const engine = {
-    facts: { ...FACTS, ...facts },
-    busy: 0,
-    calls,
-    life,
-    async *generate(messages: Call['messages'], options: Call['options'], signal: AbortSignal) {
-      calls.push({ messages, options });
-      life.emit('called');
-      if (engine.busy >= engine.facts.slots) {
-        await new Promise<void>((resolve, reject) => {
-          waiting.push(resolve);
-          signal.addEventListener('abort', () => {
-            waiting.splice(waiting.indexOf(resolve), 1);
-            life.emit('left');
-            reject(signal.reason);
-          });
-        });
-      }
-      engine.busy += 1;
-      life.emit('started');
-      try {
-        for await (const event of script({ messages, options, signal })) {
-          if (signal.aborted) return;
-          yield event;
-        }
-      } finally {
-        engine.busy -= 1;
-        waiting.shift()?.();
-        life.emit('ended');
-      }
-    },
-    close: async () => {},
-  };
-  return engine;
-}
-
-const REPLY: Script = async function* () {
-  yield reasoning('hm');
-  yield reasoning('m.');
-  yield content('Hi');
-  yield content(' there');
-  yield END;
-};
-
-/** Generates until it is aborted. */
-const ENDLESS: Script = async function* ({ signal }) {
-  yield content('on and on');
-  if (!signal.aborted) await once(signal, 'abort');
-};
-
-const running: RunningServer[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((server) => server.close(0)));
-});
-
-async function serve(engine: Engine | Promise<Engine>, options: Partial<ServerOptions> = {}): Promise<RunningServer> {
-  const server = await startServer(engine, {
-    host: '127.0.0.1',
-    port: 0,
-    queueLimit: 4,
-    requestTimeoutMs: 10_000,
-    ...options,
-  });
-  running.push(server);
-  return server;
-}
-
-function clientOf(server: RunningServer, apiKey = 'none'): OpenAI {
-  return new OpenAI({ baseURL: `${server.url}/v1`, apiKey, maxRetries: 0 });
-}
-
-function post(server: RunningServer, body: unknown, init: RequestInit = {}): Promise<Response> {
-  const sent = typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body);
-  const headers = { 'content-type': 'application/json' };
-  return fetch(`${server.url}/v1/chat/completions`, { method: 'POST', headers, body: sent, ...init });
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look into errors of any shape
-async function errorOf(response: Response): Promise<any> {
-  const { error } = (await response.json()) as { error: unknown };
-  return error;
-}
-
 /** Sends bytes as they are and gives back all that comes until the connection ends. */
 async function rawly(server: RunningServer, text: string): Promise<string> {
   const { hostname, port } = new URL(server.url);
@@ -331,6 +225,13 @@ describe('parameters', () => {
       { responseFormat: { type: 'json_schema', schema } },
     ],
     [{ chat_template_kwargs: { enable_thinking: false } }, { templateArguments: { enable_thinking: false } }],
+    [{ reasoning_effort: 'none' }, { templateArguments: { enable_thinking: false }, thinkingBudget: 0 }],
+    [{ reasoning_effort: 'low' }, { thinkingBudget: 1024 }],
+    [{ reasoning_effort: 'high' }, {}],
+    [{ thinking_budget: 7 }, { thinkingBudget: 7 }],
+    [{ thinking_token_budget: 9_000, reasoning_effort: 'medium' }, { thinkingBudget: 8192 }],
+    [{ logprobs: true }, { scores: { reply: true, top: 0 } }],
+    [{ logprobs: true, top_logprobs: 3 }, { scores: { reply: true, top: 3 } }],
     [{ temperature: null, top_k: null, seed: 4, stop: null, response_format: null }, { seed: 4 }],
   ])('%j reaches the engine', async (sent, expected) => {
     const engine = scripted(REPLY);
@@ -341,19 +242,33 @@ describe('parameters', () => {
     expect(options).toEqual({ ...SILENT, seed: options.seed, ...expected });
   });
 
-  test('the thinking budget is the one the server was started with', async () => {
+  test('the thinking budget is at most the one the server was started with', async () => {
     const engine = scripted(REPLY);
     const server = await serve(engine, { thinkingBudget: 10 });
     await post(server, { model: 'tiny', messages: HELLO });
-    expect(engine.calls[0]?.options.thinkingBudget).toBe(10);
+    await post(server, { model: 'tiny', messages: HELLO, thinking_budget: 11 });
+    await post(server, { model: 'tiny', messages: HELLO, thinking_budget: 9 });
+    expect(engine.calls.map(({ options }) => options.thinkingBudget)).toEqual([10, 10, 9]);
   });
 
   test.each<[Record<string, unknown>, string]>([
-    [{ logprobs: true }, 'logprobs'],
+    [{ logprobs: 5 }, 'logprobs'],
+    [{ logprobs: true, top_logprobs: 21 }, 'top_logprobs'],
     [{ top_logprobs: 5 }, 'top_logprobs'],
-    [{ n: 2 }, 'n'],
+    [{ n: 0 }, 'n'],
+    [{ thinking_budget: -1 }, 'thinking_budget'],
+    [{ thinking_budget: 5, thinking_token_budget: 6 }, 'thinking_token_budget'],
     [{ best_of: 3 }, 'best_of'],
-    [{ tools: [{ type: 'function' }] }, 'tools'],
+    [{ tools: {} }, 'tools'],
+    [{ tools: [{ type: 'retrieval' }] }, 'tools[0]'],
+    [{ tools: [{ type: 'function' }] }, 'tools[0].function'],
+    [{ tools: [{ type: 'function', function: { name: '' } }] }, 'tools[0].function.name'],
+    [{ tools: [{ type: 'function', function: { name: 'f', strict: true } }] }, 'tools[0].function.strict'],
+    [{ tools: [{ type: 'function', function: { name: 'f', parameters: 5 } }] }, 'tools[0].function.parameters'],
+    [
+      { tools: [{ type: 'function', function: { name: 'f' } }], response_format: { type: 'json_object' } },
+      'response_format',
+    ],
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ functions: [] }, 'functions'],
     [{ logit_bias: { 5: 1 } }, 'logit_bias'],
@@ -361,7 +276,8 @@ describe('parameters', () => {
     [{ modalities: ['text', 'audio'] }, 'modalities'],
     [{ audio: { voice: 'x' } }, 'audio'],
     [{ prediction: { type: 'content' } }, 'prediction'],
-    [{ reasoning_effort: 'low' }, 'reasoning_effort'],
+    [{ reasoning_effort: 'lots' }, 'reasoning_effort'],
+    [{ reasoning_effort: 'none', chat_template_kwargs: { enable_thinking: true } }, 'reasoning_effort'],
     [{ web_search_options: {} }, 'web_search_options'],
     [{ guided_json: {} }, 'guided_json'],
     [{ structured_outputs: {} }, 'structured_outputs'],
@@ -481,7 +397,14 @@ describe('messages', () => {
     ['an empty list', [], 'messages'],
     ['no list', 'hello', 'messages'],
     ['no object', ['hello'], 'messages[0]'],
-    ['a tool', [{ role: 'tool', content: 'x' }], 'messages[0].role'],
+    ['no role', [{ role: 'function', content: 'x' }], 'messages[0].role'],
+    ["a tool's answer without text", [{ role: 'tool', tool_call_id: 'c' }], 'messages[0].content'],
+    [
+      'arguments that are no JSON',
+      [{ role: 'assistant', tool_calls: [called('{')] }],
+      'messages[0].tool_calls[0].function.arguments',
+    ],
+    ["a user's tool calls", [{ role: 'user', content: '', tool_calls: [called('{}')] }], 'messages[0].tool_calls'],
     ['no content', [{ role: 'user' }], 'messages[0].content'],
     ['an image', [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }], 'messages[0].content[0].type'],
     [
@@ -496,7 +419,7 @@ describe('messages', () => {
       'messages[0].content[0].mark',
     ],
     ['an unknown key', [{ role: 'user', content: 'x', nam: 'Ann' }], 'messages[0].nam'],
-    ['tool calls', [{ role: 'assistant', content: null, tool_calls: [{}] }], 'messages[0].tool_calls'],
+    ['tool calls', [{ role: 'assistant', content: null, tool_calls: [{}] }], 'messages[0].tool_calls[0]'],
     ["a user's thinking", [{ role: 'user', content: 'x', reasoning_content: 'y' }], 'messages[0].reasoning_content'],
     ['the second one wrong', [...HELLO, { role: 'system', content: 5 }], 'messages[1].content'],
   ])('%s is refused by its place', async (_, messages, param) => {
@@ -734,7 +657,7 @@ describe("the harness's own client", () => {
       reasoning: 'hmm.',
       usage: { promptTokens: 20, cachedTokens: 12, completionTokens: 7, reasoningTokens: 3 },
     });
-    const refused = await ask(server, { reasoningEffort: 'low' });
+    const refused = await ask(server, { reasoningEffort: 'lots' });
     expect(refused).toMatchObject({ class: 'fatal', reason: expect.stringContaining('reasoning_effort') });
     expect(await ask(server, {}, 'tinny')).toMatchObject({
       stop: { message: expect.stringContaining('did you mean "tiny"') },

@@ -1,0 +1,156 @@
+// A server on loopback over an engine that plays a script, closed after each test.
+
+import { EventEmitter, once } from 'node:events';
+import OpenAI from 'openai';
+import { afterEach } from 'vitest';
+import type {
+  Engine,
+  EngineMessage,
+  EnginePrompt,
+  GenerateEvent,
+  ModelFacts,
+} from '../../src/serve/engine-contract.js';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/listen.js';
+
+export const FACTS: ModelFacts = {
+  name: 'tiny',
+  file: '/models/tiny.gguf',
+  sha256: 'ab'.repeat(32),
+  bytes: 278_144,
+  architecture: 'qwen35moe',
+  quantization: 'Q8_0',
+  llamaCpp: 'v0.5.0',
+  kvCache: 'f16',
+  flashAttention: true,
+  contextSize: 2048,
+  slots: 2,
+  gpu: 'none',
+  gpuLayers: 0,
+  threads: 1,
+  batchSize: 512,
+};
+export const USAGE = { promptTokens: 20, cachedTokens: 12, completionTokens: 7, reasoningTokens: 3 };
+export const END: GenerateEvent = { type: 'end', finishReason: 'stop', usage: USAGE };
+export const HELLO = [{ role: 'user' as const, content: 'hello' }];
+
+export function reasoning(text: string): GenerateEvent {
+  return { type: 'text', channel: 'reasoning', text };
+}
+
+export function content(text: string): GenerateEvent {
+  return { type: 'text', channel: 'content', text };
+}
+
+export type Call = {
+  readonly prompt: EnginePrompt;
+  readonly messages: readonly EngineMessage[];
+  readonly options: Parameters<Engine['generate']>[1];
+};
+export type Script = (call: Call & { readonly signal: AbortSignal }) => AsyncIterable<GenerateEvent>;
+
+/** An engine that plays a script in as many slots as its facts say; further calls wait in order. */
+export function scripted(script: Script, facts: Partial<ModelFacts> = {}) {
+  const calls: Call[] = [];
+  /** Emits `called`, then `started` with a slot or `left` without, then `ended`. */
+  const life = new EventEmitter();
+  const waiting: (() => void)[] = [];
+  const engine = {
+    facts: { ...FACTS, ...facts },
+    busy: 0,
+    calls,
+    life,
+    /** A token is a code point. */
+    tokenize: async (prompt: EnginePrompt) =>
+      'tokens' in prompt
+        ? prompt.tokens
+        : Array.from(
+            'text' in prompt ? prompt.text : JSON.stringify(prompt),
+            (letter) => letter.codePointAt(0) as number,
+          ),
+    detokenize: (tokens: readonly number[]) => String.fromCodePoint(...tokens),
+    async *generate(prompt: EnginePrompt, options: Call['options'], signal: AbortSignal) {
+      const messages = 'messages' in prompt ? prompt.messages : [];
+      calls.push({ prompt, messages, options });
+      life.emit('called');
+      if (engine.busy >= engine.facts.slots) {
+        await new Promise<void>((resolve, reject) => {
+          waiting.push(resolve);
+          signal.addEventListener('abort', () => {
+            waiting.splice(waiting.indexOf(resolve), 1);
+            life.emit('left');
+            reject(signal.reason);
+          });
+        });
+      }
+      engine.busy += 1;
+      life.emit('started');
+      try {
+        for await (const event of script({ prompt, messages, options, signal })) {
+          if (signal.aborted) return;
+          yield event;
+        }
+      } finally {
+        engine.busy -= 1;
+        waiting.shift()?.();
+        life.emit('ended');
+      }
+    },
+    close: async () => {},
+  };
+  return engine;
+}
+
+export const REPLY: Script = async function* () {
+  yield reasoning('hm');
+  yield reasoning('m.');
+  yield content('Hi');
+  yield content(' there');
+  yield END;
+};
+
+/** Generates until it is aborted. */
+export const ENDLESS: Script = async function* ({ signal }) {
+  yield content('on and on');
+  if (!signal.aborted) await once(signal, 'abort');
+};
+
+const running: RunningServer[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close(0)));
+});
+
+export async function serve(
+  engine: Engine | Promise<Engine>,
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
+  const server = await startServer(engine, {
+    host: '127.0.0.1',
+    port: 0,
+    queueLimit: 4,
+    requestTimeoutMs: 10_000,
+    ...options,
+  });
+  running.push(server);
+  return server;
+}
+
+export function clientOf(server: RunningServer, apiKey = 'none'): OpenAI {
+  return new OpenAI({ baseURL: `${server.url}/v1`, apiKey, maxRetries: 0 });
+}
+
+export function post(
+  server: RunningServer,
+  body: unknown,
+  init: RequestInit = {},
+  path = '/v1/chat/completions',
+): Promise<Response> {
+  const sent = typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body);
+  const headers = { 'content-type': 'application/json' };
+  return fetch(`${server.url}${path}`, { method: 'POST', headers, body: sent, ...init });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into errors of any shape
+export async function errorOf(response: Response): Promise<any> {
+  const { error } = (await response.json()) as { error: unknown };
+  return error;
+}
