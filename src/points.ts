@@ -11,6 +11,7 @@ import {
 
 const LOWEST = 1;
 const HIGHEST = 5;
+const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 
 /** A stretch on the scale of ratings (a difference, a standard error) in points of 0-100. */
 export function stretchToPoints(stretch: number): number {
@@ -47,7 +48,7 @@ export function officialRating(row: JudgedRow, figure: Figure): number | undefin
 export function possibleRating(row: JudgedRow, figure: Figure): number | undefined {
   const rating = officialRating(row, figure);
   if (rating === undefined || !isPossible(rating)) return undefined;
-  return figure === 'total' && impossibleFigures(row).length > 0 ? undefined : rating;
+  return figure === 'total' && FIGURES.some((each) => isImpossible(row, each)) ? undefined : rating;
 }
 
 /** The rating that our own figures and tests count: what can be, and the lowest for a failure that the model caused. */
@@ -64,10 +65,12 @@ export function countedPoints(row: JudgedRow, figure: Figure): number | undefine
 
 /** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of what was not rated. */
 export function impossibleFigures(row: JudgedRow): Figure[] {
-  return [...DIMENSIONS, 'total' as const].filter((figure) => {
-    const rating = officialRating(row, figure);
-    return rating !== undefined && !isPossible(rating);
-  });
+  return FIGURES.filter((figure) => isImpossible(row, figure));
+}
+
+function isImpossible(row: JudgedRow, figure: Figure): boolean {
+  const rating = officialRating(row, figure);
+  return rating !== undefined && !isPossible(rating);
 }
 
 function isPossible(rating: number): boolean {

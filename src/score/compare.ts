@@ -61,7 +61,8 @@ interface Compared {
 interface Part {
   readonly domain: Domain;
   readonly pairs: readonly Pair[];
-  readonly compared: ReadonlyMap<Figure, readonly Compared[]>;
+  /** The rows whose total both runs have. */
+  readonly totals: readonly Compared[];
   /** Rows with a total in each run. */
   readonly having: { readonly base: number; readonly candidate: number };
 }
@@ -80,15 +81,14 @@ export function compareRuns(
   candidate: RunRows,
   options: CompareOptions = {},
 ): Comparison | NothingInCommon {
-  const parts = partsOf(base, candidate, options.pointsOf ?? countedPoints);
-  const totals = parts.flatMap(({ domain, compared }) =>
-    (compared.get('total') ?? []).map((row) => ({ domain, ...row })),
-  );
+  const pointsOf = options.pointsOf ?? countedPoints;
+  const parts = partsOf(base, candidate, pointsOf);
+  const totals = parts.flatMap((part) => part.totals.map((row) => ({ domain: part.domain, ...row })));
   if (totals.length === 0) {
     return nothingInCommon(parts);
   }
   const resampling = { draws: options.draws ?? 10_000, seed: options.seed ?? 1 };
-  const figures = differencesOf(parts, resampling);
+  const figures = differencesOf(parts, pointsOf, resampling);
   const domains = parts.map((part, index) => describe(part, base, candidate, figures.domains[index] ?? {}));
   const rows = domains.reduce((sum, domain) => sum + domain.rows, 0);
   return {
@@ -143,40 +143,40 @@ function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 }
 
 function partOf(domain: Domain, pairs: readonly Pair[], pointsOf: PointsOf): Part {
-  const compared = FIGURES.map(
-    (figure) => [figure, pairs.flatMap((pair) => comparedIn(pair, figure, pointsOf))] as const,
-  );
   const having = (side: 'base' | 'candidate') =>
     pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
   return {
     domain,
     pairs,
-    compared: new Map(compared),
+    totals: comparedIn(pairs, 'total', pointsOf),
     having: { base: having('base'), candidate: having('candidate') },
   };
 }
 
-function comparedIn(pair: Pair, figure: Figure, pointsOf: PointsOf): Compared[] {
-  const base = generationsOf(pair.base, figure, pointsOf);
-  const candidate = generationsOf(pair.candidate, figure, pointsOf);
-  if (base.length === 0 || candidate.length === 0) {
-    return [];
+function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf): Compared[] {
+  const compared: Compared[] = [];
+  for (const pair of pairs) {
+    const base = generationsOf(pair.base, figure, pointsOf);
+    const candidate = generationsOf(pair.candidate, figure, pointsOf);
+    if (base.length === 0 || candidate.length === 0) continue;
+    const difference = mean(candidate) - mean(base);
+    // Equal ratings in another order may differ in the last bit.
+    compared.push({ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference });
   }
-  const difference = mean(candidate) - mean(base);
-  // Equal ratings in another order may differ in the last bit.
-  return [{ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
+  return compared;
 }
 
 function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
   return rows.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined);
 }
 
-function differencesOf(parts: readonly Part[], resampling: Resampling) {
+/** One figure after the other, so that what is compared of one is gone before the next: of many rows it is large. */
+function differencesOf(parts: readonly Part[], pointsOf: PointsOf, resampling: Resampling) {
   const domains: Partial<Record<Figure, Difference>>[] = parts.map(() => ({}));
   const overall: Partial<Record<Figure, Difference>> = {};
   for (const figure of FIGURES) {
     const having = parts.flatMap((part, index) => {
-      const rows = part.compared.get(figure) ?? [];
+      const rows = figure === 'total' ? part.totals : comparedIn(part.pairs, figure, pointsOf);
       return rows.length === 0 ? [] : [{ index, rows }];
     });
     const found = having.map(({ rows }) => differenceOf(rows, figure, resampling));
@@ -260,7 +260,7 @@ function sureness(
 function describe(part: Part, base: RunRows, candidate: RunRows, figures: DifferenceSet): DomainComparison {
   const { domain, pairs, having } = part;
   const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
-  const compared = part.compared.get('total')?.length ?? 0;
+  const compared = part.totals.length;
   return {
     domain,
     rows,

@@ -300,6 +300,20 @@ describe('reading', () => {
     expect(of(3)).toEqual([]);
   });
 
+  it('gives many thousands of rows back in their order, each with its measures', () => {
+    const rows = Array.from({ length: 9000 }, (_, index) => ({
+      ...rated.row,
+      key: `k${String(Math.floor(index / 3)).padStart(5, '0')}`,
+      repeat: index % 3,
+      measures: { chrf: index, exact_match: index % 2 },
+    }));
+    save(
+      runOf('a'),
+      [...rows].reverse().map((row) => ({ row })),
+    );
+    expect(reading((store) => store.judgements(1))).toEqual(rows);
+  });
+
   it('needs a file that is there, and makes none', () => {
     const error = refusal(() => openExistingStore(path));
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
