@@ -1,6 +1,7 @@
 // The options by which infer and judge ask a model, and the backend that they open.
 
 import { EXIT, UserError } from '../errors.js';
+import { openContextWatch } from '../model/context.js';
 import { type Dialect, openDialect } from '../model/dialect.js';
 import { openEndpoint } from '../model/endpoint.js';
 import { type HttpProxy, proxyFor } from '../model/proxy.js';
@@ -135,9 +136,18 @@ export function samplingIdentity(settings: AskingSettings, stored: Manifest | un
   const dropped = settings.allowParamDrop ? droppedBefore(stored) : [];
   return {
     ...samplingOf(settings),
-    ...(settings.fitMaxTokens ? { fitMaxTokens: true } : {}),
+    ...(settings.fitMaxTokens && !wasAskedWithoutFit(stored) ? { fitMaxTokens: true } : {}),
     ...(dropped.length > 0 ? { dropped } : {}),
   };
+}
+
+/**
+ * A run begun without `--fit-max-tokens` may go on with it: rows that did not overflow were asked in the same way, those that did
+ * have no prediction, and each row that is fitted is flagged.
+ */
+function wasAskedWithoutFit(stored: Manifest | undefined): boolean {
+  const sampling = stored?.identity.sampling;
+  return typeof sampling === 'object' && sampling !== null && !('fitMaxTokens' in sampling);
 }
 
 /** The parameters that an earlier session of the run found rejected and left out. */
@@ -267,6 +277,7 @@ function openAsking(
   dialect: Dialect,
   notice: (text: string) => void,
 ): Backend {
+  const context = openContextWatch({ maxTokens: settings.maxTokens, fits: settings.fitMaxTokens, onNotice: notice });
   const endpoints = target.baseUrls.map((baseUrl, index) =>
     openEndpoint({
       baseUrl,
@@ -283,11 +294,14 @@ function openAsking(
       },
       fitMaxTokens: settings.fitMaxTokens,
       dialect,
+      context,
       secrets: [target.apiKey],
       ...(target.responseFormat === undefined ? {} : { responseFormat: target.responseFormat }),
     }),
   );
   const described = Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
+  contextRead.catch(() => {});
   const backend = openBackend(endpoints, {
     concurrency: settings.concurrency === 'adaptive' ? (target.own?.slots ?? 'adaptive') : settings.concurrency,
     maxAttempts: settings.maxAttempts,
@@ -298,6 +312,7 @@ function openAsking(
   });
   return {
     async ask(jobs, hooks, signals) {
+      await contextRead;
       const { lost } = target.own ?? {};
       if (lost === undefined) return backend.ask(jobs, hooks, signals);
       await backend.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, lost]) });

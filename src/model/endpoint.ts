@@ -8,6 +8,7 @@ import type { ModelRequest, Usage } from '../types.js';
 import { type Address, readAddress } from './address.js';
 import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
 import { type Clocks, MOST_TIMER_MS, startClocks } from './clocks.js';
+import { type ContextWatch, contextLengthOf, refusesBudgets, type Sizes } from './context.js';
 import { type CallContext, classify, type Failure, tidy } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
 import type { HttpProxy } from './proxy.js';
@@ -24,6 +25,7 @@ export interface EndpointOptions extends Asked {
   readonly fitMaxTokens: boolean;
   /** What the endpoint is asked through. */
   readonly proxy?: HttpProxy | undefined;
+  readonly context: ContextWatch;
   /** What else must never leave, beside the key and what the URL holds. */
   readonly secrets: readonly string[];
   /** Whose flags a remedy names. */
@@ -31,6 +33,11 @@ export interface EndpointOptions extends Asked {
 }
 
 export interface DescribedEndpoint extends Endpoint {
+  /**
+   * Reads the context length where the server tells it, before anything is asked.
+   * @throws UserError (2) where no prompt can fit beside the output budget
+   */
+  readContext(): Promise<void>;
   /** What `awb serve` says of its model at /models (file, quantisation, cache ...); undefined for any other server. Never throws. */
   facts(): Promise<JsonObject | undefined>;
 }
@@ -64,7 +71,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   const { apiKey, proxy } = options;
   const redact = openRedaction([apiKey, ...options.secrets, ...address.secrets, ...(proxy?.secrets ?? [])]);
   let wire: Promise<Wire> | undefined;
-  let models: Promise<string[]> | undefined;
+  let models: Promise<JsonObject[]> | undefined;
 
   /** The client is loaded and the transport opened by the first call, so that help and refusals stay fast. */
   function connect(): Promise<Wire> {
@@ -72,8 +79,12 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
     return wire;
   }
 
-  function knownModels(): Promise<string[]> {
-    models ??= listModels();
+  function knownModels(): Promise<JsonObject[]> {
+    models ??= readModels().then((found) => {
+      // A server that is still loading may tell later.
+      if (found.length === 0) models = undefined;
+      return found;
+    });
     return models;
   }
 
@@ -92,12 +103,26 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
       }
     };
     const first = await ask();
-    if (first.status !== 'failed' || first.overflow === undefined || !options.fitMaxTokens) return settle(first, spent);
-    const fitted = await fitBudget(first.overflow, ask);
-    if (fitted === undefined) return settle(first, spent);
-    if (typeof fitted === 'object') return settle(fitted, spent);
-    const second = await ask(fitted);
-    return settle(second.status === 'ok' ? { ...second, fittedMaxTokens: fitted } : second, spent);
+    if (first.status === 'ok') options.context.called();
+    if (first.status !== 'failed' || first.overflow === undefined) return settle(first, spent);
+    options.context.called();
+    const sizes = await measured(first.overflow, ask);
+    if ('status' in sizes) return settle(sizes, spent);
+    const left = roomIn(sizes);
+    if (left === undefined || left < FIT_MINIMUM) {
+      options.context.overLong(address.host, sizes);
+      return settle(first, spent);
+    }
+    if (!options.fitMaxTokens) return settle(overBudget(first, sizes), spent);
+    const second = await ask(left);
+    return settle(second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second, spent);
+  }
+
+  /** The failure of a row whose prompt would fit, were it not for the output budget. */
+  function overBudget(failure: Failure, sizes: Sizes): Failure {
+    const stop = options.context.overBudget(address.host, sizes);
+    const reason = `the prompt fits into the context, but not with --max-tokens ${options.sampling.maxTokens}: ${failure.reason}`;
+    return { ...failure, reason, ...(stop && { stop }) };
   }
 
   /** Whether the dialect now writes a body without what was rejected. */
@@ -144,30 +169,30 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   }
 
   /**
-   * The budget that the context leaves, undefined where none is worth a call. A server that did not count the prompt is made
-   * to by a reply of one token; where that fails, its failure is the call's.
+   * The sizes that tell whether the prompt alone would fit. A server that did not count the prompt is made to by a reply of one
+   * token; where that fails, its failure is the call's.
    */
-  async function fitBudget(
-    { contextTokens, promptTokens }: NonNullable<Failure['overflow']>,
-    ask: (maxTokens: number) => Promise<Outcome>,
-  ): Promise<number | Outcome | undefined> {
-    const asked = options.sampling.maxTokens;
-    if (contextTokens === undefined || asked === undefined) return undefined;
-    let prompt = promptTokens;
-    if (prompt === undefined) {
-      const counted = await ask(1);
-      if (counted.status !== 'ok') return counted;
-      prompt = counted.usage.promptTokens;
-    }
-    const left = contextTokens - (prompt ?? Number.POSITIVE_INFINITY) - FIT_MARGIN;
-    return left >= FIT_MINIMUM && left < asked ? left : undefined;
+  async function measured(sizes: Sizes, ask: (maxTokens: number) => Promise<Outcome>): Promise<Sizes | Outcome> {
+    if (sizes.contextTokens === undefined || sizes.promptTokens !== undefined) return sizes;
+    if (options.sampling.maxTokens === undefined) return sizes;
+    const counted = await ask(1);
+    if (counted.status === 'failed' && counted.overflow !== undefined) return { ...sizes, ...counted.overflow };
+    return counted.status === 'ok' ? { ...sizes, promptTokens: counted.usage.promptTokens } : counted;
+  }
+
+  /** The output budget that the context leaves; undefined where that is not known, or no less than was asked for. */
+  function roomIn({ contextTokens, promptTokens }: Sizes): number | undefined {
+    const { maxTokens } = options.sampling;
+    if (contextTokens === undefined || promptTokens === undefined || maxTokens === undefined) return undefined;
+    const left = contextTokens - promptTokens - FIT_MARGIN;
+    return left < maxTokens ? left : undefined;
   }
 
   async function settle(outcome: Outcome, usage: Usage): Promise<Attempt> {
     if (outcome.status === 'interrupted') return outcome;
     if (outcome.status === 'ok') return clean({ ...outcome, usage });
     const { rejected: _, overflow: __, unknownModel, ...failure } = outcome;
-    const known = unknownModel ? await knownModels() : [];
+    const known = unknownModel ? await namesOfModels() : [];
     if (known.length === 0) return { ...failure, usage };
     const near = nearest(options.model, known);
     const shown = known.slice(0, MOST_MODELS).join(', ') + (known.length > MOST_MODELS ? ', …' : '');
@@ -175,25 +200,48 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
     return { ...failure, usage, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
   }
 
-  async function listModels(): Promise<string[]> {
-    const ids = (await readModels()).map(({ id }) => id).filter((id) => typeof id === 'string');
+  async function namesOfModels(): Promise<string[]> {
+    const ids = (await knownModels()).map(({ id }) => id).filter((id) => typeof id === 'string');
     return ids.map((id) => tidy(id, redact));
   }
 
   async function readModels(): Promise<JsonObject[]> {
+    const { data } = await readDocument('/models');
+    return Array.isArray(data) ? data.filter(isObject) : [];
+  }
+
+  /** A JSON object that the server has there; an empty one where it has none, or is not there itself. */
+  async function readDocument(path: string): Promise<JsonObject> {
     try {
       const { client } = await connect();
       const signal = AbortSignal.timeout(MODELS_MS);
-      const response = (await client.get('/models', { signal }).asResponse()) as unknown as WireResponse;
-      const { data } = JSON.parse(await readStart(response, MOST_MODELS_TEXT)) as { data: unknown };
-      return Array.isArray(data) ? data.filter(isObject) : [];
+      const response = (await client.get(path, { signal }).asResponse()) as unknown as WireResponse;
+      const document: unknown = JSON.parse(await readStart(response, MOST_MODELS_TEXT));
+      return isObject(document) ? document : {};
     } catch {
-      return [];
+      return {};
     }
   }
 
+  async function readContext(): Promise<void> {
+    const entries = await knownModels();
+    const entry = entries.find(({ id }) => id === options.model) ?? (entries.length === 1 ? entries[0] : undefined);
+    if (entry === undefined) return;
+    const contextTokens = contextLengthOf(entry) ?? (await contextOfLlamaCpp(entry));
+    if (contextTokens !== undefined) options.context.described(address.host, contextTokens, !refusesBudgets(entry));
+  }
+
+  /** llama.cpp's server tells a slot's context beside its API, at /props. */
+  async function contextOfLlamaCpp({ owned_by }: JsonObject): Promise<number | undefined> {
+    if (owned_by !== 'llamacpp') return undefined;
+    const { default_generation_settings: settings } = await readDocument(
+      `${address.baseUrl.replace(/\/v1$/, '')}/props`,
+    );
+    return isObject(settings) && Number.isSafeInteger(settings.n_ctx) ? (settings.n_ctx as number) : undefined;
+  }
+
   async function facts(): Promise<JsonObject | undefined> {
-    const own = (await readModels()).find((entry) => isObject(entry[FACTS_KEY]))?.[FACTS_KEY];
+    const own = (await knownModels()).find((entry) => isObject(entry[FACTS_KEY]))?.[FACTS_KEY];
     try {
       return own === undefined ? undefined : (redactValue(own, redact) as JsonObject);
     } catch {
@@ -219,6 +267,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   return {
     host: address.host,
     facts,
+    readContext,
     async call(request, attemptIndex, abort) {
       try {
         return await call(request, attemptIndex, abort);

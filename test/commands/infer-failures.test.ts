@@ -53,10 +53,11 @@ const SIX = madeUpRows('mcp', 6);
 async function setUp(
   script?: Handler | readonly Answer[],
   rows: readonly (MadeUpRow | Record<string, unknown> | string)[] = SIX,
+  models?: readonly Record<string, unknown>[],
 ): Promise<Setting> {
   const folder = await temporaryFolder();
   const data = await writeDataset(join(folder, 'data'), { 'mcp_test.jsonl': rows });
-  const server = await serve(script);
+  const server = await serve(script, models === undefined ? {} : { models });
   const out = join(folder, 'out');
   const args = ['infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', '--output-dir', out];
   return {
@@ -384,6 +385,46 @@ describe('failures of a row', () => {
     const [row] = await readRows(run.predictions);
     expect(row.awb).toMatchObject({ flags: ['fitted-max-tokens'], fitted_max_tokens: 3080 });
     expect((await run.infer()).code).toBe(78);
+  });
+
+  describe('a budget that does not fit beside the prompt', () => {
+    const overflows = (step: string) => (request: SeenRequest) =>
+      JSON.stringify(request.body).includes(step) && request.body.max_tokens > 3096 ? overflow : fine(request);
+
+    test('in many rows stops the run early, and --fit-max-tokens continues it', async () => {
+      const run = await setUp(overflows('step 2 of'), madeUpRows('mcp', 150));
+      const { code, stderr } = await run.infer('--concurrency', '4');
+      expect(code).toBe(2);
+      expect(stderr).toMatch(
+        /prompts fit into the context of 4,096 tokens, but not with --max-tokens 32768 beside them \(\d+ of \d+ calls\): add --fit-max-tokens/,
+      );
+      expect(run.server.count).toBeLessThan(30);
+      const kept = (await run.manifest()).counts.ok;
+      expect(kept).toBeGreaterThan(0);
+      const before = run.server.requests.length;
+      expect((await run.infer('--fit-max-tokens')).code).toBe(0);
+      const asked = run.server.requests.slice(before).filter(({ body }) => !JSON.stringify(body).includes('step 2 of'));
+      expect(asked).toHaveLength(50 - kept);
+      expect((await run.manifest()).counts.flags).toEqual({ 'fitted-max-tokens': 100 });
+    });
+
+    test('in a few rows is said once, and costs those rows alone until it is fitted', async () => {
+      const run = await setUp(overflows('step 2 of mcp 3'), madeUpRows('mcp', 60));
+      const { code, stderr, stdout } = await run.infer('--concurrency', '2');
+      expect([code, stdout]).toEqual([3, expect.stringContaining('58 of 60 done, 2 failed')]);
+      expect(stderr.match(/--fit-max-tokens/g)).toHaveLength(1);
+      const before = run.server.count;
+      expect((await run.infer('--fit-max-tokens')).code).toBe(0);
+      expect(run.server.count - before).toBe(4);
+    });
+
+    test('that the server tells at /models stops the run before any row is asked', async () => {
+      const run = await setUp(fine, SIX, [{ id: 'wm', owned_by: 'vllm', max_model_len: 8192 }]);
+      const { code, stderr } = await run.infer();
+      expect([code, run.server.count]).toEqual([2, 0]);
+      expect(stderr).toContain('no row can fit; add --fit-max-tokens');
+      expect((await run.infer('--fit-max-tokens')).code).toBe(0);
+    });
   });
 
   test.each<[string, Answer, string[], string]>([

@@ -583,10 +583,56 @@ describe('--fit-max-tokens', () => {
     expect(server.count).toBe(1);
   });
 
-  it('is off unless asked for', async () => {
-    const { attempt, server } = await ask(window(true));
-    expect(failure(attempt).class).toBe('context-overflow');
+  it('is off unless asked for: the row fails, and why is said once, with what to change', async () => {
+    const { attempt, server, notices, endpoint } = await ask(window(true));
+    expect(failure(attempt)).toMatchObject({
+      class: 'context-overflow',
+      reason: expect.stringMatching(/^the prompt fits into the context, but not with --max-tokens 32768: /),
+    });
+    expect(failure(attempt).stop).toBeUndefined();
     expect(server.count).toBe(1);
+    await endpoint.call(REQUEST, 0, NEVER);
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /^127.*context of 40,000 tokens, but not with --max-tokens 32768.*--fit-max-tokens.*--max-tokens 16384/,
+      ),
+    ]);
+  });
+
+  it('being off, the run ends once a twentieth of the calls overflow by their budget, and not for a few rows', async () => {
+    const { endpoint } = await ask(window(true));
+    for (let call = 2; call < 5; call++) expect(failure(await endpoint.call(REQUEST, 0, NEVER)).stop).toBeUndefined();
+    const { stop } = failure(await endpoint.call(REQUEST, 0, NEVER));
+    expect(stop).toMatchObject({
+      exitCode: EXIT.usage,
+      message: expect.stringMatching(/\(5 of 5 calls\): add --fit-max-tokens/),
+    });
+
+    let served = 0;
+    const seldom = await ask((request) => (++served % 21 === 0 ? window(true)(request) : { content: 'x' }));
+    for (let call = 1; call < 150; call++) {
+      const attempt = await seldom.endpoint.call(REQUEST, 0, NEVER);
+      if (attempt.status === 'failed') expect(attempt.stop).toBeUndefined();
+    }
+    expect(served).toBe(150);
+  });
+
+  it('being off, a prompt that is not counted is asked for by one token, so that it is known what overflows', async () => {
+    const { attempt, server } = await ask(window(false));
+    expect(failure(attempt).reason).toContain('the prompt fits into the context');
+    expect(server.requests.map(({ body }) => body.max_tokens)).toEqual([32768, 1]);
+  });
+
+  it('cannot help a prompt that leaves no room: said once, as the server’s context and no failure of the model', async () => {
+    const message = "The input (61709 tokens) is longer than the model's context length (40960 tokens).";
+    const { notices, endpoint, attempt } = await ask([{ status: 400, body: { message } }]);
+    await endpoint.call(REQUEST, 0, NEVER);
+    expect(failure(attempt).reason).not.toContain('the prompt fits');
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /a prompt of 61,709 tokens leaves no room .* context of 40,960 tokens: such rows are missing/,
+      ),
+    ]);
   });
 
   it('takes a passing failure of the count for one of the call', async () => {
@@ -690,5 +736,68 @@ describe('what a server says of its model', () => {
     });
     const attempt = await open(await listen(server)).endpoint.call(REQUEST, 0, NEVER);
     expect(failure(attempt).stop?.message).toContain('did you mean "wm-36b"? It has wm-36b');
+  });
+});
+
+describe('the context length, where the server tells it', () => {
+  async function contextRead(
+    models: unknown,
+    more: { props?: unknown; maxTokens?: number; fitMaxTokens?: boolean } = {},
+  ) {
+    const { props, maxTokens = 32_768, fitMaxTokens = false } = more;
+    const server = createServer((request, response) => {
+      const body = request.url === '/props' ? props : { data: models };
+      response.end(JSON.stringify(body ?? {}));
+    });
+    const { endpoint, notices } = open(await listen(server), { sampling: { maxTokens }, fitMaxTokens });
+    const error: unknown = await endpoint.readContext().catch((error: unknown) => error);
+    return { error, notices };
+  }
+
+  it.each(['vllm', 'sglang'])('of %s ends the run before anything is asked where no row can fit', async (owned_by) => {
+    const models = [
+      { id: 'other', max_model_len: 999_999 },
+      { id: 'wm-35b', owned_by, max_model_len: 8_192 },
+    ];
+    const { error } = await contextRead(models);
+    expect(error).toMatchObject({
+      exitCode: EXIT.usage,
+      message: expect.stringMatching(
+        /^127\.0\.0\.1:\d+ has a context of 8,192 tokens, prompt included, and --max-tokens is 32768: no row can fit; add --fit-max-tokens/,
+      ),
+    });
+    expect(await contextRead(models, { fitMaxTokens: true })).toEqual({ error: undefined, notices: [] });
+    expect(await contextRead(models, { maxTokens: 4_096 })).toEqual({ error: undefined, notices: [] });
+  });
+
+  it.each<[string, Record<string, unknown>, unknown]>([
+    ['awb serve', { owned_by: 'agentworldbench', max_model_len: 8_192 }, undefined],
+    [
+      'llama.cpp',
+      { owned_by: 'llamacpp', meta: { n_ctx_train: 262_144 } },
+      { default_generation_settings: { n_ctx: 8_192 } },
+    ],
+    ['a newer llama.cpp', { owned_by: 'llamacpp', meta: { n_ctx: 8_192 } }, undefined],
+  ])('of %s, which ends replies there, is told', async (_name, entry, props) => {
+    expect(await contextRead([{ id: 'any', ...entry }], { props })).toEqual({
+      error: undefined,
+      notices: [
+        expect.stringMatching(/a context of 8,192 tokens, prompt included.*: replies end where the context does$/),
+      ],
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['nonsense', [{ id: 'wm-35b', owned_by: 'vllm', max_model_len: 'long' }]],
+    [
+      'another model’s',
+      [
+        { id: 'a', owned_by: 'vllm', max_model_len: 1 },
+        { id: 'b', owned_by: 'vllm', max_model_len: 1 },
+      ],
+    ],
+  ])('is left open where it tells %s', async (_name, models) => {
+    expect(await contextRead(models)).toEqual({ error: undefined, notices: [] });
   });
 });

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import type OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
+import { openContextWatch } from '../../src/model/context.js';
 import { openDialect } from '../../src/model/dialect.js';
 import { openEndpoint } from '../../src/model/endpoint.js';
 import { bodyLimitBytes } from '../../src/serve/body.js';
@@ -645,6 +646,7 @@ describe("the harness's own client", () => {
       clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
       fitMaxTokens: false,
       dialect: openDialect({ allowParamDrop: false, onNotice: () => {} }),
+      context: openContextWatch({ maxTokens: sampling.maxTokens, fits: false, onNotice: () => {} }),
       secrets: [],
       flagPrefix: 'model',
     }).call({ messages: HELLO, seedOffset: 0 }, 0, new AbortController().signal);

@@ -3,6 +3,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Attempt } from '../../src/model/attempt.js';
+import { openContextWatch } from '../../src/model/context.js';
 import { type DialectState, openDialect } from '../../src/model/dialect.js';
 import { type EndpointOptions, openEndpoint } from '../../src/model/endpoint.js';
 import type { ModelRequest } from '../../src/types.js';
@@ -31,7 +32,9 @@ export function open(baseUrl: string, { allowParamDrop = false, initial = {}, ..
   const notices: string[] = [];
   const dialect = openDialect({ allowParamDrop, initial, onNotice: (text) => notices.push(text) });
   const options = { ...optionsOf(baseUrl), sampling: { maxTokens: 32_768, temperature: 0.6 }, stream: true };
-  const endpoint = openEndpoint({ ...options, dialect, ...overrides });
+  const { sampling, fitMaxTokens: fits } = { ...options, ...overrides };
+  const context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice: (text) => notices.push(text) });
+  const endpoint = openEndpoint({ ...options, dialect, context, ...overrides });
   closers.push(() => endpoint.close());
   return { endpoint, dialect, notices };
 }
@@ -47,6 +50,7 @@ export function optionsOf(baseUrl: string): EndpointOptions {
     clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
     fitMaxTokens: false,
     dialect: openDialect({ allowParamDrop: false, onNotice() {} }),
+    context: openContextWatch({ maxTokens: 32_768, fits: false, onNotice() {} }),
     secrets: [],
     flagPrefix: 'model',
   };

@@ -91,7 +91,11 @@ export function deterministicAnswer(messages: unknown): string {
  */
 export async function startLoopbackServer(
   script: Handler | readonly Answer[] = (request) => ({ content: deterministicAnswer(request.body.messages) }),
-  options: { readonly record?: boolean; readonly models?: readonly string[]; readonly port?: number } = {},
+  options: {
+    readonly record?: boolean;
+    readonly models?: readonly (string | Record<string, unknown>)[];
+    readonly port?: number;
+  } = {},
 ): Promise<LoopbackServer> {
   const handler = typeof script === 'function' ? script : fromList(script);
   const requests: SeenRequest[] = [];
@@ -161,8 +165,8 @@ function parseBody(text: string): Record<string, unknown> {
   }
 }
 
-function sendModels(response: ServerResponse, models: readonly string[]): void {
-  const data = models.map((id) => ({ id, object: 'model' }));
+function sendModels(response: ServerResponse, models: readonly (string | Record<string, unknown>)[]): void {
+  const data = models.map((model) => (typeof model === 'string' ? { id: model, object: 'model' } : model));
   response.setHeader('content-type', 'application/json').end(JSON.stringify({ object: 'list', data }));
 }
 
