@@ -13,6 +13,7 @@ import {
   nothingToCompare,
   type ReadRun,
   RUN_OPTIONS,
+  ratingWarning,
   readRuns,
   type Shared,
   sharedBy,
@@ -81,7 +82,11 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
     comparison,
     shared: Object.fromEntries(IDENTITIES.map((name) => [name, shared[name].state])),
     weaknesses,
-    notes: [...[base, candidate].flatMap(coverageWarning), ...notesOn(shared, allowed), ...notes],
+    notes: [
+      ...[base, candidate].flatMap((run) => [...coverageWarning(run), ...ratingWarning(run)]),
+      ...notesOn(shared, allowed),
+      ...notes,
+    ],
     dimensions: settings.dimensions,
   };
   const isText = format === 'terminal';

@@ -5,7 +5,6 @@ import { existsSync, statSync } from 'node:fs';
 import { appendFile, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
-import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
 import { type GatePage, gateText } from '../report/gate-page.js';
@@ -23,6 +22,7 @@ import {
 } from '../score/policy.js';
 import type { Domain, Io } from '../types.js';
 import {
+  impossibleRows,
   notesOn,
   nothingToCompare,
   type ReadRun,
@@ -296,7 +296,7 @@ function evidenceOf(
   published: ReturnType<typeof publishedRow> | undefined,
   policy: Policy,
 ): { evidence: Evidence; notes: string[] } {
-  const impossible = { base: impossibleRows(base), candidate: impossibleRows(candidate) };
+  const impossible = { base: base === undefined ? 0 : impossibleRows(base), candidate: impossibleRows(candidate) };
   const repeats = { base: base && repeatsOf(base.rows), candidate: repeatsOf(candidate.rows) };
   const own = { candidate: candidate.card, usage: usageOf(candidate), impossible, repeats };
   if (published !== undefined) {
@@ -314,10 +314,6 @@ function evidenceOf(
   const identity: Evidence['identity'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
   const allowed: Identity[] = IDENTITIES.filter((name) => !policy.requireEqual.includes(name));
   return { evidence: { ...own, comparison, identity }, notes: notesOn(shared, allowed) };
-}
-
-function impossibleRows(run: ReadRun | undefined): number {
-  return (run?.rows ?? []).filter((row) => impossibleFigures(row).length > 0).length;
 }
 
 /** The world model's tokens, and the cost where the run was told it: `--meta cost=12.5`. */

@@ -25,7 +25,7 @@ import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
-import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, readRuns, sharedBy } from './runs.js';
+import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, ratingWarning, readRuns, sharedBy } from './runs.js';
 import { modelOf } from './score.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
@@ -305,7 +305,9 @@ function factsOf(manifest: Partial<Manifest> | undefined): (readonly [string, st
 
 function warningsOf(run: ReadRun, other: ReadRun | undefined, change: ReportChange | undefined): string[] {
   const warnings: string[] = [];
-  warnings.push(...[run, ...(other === undefined ? [] : [other])].flatMap(coverageWarning));
+  for (const each of other === undefined ? [run] : [run, other]) {
+    warnings.push(...coverageWarning(each), ...ratingWarning(each));
+  }
   if (other === undefined) return warnings;
   if (change === undefined) warnings.push('No row is rated in both runs, so nothing is compared.');
   return [...warnings, ...notesOn(sharedBy(other, run), [])];

@@ -7,7 +7,7 @@ import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
-import { isModelCaused } from '../points.js';
+import { impossibleFigures, isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import type { ShownRun } from '../report/comparison.js';
 import { replaceFile } from '../run/files.js';
@@ -289,6 +289,20 @@ export function coverageWarning({ name, card }: ReadRun): string[] {
   const listed = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ');
   return [
     `INCOMPLETE: ${name} has a coverage below ${percent(LEAST_COVERAGE)} (${listed}); its scores must not be compared with others.`,
+  ];
+}
+
+/** How many rows have ratings that no judge can have meant. */
+export function impossibleRows({ rows }: ReadRun): number {
+  return rows.filter((row) => impossibleFigures(row).length > 0).length;
+}
+
+/** What is left out of a run because no judge can have meant it. */
+export function ratingWarning(run: ReadRun): string[] {
+  const rows = impossibleRows(run);
+  if (rows === 0) return [];
+  return [
+    `LEFT OUT: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
   ];
 }
 

@@ -41,9 +41,7 @@ export function notesOf(source: NoteSource): string[] {
       ? ['macro of K: mean of K domains; Overall needs all seven and no other.']
       : []),
     ...(measure === undefined && runs.length > 0
-      ? [
-          'Scores count what the model failed (empty, overflowed, refused, planted) at rating 1, so that no run rises by failing.',
-        ]
+      ? ['Scores count what the model failed (empty, refused, planted) at rating 1, so that no run rises by failing.']
       : []),
     ...(shows('official')
       ? [

@@ -74,7 +74,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
       ...(dimensions === 'all' ? DIMENSIONS.map(ofDomain) : []),
     ],
     footnotes: [
-      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, overflowed, refused and planted predictions at rating 1.',
+      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and planted predictions at rating 1.',
       '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains (Holm) is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
       ...fixedNote(name, overall.total),
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),

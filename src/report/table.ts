@@ -77,7 +77,7 @@ export function scoreTable(card: ScoreCard): Table | undefined {
     ],
     footnotes: [
       'Valid: rows with a judgement, of the rows the run chose. 95 %: interval of Total, clustered by trajectory.',
-      'With failures (w.fail): Total with empty, overflowed, refused and planted predictions at rating 1.',
+      'With failures (w.fail): Total with empty, refused and planted predictions at rating 1.',
       overall === 'Overall'
         ? 'Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.'
         : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,

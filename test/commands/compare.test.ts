@@ -40,6 +40,18 @@ describe('awb compare', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
+  it('leaves out ratings that no judge can have meant, and says so', async () => {
+    const broken: JudgedRun['rating'] = (domain, row) => (domain === 'os' && row < 2 ? 100 : around(3)(domain, row));
+    const other = join(dir, 'other.sqlite');
+    await judgedRun(join(dir, 'broken'), { label: 'broken', rating: broken }, other);
+    const { code, stdout } = await compare('base', 'broken', '--db', other);
+    expect(code).toBe(EXIT.done);
+    expect(flowing(stdout)).toContain('LEFT OUT: 2 rows of broken with ratings outside 1 to 5');
+    const found = JSON.parse((await compare('base', 'broken', '--db', other, '--json')).stdout);
+    expect(found).toMatchObject({ compared: 138 });
+    expect(found.overall.total.difference).toBe(0);
+  });
+
   it.each([
     ['labels', ['step-100', 'step-200', '--db', 'runs.sqlite']],
     ['numbers', ['1', '2', '--db', 'runs.sqlite']],
