@@ -278,7 +278,7 @@ function keyFigures(report: Report): string {
     [
       name === 'Overall' ? name : `Score (${name})`,
       sum?.estimate === undefined ? '–' : sum.estimate.value.toFixed(1),
-      interval,
+      `${interval}${withFailures(card)}`,
     ],
     ...(change === undefined
       ? []
@@ -311,6 +311,13 @@ function keyFigures(report: Report): string {
       `<div><dt>${escapeHtml(title)}</dt><dd class="big">${figure}</dd><dd class="under">${under}</dd></div>`,
   );
   return `<dl class="key">${items.join('')}</dl>`;
+}
+
+/** What leaderboards rank by, where it is another figure: the model's failures at rating 1. */
+function withFailures({ overall, overallWithFailures }: ScoreCard): string {
+  const [official, counted] = [overall.total?.value, overallWithFailures.total?.value];
+  if (official === undefined || counted === undefined || Math.abs(official - counted) < 0.05) return '';
+  return `<br>with failures: ${counted.toFixed(1)}`;
 }
 
 function inShort(tokens: number): string {

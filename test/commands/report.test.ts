@@ -658,20 +658,6 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     await expect.poll(address, { timeout: 10_000 }).toBe(there);
     expect(page.complaints).toEqual([]);
   });
-
-  it.runIf(process.env.AWB_SCREENSHOTS)('pictures for the README are kept where AWB_SCREENSHOTS says', async () => {
-    const folder = process.env.AWB_SCREENSHOTS as string;
-    await mkdir(folder, { recursive: true });
-    for (const [name, hash, ...look] of [
-      ['overview', '', 1280, 1150],
-      ['overview-dark', '', 1280, 1150, 'dark'],
-      ['sample', '#sample-2', 1280, 1000],
-      ['samples-phone', '#samples', 390, 844],
-    ] as const) {
-      await open(compared, hash, [...look]);
-      await page.screenshot(join(folder, `report-${name}.png`));
-    }
-  });
 });
 
 afterAll(() => rm(root, { recursive: true }));

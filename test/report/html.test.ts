@@ -155,6 +155,12 @@ describe('an overview', () => {
     expect(page).not.toContain('<h2>Ratings</h2>');
   });
 
+  it('says beside the official figure what the model lost by failing', () => {
+    const failed = { failed: 1, total: 0, failure: { class: 'refused', reason: 'no' } } as const;
+    expect(pageOf(reportOf([rowOf(0), rowOf(1), rowOf(2, failed)]))).toContain('<br>with failures: 33.3');
+    expect(pageOf(reportOf([rowOf(0), rowOf(1)]))).not.toContain('with failures:');
+  });
+
   it('counts ratings, failures and flags where they are', () => {
     const rows = [
       rowOf(0, { flags: ['truncated'] }),

@@ -1,0 +1,143 @@
+// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=fixtures/reports npx vitest run test/screenshots.test.ts
+
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { it } from 'vitest';
+import { startChromium } from './support/chromium.js';
+import { awb, RECORDED, temporaryFolder } from './support/cli.js';
+import { changeRows, jsonOf, type Row } from './support/judging.js';
+import { startLoopbackServer } from './support/loopback-server.js';
+
+const FOLDER = process.env.AWB_SCREENSHOTS;
+const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];
+
+const REMARKS = {
+  strengths: [
+    'The layout of the listing matches what the tool prints.',
+    'Names the right file and the right exit status.',
+  ],
+  weaknesses: [
+    'Invents a line of output that the command would not print.',
+    'Two of the amounts are wrong, and the total does not follow from them.',
+  ],
+};
+
+/** A number of 0 to 1 that looks like chance, the same for the same text. */
+function chance(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;
+}
+
+/** The recorded rows ten times over, each time as trajectories of their own. */
+async function manyTrajectories(): Promise<string> {
+  const dir = await temporaryFolder();
+  for (const name of (await readdir(RECORDED)).filter((each) => each.endsWith('_test.jsonl'))) {
+    const rows = (await readFile(join(RECORDED, name), 'utf8')).trim().split('\n');
+    const copies = Array.from({ length: 10 }, (_, copy) =>
+      rows.map((line) => {
+        const row = JSON.parse(line) as Row;
+        return JSON.stringify({ ...row, id: `${row.id ?? ''}-${copy}` });
+      }),
+    );
+    await writeFile(join(dir, name), `${copies.flat().join('\n')}\n`);
+  }
+  return dir;
+}
+
+/** A text some of whose words are written backwards, as a world model never errs. */
+function garbled(text: string, share: number): string {
+  return text.replace(/\w{4,}/g, (word, at: number) =>
+    chance(`${word} ${at}`) < share ? [...word].reverse().join('') : word,
+  );
+}
+
+interface Checkpoint {
+  readonly label: string;
+  /** Of its words that are wrong. */
+  readonly share: number;
+  /** Of its ratings. */
+  readonly lift: number;
+  /** Share of the rows that it refuses. */
+  readonly refusals?: number;
+}
+
+/** A run of a made-up checkpoint, judged and scored. */
+async function checkpoint(data: string, db: string, made: Checkpoint): Promise<void> {
+  const { label, share, lift, refusals = 0.005 } = made;
+  const dir = await temporaryFolder();
+  const predictions = join(dir, 'predictions.jsonl');
+  const run = async (...args: string[]) => {
+    const { code, stderr } = await awb(args);
+    if (code !== 0 && code !== 3) throw new Error(stderr);
+  };
+  await run('infer', '--data-dir', data, '--baseline', 'oracle', '--output-dir', dir, '--label', label);
+  await changeRows(predictions, (row) => {
+    const refused = chance(`refusal ${row.awb.key} ${label}`) < refusals;
+    row.gen = refused ? '' : garbled(row.gen, share * 2 * chance(row.awb.key));
+  });
+  const path = join(dir, 'predictions.manifest.json');
+  const manifest = await jsonOf(path);
+  delete manifest.identity.baseline;
+  Object.assign(manifest.identity, { model: 'world-model-35b', protocol: 'history', system_prompt: 'row' });
+  await writeFile(path, JSON.stringify(manifest));
+  const judge = await startLoopbackServer((request) => {
+    const asked = JSON.stringify(request.body.messages);
+    const rate = (name: string) => Math.round(Math.min(5, Math.max(1, 3 + lift + 2.4 * (chance(asked + name) - 0.5))));
+    const scores = Object.fromEntries(DIMENSIONS.map((name) => [name, rate(name)]));
+    const body = JSON.stringify({ ...REMARKS, scores }, null, 2);
+    return {
+      content: `Compared line by line.\n<final_evaluation>\n${body}\n</final_evaluation>`,
+      model: 'judge-2026-01',
+    };
+  });
+  try {
+    await run(
+      'judge',
+      '--predictions',
+      predictions,
+      '--judge-base-url',
+      judge.url,
+      '--judge-model',
+      'j',
+      '--output-dir',
+      dir,
+    );
+  } finally {
+    await judge.close();
+  }
+  await run('score', '--predictions', join(dir, 'judged.jsonl'), '--db', db);
+}
+
+it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_000 }, async () => {
+  const folder = resolve(FOLDER as string);
+  await mkdir(folder, { recursive: true });
+  const dir = await temporaryFolder();
+  const [data, db] = [await manyTrajectories(), join(dir, 'runs.sqlite')];
+  for (const made of [
+    { label: 'step-100', share: 0.3, lift: 0 },
+    { label: 'step-200', share: 0.15, lift: 0.35 },
+    { label: 'step-300', share: 0.14, lift: 0.37 },
+    { label: 'refuser', share: 0.15, lift: 0.6, refusals: 0.25 },
+  ]) {
+    await checkpoint(data, db, made);
+  }
+  const [report, board] = [join(dir, 'report.html'), join(dir, 'board.html')];
+  await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--output', report]);
+  await awb(['leaderboard', '--db', db, '--output', board]);
+  const browser = await startChromium();
+  try {
+    const page = await browser.newPage();
+    for (const [name, file, hash, width, height] of [
+      ['overview', report, '', 1280, 1180],
+      ['sample', report, '#sample-230', 1280, 1180],
+      ['leaderboard', board, '', 1280, 620],
+    ] as const) {
+      await page.look(width, height);
+      await page.open(`${pathToFileURL(file)}${hash}`);
+      await page.screenshot(join(folder, `${name}.png`));
+    }
+  } finally {
+    await browser.close();
+  }
+});
