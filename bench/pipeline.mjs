@@ -1,5 +1,6 @@
 // Wall time, CPU time and memory of `awb infer` against a loopback server; what it showed stands in bench/README.md.
-// node bench/pipeline.mjs [speed] [memory] [resume]   (all three where none is named; `npm run build` first)
+// node bench/pipeline.mjs [speed] [beside] [memory] [resume]   (all where none is named; `npm run build` first)
+// BENCH_OTHER=path/to/dist/bin.js measures another build of awb along, in `beside`.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,12 +10,22 @@ import { join } from 'node:path';
 
 const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 const HERE = new URL('.', import.meta.url).pathname;
+/** What is measured beside each other: each gives the arguments of node. */
+const PROGRAMS = {
+  'bare client': (server, data, out) => [join(HERE, 'bare-client.mjs'), fileIn(data), urlOf(server), `${out}.jsonl`],
+  awb: (server, data, out) => [BIN, ...inferOf(server, data, out)],
+  ...(process.env.BENCH_OTHER && {
+    'other awb': (server, data, out) => [process.env.BENCH_OTHER, ...inferOf(server, data, out)],
+  }),
+};
+const ROUNDS = 5;
 const wanted = process.argv.slice(2);
 const does = (name) => wanted.length === 0 || wanted.includes(name);
 const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));
 
 try {
   if (does('speed')) await speed();
+  if (does('beside')) await beside();
   if (does('memory')) await memory();
   if (does('resume')) await resume();
 } finally {
@@ -33,6 +44,39 @@ async function speed() {
       `  ${mode.padEnd(11)} 2,000 rows: ${many.wall.toFixed(2)} s = ${(many.wall / ideal).toFixed(3)} x ideal, ` +
         `${margin.toFixed(2)} ms CPU a request at the margin, peak ${many.peakMb.toFixed(0)} MB (500 rows: ${few.wall.toFixed(2)} s, ${few.peakMb.toFixed(0)} MB)`,
     );
+  }
+}
+
+/**
+ * CPU a request at the margin, beside the bare client: the programs take turns, so that whatever else the machine does falls on
+ * all of them, and each round has a ratio of its own.
+ */
+async function beside() {
+  for (const pieces of [8, 400]) {
+    console.log(`beside: 100 ms latency, 64 in flight, streaming, rows of 2 kB, replies of ${pieces} pieces`);
+    const [few, many] = await Promise.all([makeData(300, 2_000), makeData(1_300, 2_000)]);
+    const server = await startServer(100, pieces);
+    const margins = Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, []]));
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [name, argsOf] of Object.entries(PROGRAMS)) {
+        const cpu = [];
+        for (const data of [few, many]) {
+          const out = join(root, `beside-${pieces}-${round}-${name.replace(' ', '-')}-${cpu.length}`);
+          cpu.push((await measured(argsOf(server, data, out))).cpuMs);
+        }
+        margins[name].push((cpu[1] - cpu[0]) / 1_000);
+      }
+    }
+    await server.stop();
+    const bare = margins['bare client'];
+    for (const [name, own] of Object.entries(margins)) {
+      const ratios = own.map((margin, round) => margin / bare[round]);
+      const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+      console.log(
+        `  ${name.padEnd(11)} ${median(own).toFixed(2)} ms CPU a request (median of ${ROUNDS}), ` +
+          `${median(ratios).toFixed(2)} x the bare client's (${range})`,
+      );
+    }
   }
 }
 
@@ -79,30 +123,35 @@ async function measure({ rows, rowBytes, latencyMs, flags }) {
 }
 
 async function infer(server, data, out, flags) {
+  return measured([BIN, ...inferOf(server, data, out), ...flags]);
+}
+
+function inferOf(server, data, out) {
+  const fixed = ['--model-name', 'm', '--concurrency', '64', '--quiet', '--json', '--model-base-url', urlOf(server)];
+  return ['infer', '--data-dir', data, '--output-dir', out, ...fixed];
+}
+
+function urlOf({ port }) {
+  return `http://127.0.0.1:${port}/v1`;
+}
+
+/** A process of its own: its wall time in seconds, CPU time and peak memory. */
+async function measured(args) {
   const usageFile = join(root, 'usage.json');
   const started = performance.now();
-  const child = spawn(
-    process.execPath,
-    [
-      '--import',
-      join(HERE, 'usage.mjs'),
-      BIN,
-      'infer',
-      ...['--data-dir', data, '--output-dir', out, '--model-name', 'm', '--concurrency', '64', '--quiet', '--json'],
-      ...['--model-base-url', `http://127.0.0.1:${server.port}/v1`],
-      ...flags,
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, BENCH_USAGE: usageFile } },
-  );
+  const child = spawn(process.execPath, ['--import', join(HERE, 'usage.mjs'), ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, BENCH_USAGE: usageFile },
+  });
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`awb infer ended with ${code}`);
+  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
   return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
 }
 
 /** Rows of about the given size, ten turns to a trajectory. */
 async function makeData(rows, rowBytes) {
   const dir = mkdtempSync(join(root, 'data-'));
-  const file = createWriteStream(join(dir, 'terminal_test.jsonl'));
+  const file = createWriteStream(fileIn(dir));
   const filler = 'drwxr-xr-x 2 root root 4096 Nov 20 10:15 some-folder-name\n'
     .repeat(Math.ceil(rowBytes / 58))
     .slice(0, Math.max(0, rowBytes - 700));
@@ -129,8 +178,12 @@ async function makeData(rows, rowBytes) {
   return dir;
 }
 
-async function startServer(latencyMs) {
-  const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs)], {
+function fileIn(dir) {
+  return join(dir, 'terminal_test.jsonl');
+}
+
+async function startServer(latencyMs, pieces = 8) {
+  const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs), String(pieces)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let printed = '';

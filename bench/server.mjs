@@ -1,9 +1,10 @@
 // A loopback endpoint with a fixed latency, in a process of its own so that its CPU time does not count.
-// node bench/server.mjs LATENCY_MS  -> prints its port, then the number of chat requests when its standard input closes
+// node bench/server.mjs LATENCY_MS [PIECES]  -> prints its port, then the number of chat requests when its standard input closes
 
 import { createServer } from 'node:http';
 
 const latencyMs = Number(process.argv[2] ?? 200);
+const pieces = Number(process.argv[3] ?? 8);
 const CONTENT = '<predicted_observation>\nroot@host:/app# ls\nREADME.md  src\n</predicted_observation>';
 const VERDICT =
   '<final_evaluation>{"strengths":[],"weaknesses":[],"scores":{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}}</final_evaluation>';
@@ -31,13 +32,14 @@ function whole(response, content) {
   response.end(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage: USAGE }));
 }
 
-/** Eight pieces, then the end and the usage, as a serving engine would send a short reply. */
+/** The pieces, then the end and the usage, as a serving engine would send a reply; beyond a short one the text is repeated. */
 function stream(response, content) {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const event = (choices, usage) =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...(usage ? { usage } : {}) })}\n\n`;
   const size = Math.ceil(content.length / 8);
-  for (let at = 0; at < content.length; at += size) {
+  for (let piece = 0; piece < pieces; piece++) {
+    const at = (piece % 8) * size;
     response.write(event([{ index: 0, delta: { content: content.slice(at, at + size) }, finish_reason: null }]));
   }
   response.write(event([{ index: 0, delta: {}, finish_reason: 'stop' }]));

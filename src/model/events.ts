@@ -7,22 +7,19 @@ const PIECES_AT_ONCE = 1024;
 export class GrowingText {
   #joined = '';
   #pieces: string[] = [];
-  #length = 0;
-
   /** In UTF-16 units. */
-  get length(): number {
-    return this.#length;
-  }
+  length = 0;
 
   add(piece: string): void {
-    if (piece === '') return;
-    this.#length += piece.length;
-    this.#pieces.push(piece);
+    // Most texts are of one piece.
+    if (this.length === 0) this.#joined = piece;
+    else this.#pieces.push(piece);
+    this.length += piece.length;
     if (this.#pieces.length >= PIECES_AT_ONCE) this.#join();
   }
 
   toString(): string {
-    this.#join();
+    if (this.#pieces.length > 0) this.#join();
     return this.#joined;
   }
 
@@ -30,12 +27,12 @@ export class GrowingText {
   take(): string {
     const text = this.toString();
     this.#joined = '';
-    this.#length = 0;
+    this.length = 0;
     return text;
   }
 
   #join(): void {
-    this.#joined += this.#pieces.length === 1 ? this.#pieces[0] : this.#pieces.join('');
+    this.#joined += this.#pieces.join('');
     this.#pieces = [];
   }
 }

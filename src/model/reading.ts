@@ -125,8 +125,7 @@ export class Reading {
 
   #event(data: string): void {
     this.#events++;
-    // An event without data is legal, and says nothing.
-    if (data.startsWith('[DONE]') || data.trim() === '') return;
+    if (data.startsWith('[DONE]')) return;
     if (this.#broken !== undefined || this.#error !== undefined) return;
     const chunk = parseObject(data);
     if (this.finished) {
@@ -134,7 +133,8 @@ export class Reading {
       return;
     }
     if (chunk === undefined) {
-      this.#breakOff('an event of the reply is not a JSON object');
+      // An event without data is legal, and says nothing.
+      if (data.trim() !== '') this.#breakOff('an event of the reply is not a JSON object');
       return;
     }
     this.#describe(chunk);
@@ -197,11 +197,15 @@ export class Reading {
       this.#breakOff('choices of the reply is no list');
       return undefined;
     }
-    if (!choices.every(isObject)) {
-      this.#breakOff('a choice of the reply is no object');
-      return undefined;
+    let first: JsonObject | undefined;
+    for (const choice of choices) {
+      if (!isObject(choice)) {
+        this.#breakOff('a choice of the reply is no object');
+        return undefined;
+      }
+      if ((choice.index ?? 0) === 0) first ??= choice;
     }
-    return choices.find(({ index }) => (index ?? 0) === 0);
+    return first;
   }
 
   /** Adds a message, or a piece of it; true where it held any text. */
@@ -212,16 +216,18 @@ export class Reading {
       return false;
     }
     this.#hasMessage ||= MESSAGE_KEYS.some((key) => key in message);
-    const content = this.#text(message, 'content');
-    const reasoning = this.#text(message, 'reasoning_content') || this.#text(message, 'reasoning');
-    this.#content.add(content);
-    this.#reasoning.add(reasoning);
-    if (this.#text(message, 'refusal') !== '') this.#refused = true;
+    const content = this.#text('content', message.content);
+    const reasoning =
+      this.#text('reasoning_content', message.reasoning_content) || this.#text('reasoning', message.reasoning);
+    if (content !== '') this.#content.add(content);
+    if (reasoning !== '') this.#reasoning.add(reasoning);
+    if (this.#text('refusal', message.refusal) !== '') this.#refused = true;
     return content !== '' || reasoning !== '' || this.#refused;
   }
 
-  #text(message: JsonObject, name: string): string {
-    const text = textOf(message[name]);
+  #text(name: string, value: unknown): string {
+    if (typeof value === 'string') return value;
+    const text = textOf(value);
     if (text === undefined) this.#breakOff(`${name} of the reply is no text`);
     return text ?? '';
   }
@@ -255,9 +261,8 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Text, or the text of a list of parts; nothing where it is neither. */
+/** The text of a list of parts, or of nothing; undefined where it is neither. */
 function textOf(content: unknown): string | undefined {
-  if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
   if (!Array.isArray(content) || !content.every(isObject)) return undefined;
   const texts = content.map(({ text }) => text ?? '');
