@@ -5,6 +5,7 @@ import { EXIT, nearest, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { openRedaction, redactValue } from '../redaction.js';
 import type { ModelRequest, Usage } from '../types.js';
+import { addUsage } from '../usage.js';
 import { type Address, readAddress } from './address.js';
 import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
 import { type Clocks, MOST_TIMER_MS, startClocks } from './clocks.js';
@@ -155,6 +156,12 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
         clocks.tail();
         const failure = classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, context());
         return abort.aborted ? INTERRUPTED : failure;
+      }
+      const coding = headers.get('content-encoding')?.trim().toLowerCase();
+      if (coding && coding !== 'identity') {
+        clocks.tail();
+        await readStart(response, 1);
+        return compressed(tidy(coding, redact));
       }
       await response.read((piece) => reading.feed(piece));
       return reading.outcome(context);
@@ -318,12 +325,12 @@ async function readStart(response: WireResponse, mostCharacters: number): Promis
   return text.slice(0, mostCharacters);
 }
 
-function timedOut(reason: string, usage: Usage): Failure {
-  return { status: 'failed', class: 'timeout', reason, usage };
+/** Nothing is unpacked that was not asked for: a few kilobytes could become gigabytes. */
+function compressed(coding: string): Failure {
+  const reason = `the reply is compressed (content-encoding ${coding}), which it was asked not to be`;
+  return { status: 'failed', class: 'malformed', reason };
 }
 
-function addUsage(sum: Usage, more: Usage | undefined): void {
-  for (const [name, count] of Object.entries(more ?? {}) as [keyof Usage, number][]) {
-    sum[name] = (sum[name] ?? 0) + count;
-  }
+function timedOut(reason: string, usage: Usage): Failure {
+  return { status: 'failed', class: 'timeout', reason, usage };
 }

@@ -4,6 +4,7 @@ import { EXIT, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Redact } from '../redaction.js';
 import type { FailureClass } from '../types.js';
+import { isTokenCount } from '../usage.js';
 import type { AttemptFailure } from './attempt.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
 
@@ -154,8 +155,8 @@ function locationOf(detail: unknown): string {
 
 function numbers(found: { contextTokens: unknown; promptTokens: unknown }): Said['counts'] {
   return {
-    ...(typeof found.contextTokens === 'number' && { contextTokens: found.contextTokens }),
-    ...(typeof found.promptTokens === 'number' && { promptTokens: found.promptTokens }),
+    ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),
+    ...(isTokenCount(found.promptTokens) && { promptTokens: found.promptTokens }),
   };
 }
 

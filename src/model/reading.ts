@@ -2,7 +2,9 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import { isObject, type JsonObject } from '../json.js';
+import { oneLine } from '../printable.js';
 import type { Usage } from '../types.js';
+import { isTokenCount } from '../usage.js';
 import type { AttemptReply } from './attempt.js';
 import type { RunningClocks } from './clocks.js';
 import { EventStream, GrowingText } from './events.js';
@@ -17,8 +19,8 @@ const LEAST_BOUND = 8 * 2 ** 20;
 const MOST_BOUND = 2 ** 28;
 /** A message that has none of these is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
-/** No call has as many tokens; up to here the sum over millions of rows is exact. */
-const MOST_TOKENS = 1e9;
+/** Longest name that is kept of a model or of a reply's end, in columns. */
+const MOST_NAME = 200;
 
 /** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
 export class Reading {
@@ -71,7 +73,7 @@ export class Reading {
     }
     if (this.finished) return this.#completed();
     if (this.#error !== undefined) {
-      const failure = classify({ body: JSON.stringify({ error: this.#error }) }, context());
+      const failure = classify({ body: textOfError(this.#error) }, context());
       return { ...failure, usage: this.usage };
     }
     const reason = this.#broken ?? 'the reply was cut off: its stream ended without finish_reason';
@@ -103,8 +105,8 @@ export class Reading {
       status: 'ok',
       content: this.#content.toString(),
       ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
-      ...(reason !== undefined && { finishReason: reason }),
-      ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
+      ...(reason !== undefined && { finishReason: oneLine(reason, MOST_NAME) }),
+      ...(this.#servedModel !== undefined && { servedModel: oneLine(this.#servedModel, MOST_NAME) }),
       usage: this.usage,
       ...(this.#clocks.firstTokenMs !== undefined && { firstTokenMs: this.#clocks.firstTokenMs }),
     };
@@ -187,7 +189,7 @@ export class Reading {
       completionTokens: raw.completion_tokens,
       reasoningTokens: asObject(raw.completion_tokens_details).reasoning_tokens,
     };
-    const credible = Object.entries(counts).filter(([, count]) => isCount(count));
+    const credible = Object.entries(counts).filter(([, count]) => isTokenCount(count));
     if (credible.length > 0) this.usage = { ...this.usage, ...Object.fromEntries(credible) };
   }
 
@@ -248,16 +250,21 @@ function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MOST_TOKENS;
-}
-
 function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Lists in lists without end cannot be written again, and say nothing. */
+function textOfError(error: unknown): string {
+  try {
+    return JSON.stringify({ error });
+  } catch {
+    return '';
   }
 }
 

@@ -1,6 +1,8 @@
 // What a server may send that is no answer: none of it becomes the model's, fills the memory or keeps a call alive.
 
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { Writable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventStream } from '../../src/model/events.js';
 import { ask, closeAll, closers, failure, listen, NEVER, open, REQUEST, reply } from '../support/endpoint.js';
@@ -23,9 +25,9 @@ async function askEndless(piece: string, options: { start?: string; status?: num
   return endpoint.call(REQUEST, 0, NEVER);
 }
 
-function pour(response: ServerResponse, piece: string): void {
-  while (!response.destroyed && response.write(piece));
-  response.once('drain', () => pour(response, piece));
+function pour(target: Writable, piece: string): void {
+  while (!target.destroyed && target.write(piece));
+  target.once('drain', () => pour(target, piece));
 }
 
 describe('behind finish_reason', () => {
@@ -253,4 +255,82 @@ it('an answer that was torn off behind its status is told by its status', async 
   const attempt = await open(await listen(server)).endpoint.call(REQUEST, 0, NEVER);
   expect(failure(attempt)).toMatchObject({ class: 'rate-limit', retryAfterMs: 2_000 });
   closers.push(() => server.closeAllConnections());
+});
+
+describe('what was asked not to be compressed', () => {
+  it('is not unpacked', async () => {
+    const server = createServer((_request, response) => {
+      response.setHeader('content-encoding', 'GZip').end(gzipSync(JSON.stringify({ choices: [] })));
+    });
+    const attempt = failure(await open(await listen(server)).endpoint.call(REQUEST, 0, NEVER));
+    expect(attempt.class).toBe('malformed');
+    expect(attempt.reason).toBe('the reply is compressed (content-encoding gzip), which it was asked not to be');
+  });
+
+  it('may say that it is not', async () => {
+    const body = { choices: [{ message: { content: 'x' } }] };
+    const { attempt } = await ask([{ status: 200, body, headers: { 'content-encoding': 'identity' } }]);
+    expect(reply(attempt).content).toBe('x');
+  });
+});
+
+it('an error without an end of lists is an error', async () => {
+  const body = `{"error": ${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`;
+  const { attempt } = await ask([{ status: 200, body }]);
+  expect(failure(attempt)).toMatchObject({ class: 'transient', reason: 'the server failed (HTTP 500)' });
+});
+
+it('names are short, and stay on their line', async () => {
+  const finish = `stop\n\x1b[31m${'!'.repeat(1_000_000)}`;
+  const body = { model: `m\u202e\n::error::${'m'.repeat(1_000_000)}`, choices: [{ message: { content: 'x' } }] };
+  const answer = { ...body, choices: [{ ...body.choices[0], finish_reason: finish }] };
+  const { finishReason, servedModel } = reply((await ask([{ status: 200, body: answer }])).attempt);
+  expect(finishReason).toMatch(/^stop !+…$/);
+  expect(servedModel).toMatch(/^m ::error::m+…$/);
+  expect([finishReason?.length, servedModel?.length]).toEqual([200, 200]);
+});
+
+it('no answer is taken for the next request’s', async () => {
+  let calls = 0;
+  const server = createServer((_request, response) => {
+    const answer = (content: string) => {
+      const body = JSON.stringify({ choices: [{ message: { content } }] });
+      return `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    };
+    response.socket?.write(++calls === 1 ? answer('first') + answer('planted') : answer('second'));
+  });
+  const { endpoint } = open(await listen(server));
+  const contents = [];
+  for (let call = 0; call < 2; call++) contents.push(reply(await endpoint.call(REQUEST, call, NEVER)).content);
+  expect(contents).toEqual(['first', 'second']);
+});
+
+it('a redirect is not followed, and no other host gets the key', async () => {
+  const elsewhere: string[] = [];
+  const other = await listen(
+    createServer((request, response) => {
+      elsewhere.push(String(request.headers.authorization));
+      response.end('{}');
+    }),
+  );
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { attempt } = await ask([{ status, body: '', headers: { location: other } }]);
+    expect(failure(attempt)).toMatchObject({ class: 'fatal', reason: `the server redirects (HTTP ${status})` });
+  }
+  expect(elsewhere).toEqual([]);
+});
+
+it.each<[string, string]>([
+  ['a header without an end', `x: ${'a'.repeat(100_000)}`],
+  ['headers without an end', 'x: a\r\n'.repeat(20_000)],
+  ['interim answers without an end', ''],
+])('%s end the call', async (_name, headers) => {
+  const server = createServer((_request, response) => {
+    const { socket } = response;
+    if (headers !== '') socket?.write(`HTTP/1.1 200 OK\r\n${headers}`);
+    else if (socket) pour(socket, 'HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n'.repeat(100));
+  });
+  const clocks = { ...HALF_AN_HOUR, firstTokenTimeoutMs: 200 };
+  const attempt = await open(await listen(server), { clocks }).endpoint.call(REQUEST, 0, NEVER);
+  expect(['transient', 'timeout']).toContain(failure(attempt).class);
 });

@@ -1,0 +1,18 @@
+// Token counts: which are credible, and what they come to.
+
+import type { Usage } from './types.js';
+
+/** No call has as many tokens; up to here the sum over millions of rows is exact. */
+const MOST_TOKENS = 1e9;
+
+/** Whether a server's word for a number of tokens can be one. */
+export function isTokenCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MOST_TOKENS;
+}
+
+/** Adds the counts that are there to a sum. */
+export function addUsage(sum: Usage, more: Usage | undefined): void {
+  for (const [name, count] of Object.entries(more ?? {}) as [keyof Usage, number][]) {
+    sum[name] = (sum[name] ?? 0) + count;
+  }
+}
