@@ -125,6 +125,24 @@ describe('awb leaderboard', () => {
     expect([base.best, worse.best]).toEqual([true, false]);
   });
 
+  it('the more runs the best is chosen from, the further it has to be ahead of another', async () => {
+    const own = join(dir, 'own.sqlite');
+    const base = (row: number) => 3 + (row % 3) * 0.5;
+    await scored({ db: own, label: 'best', rating: base });
+    // 2.5 standard errors behind, over 10 trajectories: worse than one run, but not than the best of ten.
+    await scored({ db: own, label: 'near', rating: (row) => base(row) - 0.1 + ((row >> 1) % 2 === 0 ? 0.12 : -0.12) });
+    const nearIsMarked = async () => {
+      const [block] = (await board(['--db', own])).blocks;
+      const near = block.rows.find((row: { name: string }) => row.name === 'near');
+      return near.figures.mcp.best;
+    };
+    expect(await nearIsMarked()).toBe(false);
+    for (let place = 0; place < 8; place++) {
+      await scored({ db: own, label: `behind ${place}`, rating: (row) => base(row) - 1 - ((row + place) % 4) * 0.1 });
+    }
+    expect(await nearIsMarked()).toBe(true);
+  });
+
   it('a run that refuses its hardest rows stands behind the honest one, and is not marked', async () => {
     const own = join(dir, 'own.sqlite');
     const honest = (row: number) => 1 + (row % 5);
