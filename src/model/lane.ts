@@ -2,10 +2,11 @@
 
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../errors.js';
-import type { ModelRequest, Usage } from '../types.js';
+import type { BackendStatus, ModelRequest, Outage, Usage } from '../types.js';
 import type { AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
 import { type Health, isOutage, type Pause, UNKNOWN_HEALTH } from './health.js';
+import type { End } from './notices.js';
 
 /** An endpoint with its slots, and what was learnt about it. */
 export interface Lane {
@@ -29,7 +30,8 @@ export interface Lane {
   /** Its rows have gone to the other endpoints. */
   isRelieved: boolean;
   /** Why its patience is at an end, once it is: what a run ends with when that is true of every endpoint. */
-  end?: { readonly why: string; readonly remedy: string };
+  end?: End;
+  latestFailure?: { readonly reason: string; readonly at: number };
   saidUnreachable: boolean;
   saidWaitTooLong: boolean;
   /** What its return is told with, where its absence was. */
@@ -161,6 +163,29 @@ function useOf(lane: Lane, alsoWaiting: number): Use {
 /** Where the server did not count, four characters a token are near enough to see a rise. */
 function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
   return usage.completionTokens ?? (content.length + reasoning.length) / 4;
+}
+
+/** What progress shows of all endpoints together. */
+export function statusOf(lanes: readonly Lane[], now: number): BackendStatus {
+  const open = lanes.filter((lane) => !lane.isRelieved);
+  const failures = lanes.flatMap(({ endpoint: { host }, latestFailure }) =>
+    latestFailure === undefined ? [] : [{ text: `${host}: ${latestFailure.reason}`, agoMs: now - latestFailure.at }],
+  );
+  const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
+  return {
+    inFlight: lanes.reduce((sum, lane) => sum + lane.calls.size, 0),
+    limit: open.reduce((sum, lane) => sum + lane.slots.concurrency, 0),
+    pausedMs: open.reduce((longest, lane) => Math.max(longest, lane.pausedUntil - now), 0),
+    ...(failure !== undefined && { failure }),
+    outages: lanes.flatMap((lane) => outageOf(lane, now)),
+  };
+}
+
+function outageOf({ endpoint: { host }, health: { answered, trouble } }: Lane, now: number): Outage[] {
+  if (trouble?.pause === undefined) return [];
+  const { nextProbeAt, until } = trouble.pause;
+  const leftMs = Math.max(0, until - now);
+  return [{ host, hasAnswered: answered, forMs: now - trouble.since, nextMs: Math.max(0, nextProbeAt - now), leftMs }];
 }
 
 /** What a run ends with when no endpoint is left. @returns a UserError (69) that names each with its reason */

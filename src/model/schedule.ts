@@ -2,6 +2,7 @@
 
 import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
+import { type Clock, systemClock } from './clock.js';
 import {
   afterAnswer,
   afterFailure,
@@ -21,8 +22,25 @@ import {
   noneLeft,
   openLane,
   pauseOf,
+  statusOf,
   takeParked,
 } from './lane.js';
+import {
+  answersAgain,
+  asksToWait,
+  asksToWaitTooLong,
+  type End,
+  isNotReady,
+  isNotThere,
+  isOutOfService,
+  isReady,
+  isSilent,
+  isWaitedFor,
+  neverReached,
+  nothingSucceeds,
+  notReadyForTooLong,
+  silentForTooLong,
+} from './notices.js';
 import { firstOf, JobQueue } from './queue.js';
 
 const DEFAULT_CEILING = 256;
@@ -30,19 +48,10 @@ const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
 /** A pause at least this long is worth a line to the user. */
 const NOTABLE_PAUSE_MS = 60_000;
-/** What `setTimeout` can count to; a longer sleep would end at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 const INTERRUPTED = { status: 'interrupted' } as const;
 const HANDED_OVER = { status: 'handed-over' } as const;
 const PARKED = { status: 'parked' } as const;
-
-export interface Clock {
-  /** Milliseconds of a clock that never goes back. */
-  now(): number;
-  /** Resolves after `ms` milliseconds, or as soon as the signal is aborted; never rejects. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
 
 export interface ScheduleOptions {
   /** Calls at once per endpoint: each endpoint has a limit of its own, and a number is kept exactly for each. */
@@ -92,61 +101,16 @@ export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOpt
     ...options,
   };
   const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
-  const latest: Latest = {};
   return {
-    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings, latest).run(),
-    status() {
-      const open = lanes.filter((lane) => !lane.isRelieved);
-      const now = settings.clock.now();
-      const { failure } = latest;
-      return {
-        inFlight: lanes.reduce((sum, lane) => sum + lane.calls.size, 0),
-        limit: open.reduce((sum, lane) => sum + lane.slots.concurrency, 0),
-        pausedMs: open.reduce((longest, lane) => Math.max(longest, lane.pausedUntil - now), 0),
-        ...(failure !== undefined && { failure: { text: failure.text, agoMs: now - failure.at } }),
-        outages: lanes.flatMap((lane) => {
-          const { trouble } = lane.health;
-          if (trouble?.pause === undefined) return [];
-          const { since, pause } = trouble;
-          return [
-            {
-              host: lane.endpoint.host,
-              hasAnswered: lane.health.answered,
-              forMs: now - since,
-              nextMs: Math.max(0, pause.nextProbeAt - now),
-              leftMs: Math.max(0, pause.until - now),
-            },
-          ];
-        }),
-      };
-    },
+    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings).run(),
+    status: () => statusOf(lanes, settings.clock.now()),
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
     },
   };
 }
 
-const systemClock: Clock = {
-  now: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-    }),
-};
-
 type Settings = Required<ScheduleOptions>;
-
-/** The latest failure at any endpoint, for progress. */
-interface Latest {
-  failure?: { readonly text: string; readonly at: number };
-}
 
 interface Hooks<J> {
   request(job: J): Promise<ModelRequest>;
@@ -164,7 +128,6 @@ class Asking<J extends Job> {
   readonly #lanes: readonly Lane[];
   readonly #settings: Settings;
   readonly #patience: Patience;
-  readonly #latest: Latest;
   readonly #queue: JobQueue;
   /** Calls that hold a slot, over all endpoints. */
   readonly #calls = new Set<Call>();
@@ -185,7 +148,6 @@ class Asking<J extends Job> {
     signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
     lanes: readonly Lane[],
     settings: Settings,
-    latest: Latest,
   ) {
     this.#jobs = jobs;
     this.#hooks = hooks;
@@ -194,7 +156,6 @@ class Asking<J extends Job> {
     this.#lanes = lanes;
     this.#settings = settings;
     this.#patience = settings;
-    this.#latest = latest;
     this.#queue = new JobQueue(jobs, lanes.length);
   }
 
@@ -397,7 +358,7 @@ class Asking<J extends Job> {
     const { retryMs, clock } = this.#settings;
     const now = clock.now();
     const { answered } = lane.health;
-    this.#latest.failure = { text: `${lane.endpoint.host}: ${attempt.reason}`, at: now };
+    lane.latestFailure = { reason: attempt.reason, at: now };
     call.lastFailure = attempt;
     // A gateway's words in an outage are not the last ones: what it does not find today, it found before.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (answered && attempt.down === true);
@@ -446,9 +407,7 @@ class Asking<J extends Job> {
     const alreadySaid = lane.pausedUntil - now >= NOTABLE_PAUSE_MS;
     lane.pausedUntil = until;
     if (retryAfterMs < NOTABLE_PAUSE_MS || alreadySaid) return;
-    this.#settings.onNotice(
-      `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}; no new calls go there until then`,
-    );
+    this.#settings.onNotice(asksToWait(lane.endpoint.host, retryAfterMs));
   }
 
   /** The row has failed for good. */
@@ -456,10 +415,7 @@ class Asking<J extends Job> {
     lane.health = afterLoss(lane.health, attempt.class);
     const failed = hopeless(lane.health);
     if (failed !== undefined && !this.#settings.keepGoing) {
-      this.#giveUp(lane, {
-        why: `the first 20 rows failed alike and none succeeded (${failed}, the latest: ${attempt.reason})`,
-        remedy: 'mend what the reason names (--keep-going asks the others all the same)',
-      });
+      this.#giveUp(lane, nothingSucceeds(failed, attempt.reason));
     }
     const log = logOf(call, lane, this.#settings.clock.now());
     return { status: 'failed', class: attempt.class, reason: attempt.reason, log };
@@ -469,11 +425,11 @@ class Asking<J extends Job> {
 
   #noteAnswer(lane: Lane, good: boolean): void {
     const { clock, onNotice } = this.#settings;
-    const wasAbsent = lane.health.trouble !== undefined;
-    if (wasAbsent) countFailures(lane);
+    const hadTrouble = lane.health.trouble !== undefined;
+    if (hadTrouble) countFailures(lane);
     lane.health = afterAnswer(lane.health, good);
     if (good && clock.now() >= lane.pausedUntil) wakeFirst(lane.throttled);
-    if (!wasAbsent) return;
+    if (!hadTrouble) return;
     delete lane.end;
     lane.parked.push(...lane.spent.splice(0));
     if (lane.awaited !== undefined) onNotice(lane.awaited);
@@ -507,11 +463,7 @@ class Asking<J extends Job> {
       return this.#backOffMs(call, retryAfterMs, leftMs);
     }
     if (!attempt.unreachable) return this.#lose(call, attempt, lane);
-    this.#giveUp(lane, {
-      why: `cannot be reached: ${attempt.reason}`,
-      remedy:
-        'check the base URL and that the server is running (--wait-ready 15m waits for one that is still loading its model)',
-    });
+    this.#giveUp(lane, neverReached(attempt.reason));
     return 0;
   }
 
@@ -547,10 +499,8 @@ class Asking<J extends Job> {
 
   #relieve(lane: Lane): void {
     lane.isRelieved = true;
-    lane.awaited = `${lane.endpoint.host} answers again`;
-    this.#settings.onNotice(
-      `${lane.endpoint.host} is out of service (${lane.health.trouble?.reason}); its rows go to the other endpoints`,
-    );
+    lane.awaited = answersAgain(lane.endpoint.host);
+    this.#settings.onNotice(isOutOfService(lane.endpoint.host, lane.health.trouble?.reason ?? ''));
     this.#queue.retire(lane.index);
     for (const call of [...lane.parked.splice(0), ...lane.spent.splice(0)]) {
       this.#handOver(call);
@@ -605,22 +555,13 @@ class Asking<J extends Job> {
     return [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
   }
 
-  #endOfPatience(lane: Lane): NonNullable<Lane['end']> {
-    const { answered, trouble } = lane.health;
-    const { retryMs, waitReadyMs } = this.#settings;
-    return answered
-      ? {
-          why: `no reply for ${waitOf(retryMs)}: ${trouble?.reason}`,
-          remedy: 'see to the server (--retry-minutes says how long an outage may last)',
-        }
-      : {
-          why: `not ready after ${waitOf(waitReadyMs)}: ${trouble?.reason}`,
-          remedy: 'check the base URL and that the server is running, or give it longer with --wait-ready',
-        };
+  #endOfPatience({ health }: Lane): End {
+    const reason = health.trouble?.reason ?? '';
+    return health.answered ? silentForTooLong(reason, this.#patience) : notReadyForTooLong(reason, this.#patience);
   }
 
   /** An endpoint is given up; with none left the run ends. It is probed on as long as there are others. */
-  #giveUp(lane: Lane, end: NonNullable<Lane['end']>): void {
+  #giveUp(lane: Lane, end: End): void {
     if (lane.end !== undefined) return;
     lane.end = end;
     lane.health = givenUp(lane.health, this.#settings.clock.now(), end.why);
@@ -650,42 +591,29 @@ class Asking<J extends Job> {
   #sayWaitTooLong(lane: Lane, ms: number): void {
     if (lane.saidWaitTooLong) return;
     lane.saidWaitTooLong = true;
-    this.#settings.onNotice(
-      `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(ms)}, longer than --retry-minutes: it counts as unavailable`,
-    );
+    this.#settings.onNotice(asksToWaitTooLong(lane.endpoint.host, ms));
   }
 
-  #sayTrouble(lane: Lane, attempt: AttemptFailure): void {
-    const { onNotice, waitReadyMs, retryMs } = this.#settings;
+  #sayTrouble(lane: Lane, { reason, unreachable, down }: AttemptFailure): void {
+    const { onNotice } = this.#settings;
     const { host } = lane.endpoint;
     const pause = pauseOf(lane);
     if (pause === undefined) {
-      if (lane.health.answered || lane.saidUnreachable) return;
-      if (attempt.unreachable) onNotice(`${host} cannot be reached: ${attempt.reason}; trying again`);
-      else if (attempt.down) onNotice(`${host} is not ready: ${attempt.reason}; trying again (--wait-ready 15m waits)`);
-      lane.saidUnreachable = attempt.unreachable === true || attempt.down === true;
+      if (lane.health.answered || lane.saidUnreachable || !(unreachable || down)) return;
+      lane.saidUnreachable = true;
+      onNotice(unreachable ? isNotThere(host, reason) : isNotReady(host, reason));
     } else if (lane.awaited === undefined && !lane.health.answered) {
-      lane.awaited = `${host} is ready`;
-      onNotice(`${host} is not ready (${attempt.reason}): waiting for it, up to ${waitOf(waitReadyMs)} (--wait-ready)`);
+      lane.awaited = isReady(host);
+      onNotice(isWaitedFor(host, reason, this.#patience));
     } else if (lane.awaited === undefined && pause.failed > 0 && this.#inService.length === 0) {
-      lane.awaited = `${host} answers again`;
-      onNotice(
-        `${host} gives no reply (${attempt.reason}): one call at a time tries it, up to ${waitOf(retryMs)} (--retry-minutes)`,
-      );
+      lane.awaited = answersAgain(host);
+      onNotice(isSilent(host, reason, this.#patience));
     }
   }
 
   get #inService(): readonly Lane[] {
     return this.#lanes.filter((lane) => pauseOf(lane) === undefined);
   }
-}
-
-/** A wait in words, in the unit that suits it. */
-function waitOf(ms: number): string {
-  if (ms < 60_000) return `${Math.ceil(ms / 1_000)} s`;
-  const minutes = Math.ceil(ms / 60_000);
-  if (minutes < 120) return `${minutes} min`;
-  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} days`;
 }
 
 function wakeFirst(throttled: Set<Call>): void {

@@ -538,6 +538,10 @@ describe('whatever happens', () => {
     timeout: () => failed('timeout'),
     overflow: () => failed('context-overflow'),
     gone: () => unreachable,
+    gateway: () => failed('transient', { down: true }),
+    page: () => failed('malformed', { down: true }),
+    hostile: () => failed('rate-limit', { retryAfterMs: 1e12 }),
+    moved: () => failed('fatal', { down: true, stop: new UserError('nothing there', EXIT.unavailable) }),
   };
   const kinds = fc.constantFrom(...(Object.keys(attempts) as (keyof typeof attempts)[]));
   const scenario = fc.record({

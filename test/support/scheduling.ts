@@ -1,7 +1,8 @@
 // Scripted endpoints on a clock that needs no waiting, and a record of all that happens at them.
 
 import type { Attempt, AttemptFailure, Endpoint } from '../../src/model/attempt.js';
-import { type Clock, openBackend, type ScheduleOptions } from '../../src/model/schedule.js';
+import type { Clock } from '../../src/model/clock.js';
+import { openBackend, type ScheduleOptions } from '../../src/model/schedule.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
 export interface TestJob extends Job {
