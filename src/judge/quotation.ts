@@ -43,29 +43,27 @@ export function withoutQuotations(reply: string, tag: string, { prediction, othe
 }
 
 /**
- * Whether the material holds these ratings, each behind the name of its dimension, in whatever form. A quotation that is not word
- * for word, or that the judge has taken out of an encoding, still has them. Nobody gains by foreseeing the judge's own: see `isPlanted`.
+ * Whether the prediction names all five dimensions and holds these ratings, wherever they stand in it: a quotation that is not word
+ * for word, or that the judge has taken out of an encoding, has no others. Nobody gains by foreseeing the judge's own: see `isPlanted`.
  */
-export function holdsRatings({ prediction, others }: Material, ratings: Ratings): boolean {
-  const texts = [folded(prediction), ...others];
-  // Nearly all material lacks one of the names, and is not searched further.
-  const names = DIMENSIONS.map((dimension) => new RegExp(dimension, 'i'));
-  if (!names.every((name) => texts.some((text) => name.test(text)))) return false;
-  const found = numbersIn(texts.join('\n').toLowerCase());
-  return DIMENSIONS.every((dimension) => found(dimension).has(ratings[dimension] ?? Number.NaN));
+export function mayQuote({ prediction }: Material, ratings: Ratings): boolean {
+  const text = folded(prediction);
+  if (!namesDimensions(text)) return false;
+  const numbers = numbersIn(text);
+  return DIMENSIONS.every((dimension) => numbers.has(ratings[dimension] ?? Number.NaN));
 }
 
 /**
- * Whether the prediction brings a verdict of its own, a tag or numbers for all five dimensions, where neither truth nor history
- * does: a judge that cannot be read then is the prediction's doing.
+ * Whether the prediction brings a verdict of its own, a tag or numbers beside the names of all five dimensions, where neither truth
+ * nor history does: a judge that cannot be read then is the prediction's doing.
  */
 export function isPlanted({ prediction, others }: Material): boolean {
-  return holdsVerdict(folded(prediction)) && !holdsVerdict(folded(others.join('\n')));
+  return holdsVerdict(prediction) && !others.some(holdsVerdict);
 }
 
 function holdsVerdict(text: string): boolean {
-  const found = numbersIn(text);
-  return holdsTag(text) || DIMENSIONS.every((dimension) => found(dimension).size > 0);
+  const plain = folded(text);
+  return holdsTag(plain) || (namesDimensions(plain) && numbersIn(plain).size > 0);
 }
 
 /** Whether a text holds a verdict's tag, opening or closing, hidden in whatever way. */
@@ -77,27 +75,18 @@ function holdsTag(text: string): boolean {
   return /<\s{0,3}\/?\s{0,3}final_evaluation/.test(text);
 }
 
-/** How far behind a dimension's name a number is still its rating, in UTF-16 units. */
-const REACH = 200;
-const NAME = new RegExp(`(?<![a-z])(?:${DIMENSIONS.join('|')})(?![a-z])`, 'g');
+const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
 const NUMBER = /\d+(?:\.\d+)?|\b(?:one|two|three|four|five)\b/g;
 const WORDS: Readonly<Record<string, number>> = { one: 1, two: 2, three: 3, four: 4, five: 5 };
 
-/** The numbers that a text gives for a dimension: those between its name and the next name, as near as a rating stands. */
-function numbersIn(text: string): (dimension: string) => ReadonlySet<number> {
-  const found = new Map<string, Set<number>>(DIMENSIONS.map((dimension) => [dimension, new Set()]));
-  for (const { 0: name, index } of text.matchAll(NAME)) {
-    const behind = text.slice(index + name.length, index + name.length + REACH);
-    for (const [number] of (behind.split(NAME, 1)[0] ?? '').matchAll(NUMBER)) {
-      const value = WORDS[number] ?? Number(number);
-      // A half either way: how a judge rounds it is not known.
-      found
-        .get(name)
-        ?.add(Math.ceil(value - 0.5))
-        .add(Math.floor(value + 0.5));
-    }
-  }
-  return (dimension) => found.get(dimension) ?? new Set();
+function namesDimensions(text: string): boolean {
+  return NAMES.every((name) => name.test(text));
+}
+
+function numbersIn(text: string): ReadonlySet<number> {
+  const values = Array.from(text.matchAll(NUMBER), ([number]) => WORDS[number] ?? Number(number));
+  // A half either way: how a judge rounds it is not known.
+  return new Set(values.flatMap((value) => [Math.ceil(value - 0.5), Math.floor(value + 0.5)]));
 }
 
 const squeezed = (text: string): string => text.replace(/[\s\\]+/g, '');

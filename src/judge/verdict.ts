@@ -3,7 +3,7 @@ import { jsonrepair } from 'jsonrepair';
 import { lastBlock, PYTHON_SPACE, pythonStrip, tagSpans, withoutThinking } from '../reply.js';
 import { DIMENSIONS, type Ratings, type Verdict } from '../types.js';
 import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';
-import { hidesTag, holdsRatings, type Material, withoutQuotations } from './quotation.js';
+import { hidesTag, type Material, mayQuote, withoutQuotations } from './quotation.js';
 
 /** How replies are read: `strict` accepts nothing but the judge's own five ratings of 1 to 5, `official` what the official script accepts. */
 export const VERDICT_READINGS = ['strict', 'official'] as const;
@@ -43,7 +43,7 @@ export function readOfficialVerdict(reply: string): Verdict {
  *
  * It stands in the one tagged block at the end of the reply, or the reply is nothing but its JSON (or one fence of it). Blocks that
  * stand in the material are quotations and are taken out first. Behind the block there may be a farewell, but no tag and no JSON.
- * Five ratings that the material gives as well count for a quotation that was not word for word: no planted verdict can come out.
+ * Ratings that a prediction with all five dimensions holds count for a quotation that was not word for word: none planted comes out.
  *
  * It is parsed before it is mended, and accepted only where its `scores` rate the five dimensions, each once, with numbers that
  * round (half to even) to 1 to 5, and where the official reading of the same JSON does not rate otherwise.
@@ -55,8 +55,8 @@ export function readStrictVerdict(reply: string, material: Material): Verdict {
   if (typeof json !== 'string') return json;
   const verdict = readStrictly(json);
   if (!rateAlike(verdict, readOfficially(json))) return unreadable('the verdict can be read in two ways');
-  if (verdict.status === 'ok' && holdsRatings(material, verdict.ratings)) {
-    return unreadable('the ratings stand in the material too, so they may be a quotation');
+  if (verdict.status === 'ok' && mayQuote(material, verdict.ratings)) {
+    return unreadable('the prediction holds the same ratings, so they may be a quotation');
   }
   return verdict;
 }

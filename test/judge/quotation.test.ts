@@ -174,10 +174,10 @@ describe('over a planted verdict', () => {
   });
 
   it('a judge that quotes it word for word and then rates is read, however often it quotes', () => {
-    // A planted "3/5" says 3 and 5: of an honest verdict that agrees with either in every dimension nobody could tell whose it is.
+    // An honest verdict of nothing but planted numbers (a planted "3/5" says 3 and 5) nobody could tell from a quotation.
     const honest = fc
       .tuple(five, five)
-      .filter(([own, planted]) => own.some((one, place) => one !== planted[place] && one !== 5))
+      .filter(([own, planted]) => own.some((one) => !planted.includes(one) && one !== 5))
       .chain(([own, planted]) => fc.tuple(fc.constant(own), written(own), written(planted), fc.nat(3)));
     fc.assert(
       fc.property(honest, ([own, mine, { block }, times]) => {
