@@ -183,7 +183,7 @@ export function columnsOf(
     macro: cards.some((card) => !isWhole(card, measure) && meanOf(card, measure) !== undefined),
     official: cards.some(failuresMatter),
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
-    interval: true,
+    interval: cards.some((card) => meanOf(card, measure)?.low !== undefined),
     coverage: true,
     rows: true,
   };

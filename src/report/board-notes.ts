@@ -24,14 +24,12 @@ export function notesOf(source: NoteSource): string[] {
   const runs = entries.filter((entry) => entry.run !== undefined);
   const incomplete = runs.filter((entry) => !entry.isComplete);
   const mean = measure === undefined ? 'Overall' : 'Mean';
-  const whole = shows('overall') ? `${mean}: mean of the seven domains. ` : '';
   return [
     ...(measure === undefined
       ? []
       : [`${oneLine(measure, 20)}: text measure of prediction against ground truth, 0-100; it is no rating.`]),
-    ...(shows('interval') && runs.length > 0
-      ? [`${whole}95 %: interval of the mean over domains, clustered by trajectory.`]
-      : []),
+    ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains.`] : []),
+    ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),
     ...(shows('coverage') && runs.length > 0
       ? [
           'Coverage: share of the chosen rows that have a judgement, or fail by the model; rows: those rated, of those chosen.',

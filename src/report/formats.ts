@@ -302,7 +302,7 @@ function huggingFace(board: Leaderboard, unofficial: boolean): string {
   const { block, row } = only;
   if (!block.isOfficial && !unofficial) {
     throw new UserError(
-      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or publish it under its own flag with --unofficial, which the file will say`,
+      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or add --unofficial, which the file will say`,
     );
   }
   const tasks: readonly string[] = ['overall', ...DOMAINS];

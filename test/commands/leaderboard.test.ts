@@ -198,6 +198,7 @@ describe('awb leaderboard', () => {
       for (const figure of Object.values(figures)) expect(figure).toMatchObject({ best: false, low: null, high: null });
     }
     expect(block.notes.join()).toContain('Fewer than 5 trajectories');
+    expect((await awb(['leaderboard', '--db', own])).stdout).not.toContain('95 %');
   });
 
   it('measured runs are compared by their measure', async () => {
