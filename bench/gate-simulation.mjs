@@ -1,107 +1,223 @@
 // How often intervals hold the truth, and how often the gate errs, over simulated runs; the figures stand in bench/README.md.
-// node bench/gate-simulation.mjs [coverage] [gate] [domain] [repeats] [small]   (all where none is named; `npm run build` first)
+// node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [limit]
+// (all where none is named; `npm run build` first)
 
 import { clusteredEstimate } from '../dist/score/clusters.js';
 import { compareRuns } from '../dist/score/compare.js';
 import { decide } from '../dist/score/gate.js';
-import { defaultPolicy } from '../dist/score/policy.js';
+import { intervalAt } from '../dist/score/intervals.js';
+import { defaultPolicy, parsePolicy } from '../dist/score/policy.js';
 import { randomOf } from '../dist/score/random.js';
 import { bootstrapInterval, signFlipP } from '../dist/score/resampling.js';
-import { PUBLISHED, SAMPLE_MEAN, simulatedPoints, simulateRuns, simulateSample } from './simulated-runs.mjs';
+import {
+  PUBLISHED,
+  SIZES,
+  simulateDifferences,
+  simulatedPoints,
+  simulateRuns,
+  simulateScores,
+} from './simulated-runs.mjs';
 
-const SETS = 2_000;
 const DOMAINS = Object.keys(PUBLISHED);
-const wanted = process.argv.slice(2);
-const does = (name) => wanted.length === 0 || wanted.includes(name);
+const SMALL = Object.fromEntries(DOMAINS.map((name) => [name, [50, 12]]));
+const VERDICTS = ['GO', 'INCONCLUSIVE', 'NO-GO'];
+/** What each domain of the candidate truly loses, by the name of a line. */
+const ALIKE = Object.fromEntries([0, 1, 2, 3, 5, 8].map((drop) => [drop, all(drop)]));
+/** Two domains at their bound and Overall at its own: every NO-GO is a false alarm. */
+const AT_THE_BOUNDS = { '2 of Overall, of which search and os lose 5': { ...all(0.8), search: 5, os: 5 } };
+const ONE_DOMAIN = Object.fromEntries(
+  ['swe', 'os'].flatMap((name) => [5, 8, 12, 16].map((drop) => [`${drop} of ${name} alone`, { [name]: drop }])),
+);
 
-if (does('coverage')) coverage();
-if (does('gate')) gate();
-if (does('domain')) domain();
-if (does('repeats')) repeats();
-if (does('small')) small();
+const sections = { coverage, scores, gate, bounded, same, repeats, looks, chance, small, limit };
+const named = process.argv.slice(2);
+const given = named.indexOf('--sets');
+const SETS = given === -1 ? 2_000 : Number(named.splice(given, 2)[1]);
+for (const [name, section] of Object.entries(sections)) if (named.length === 0 || named.includes(name)) section();
 
-/** Two-sided 95 % intervals around the mean of clustered, skewed scores of 0 to 100; and p of identical runs. */
+/** Two-sided 95 % intervals around a mean of differences; and p of the permutation test where there is none. */
 function coverage() {
-  table('intervals', ['clusters', 'rows in each', 't interval holds', 'bootstrap holds', 'p < 0.05 of identical runs']);
-  for (const uneven of [false, true]) {
-    for (const clusters of [8, 12, 20, 50, 120]) {
+  table('intervals of differences', ['trajectories', 'rows in each', 't holds', 'bootstrap holds', 'p < 0.05']);
+  for (const [name, sizesOf] of Object.entries(SIZES)) {
+    for (const clusters of [8, 12, 20, 50]) {
       const { uniform } = randomOf(clusters);
-      let analytic = 0;
-      let resampled = 0;
-      let alarms = 0;
+      const found = { t: 0, bootstrap: 0, alarms: 0 };
       for (let set = 0; set < SETS; set++) {
-        const sample = simulateSample(uniform, clusters, uneven);
-        analytic += holds(clusteredEstimate(sample)) ? 1 : 0;
-        // Ten thousand draws of every size would take many minutes and say the same.
-        resampled += holds(bootstrapInterval([sample], { draws: clusters === 50 ? 10_000 : 1_000, seed: set })) ? 1 : 0;
-        const { base, candidate } = simulateRuns({ random: uniform, sizes: { one: [clusters * 5, clusters] } });
-        const shifts = base.rows.map(({ total, trajectory }, index) => ({
-          value: candidate.rows[index].total - total,
-          cluster: trajectory,
-        }));
-        alarms += signFlipP([shifts], { draws: 999, seed: set }) < 0.05 ? 1 : 0;
+        const sample = simulateDifferences(uniform, sizesOf(uniform, clusters));
+        found.t += holds(clusteredEstimate(sample), 0);
+        found.bootstrap += holds(bootstrapInterval([sample], { draws: 1_000, seed: set }), 0);
+        found.alarms += signFlipP([sample], { draws: 999, seed: set }) < 0.05 ? 1 : 0;
       }
-      row([clusters, uneven ? '1 to 9' : '4 to 6', percent(analytic), percent(resampled), percent(alarms)]);
+      row([clusters, name, percent(found.t), percent(found.bootstrap), percent(found.alarms)]);
     }
   }
 }
 
-function holds({ low, high }) {
-  return low <= SAMPLE_MEAN && SAMPLE_MEAN <= high;
+/** The interval of a score on the logit scale, beside the symmetric one; 4 to 6 rows in each trajectory. */
+function scores() {
+  table('intervals of scores', ['true score', 'trajectories', 'logit holds', 'symmetric holds', 'no interval']);
+  for (const centre of [40, 80, 92, 96]) {
+    for (const clusters of [8, 12, 20, 50]) {
+      const { uniform } = randomOf(centre + clusters);
+      const found = { logit: 0, symmetric: 0, none: 0 };
+      for (let set = 0; set < SETS; set++) {
+        const sample = simulateScores(uniform, SIZES['4 to 6'](uniform, clusters), centre);
+        const estimate = clusteredEstimate(sample, 'score');
+        found.none += estimate.low === undefined ? 1 : 0;
+        found.logit += holds(estimate, centre);
+        found.symmetric += holds(intervalAt(estimate, 0.05, 'difference'), centre);
+      }
+      row([centre, clusters, percent(found.logit), percent(found.symmetric), percent(found.none)]);
+    }
+  }
 }
 
-/** Every domain loses the same: what the default policy says. */
+function holds(interval, truth) {
+  return interval?.low <= truth && truth <= interval.high ? 1 : 0;
+}
+
+/** What the default policy says: every domain loses alike, the bounds are met exactly, one domain loses and the others nothing. */
 function gate() {
-  table('default policy, every domain loses alike', ['true drop', 'GO', 'INCONCLUSIVE', 'NO-GO']);
-  for (const drop of [0, 1, 2, 3, 5, 8]) verdicts(drop, { drops: all(drop) });
-  verdicts('0, ratings cut off at 100', { bounded: true });
-  // Two domains at their bound and Overall at its own: every NO-GO is a false alarm.
-  verdicts('2, two domains 5', { drops: { ...all(0.8), search: 5, os: 5 } });
+  verdicts('default policy', {}, { ...ALIKE, ...AT_THE_BOUNDS, ...ONE_DOMAIN });
 }
 
-/** One domain loses, the others nothing. */
-function domain() {
-  table('default policy, one domain loses', ['domain and true drop', 'GO', 'INCONCLUSIVE', 'NO-GO']);
-  for (const name of ['swe', 'os'])
-    for (const drop of [5, 8, 12, 16]) verdicts(`${name} ${drop}`, { drops: { [name]: drop } });
+function bounded() {
+  verdicts('scores centred on 80 and cut off at 100', { bounded: true }, { 0: {} });
 }
 
-/** Each run with three repeats of every row. */
+/** The same weights asked again: nothing but sampling differs. */
+function same() {
+  verdicts('the same weights asked again', { sameWeights: true }, { 0: {} });
+}
+
 function repeats() {
-  table('three repeats', ['true drop', 'GO', 'INCONCLUSIVE', 'NO-GO']);
-  for (const drop of [0, 1, 2, 3, 5, 8]) verdicts(drop, { drops: all(drop), repeats: 3 });
+  verdicts('3 repeats in both runs', { repeats: 3 }, { ...ALIKE, ...AT_THE_BOUNDS });
+  verdicts('4 repeats of the base, 1 of the candidate', { repeats: { base: 4, candidate: 1 } }, ALIKE);
 }
 
-/** A subset of 350 rows, as a CI job might take. */
+/** A subset as a CI job might take, of very unlike trajectories. */
 function small() {
-  table('350 rows, 50 in 12 trajectories of each domain', ['true drop', 'GO', 'INCONCLUSIVE', 'NO-GO']);
-  const sizes = Object.fromEntries(DOMAINS.map((name) => [name, [50, 12]]));
-  for (const drop of [0, 1, 2, 3, 5, 8]) verdicts(drop, { drops: all(drop), sizes });
-  verdicts('2, two domains 5', { drops: { ...all(0.8), search: 5, os: 5 }, sizes });
+  verdicts('350 rows, 50 in 12 trajectories of each domain', { sizes: SMALL }, { ...ALIKE, ...AT_THE_BOUNDS });
 }
 
-function verdicts(name, settings) {
+/** A drop at the bound of one critical domain, carried by few of its trajectories. */
+function limit() {
+  for (const name of ['swe', 'os']) {
+    const policy = parsePolicy({ max_drop: { [name]: 5 } });
+    for (const carriedBy of [1, 0.2, 0.05]) {
+      const settings = { drops: { [name]: 5 }, sizes: { [name]: PUBLISHED[name] }, carriedBy };
+      verdicts(
+        `${name} alone, its 5 points carried by ${carriedBy * 100} % of its trajectories`,
+        settings,
+        { 5: {} },
+        policy,
+      );
+    }
+  }
+}
+
+/** Looks after one repeat and, where that is inconclusive, after three: planned, and at an unchanged alpha. */
+function looks() {
+  const policies = { planned: defaultPolicy({ looks: [1, 3] }), 'at 0.05 each': defaultPolicy() };
+  const truths = { ...ALIKE, ...AT_THE_BOUNDS };
+  const lines = Object.keys(policies).flatMap((policy) => Object.keys(truths).map((truth) => ({ policy, truth })));
+  for (const line of lines) Object.assign(line, { counts: noCounts(), asked: 0 });
+  const { uniform } = randomOf(20_261_121);
+  for (let set = 0; set < SETS; set++) {
+    const runs = simulateRuns({ random: uniform, repeats: 3 });
+    const [once, thrice] = [1, 3].map((count) => comparisonAfter(count, runs));
+    for (const line of lines) {
+      const [policy, drops] = [policies[line.policy], truths[line.truth]];
+      const first = reportOn(lowered(once, drops), policy, 1).verdict;
+      const isOpen = first === 'INCONCLUSIVE';
+      line.counts[isOpen ? reportOn(lowered(thrice, drops), policy, 3).verdict : first]++;
+      line.asked += isOpen ? 3 : 1;
+    }
+  }
+  table('looks after 1 and 3 repeats', ['looks', 'true drop', ...VERDICTS, 'repeats on average']);
+  for (const { policy, truth, counts, asked } of lines)
+    row([policy, truth, ...sharesOf(counts), (asked / SETS).toFixed(1)]);
+}
+
+/** The chance that an open gate names, and how often it comes true; from 2 repeats to 4, over true drops of 0 to 3. */
+function chance() {
+  const policy = parsePolicy({ looks: [2, 4], max_drop: { overall: 2 } });
+  const { uniform } = randomOf(20_261_122);
+  const bins = Array.from({ length: 4 }, () => ({ open: 0, said: 0, came: 0 }));
+  for (let set = 0; set < SETS; set++) {
+    const runs = simulateRuns({ random: uniform, repeats: 4 });
+    const [twice, fourTimes] = [2, 4].map((count) => comparisonAfter(count, runs));
+    for (const drop of [0, 0.5, 1, 1.5, 2, 2.5, 3]) {
+      const report = reportOn(lowered(twice, all(drop)), policy, 2);
+      if (report.verdict !== 'INCONCLUSIVE') continue;
+      const bin = bins[Math.min(3, Math.floor(report.repeats.chance * 4))];
+      bin.open++;
+      bin.said += report.repeats.chance;
+      bin.came += reportOn(lowered(fourTimes, all(drop)), policy, 4).verdict === 'INCONCLUSIVE' ? 0 : 1;
+    }
+  }
+  table('predictive power of 4 repeats after 2', ['chance named', 'open gates', 'chance on average', 'decided']);
+  for (const [index, { open, said, came }] of bins.entries()) {
+    row([`${index * 25} to ${index * 25 + 25} %`, open, share(said, open), share(came, open)]);
+  }
+}
+
+function verdicts(title, settings, truths, policy = defaultPolicy()) {
   const { uniform } = randomOf(20_261_120);
-  const policy = defaultPolicy();
-  const counts = { GO: 0, INCONCLUSIVE: 0, 'NO-GO': 0 };
+  const lines = Object.entries(truths).map(([name, drops]) => ({ name, drops, counts: noCounts() }));
   for (let set = 0; set < SETS; set++) {
     const { base, candidate } = simulateRuns({ ...settings, random: uniform });
-    const comparison = compareRuns(base, candidate, { draws: 0, pointsOf: simulatedPoints });
-    counts[decide({ comparison }, policy).verdict]++;
+    const comparison = compareRuns(base, candidate, { draws: 0, moved: 0, pointsOf: simulatedPoints });
+    for (const { drops, counts } of lines) counts[reportOn(lowered(comparison, drops), policy, 1).verdict]++;
   }
-  row([name, percent(counts.GO), percent(counts.INCONCLUSIVE), percent(counts['NO-GO'])]);
+  table(title, ['true drop', ...VERDICTS]);
+  for (const { name, counts } of lines) row([name, ...sharesOf(counts)]);
+}
+
+function comparisonAfter(count, { base, candidate }) {
+  const first = ({ rows }) => ({ rows: rows.filter(({ repeat }) => repeat < count) });
+  return compareRuns(first(base), first(candidate), { draws: 0, moved: 0, pointsOf: simulatedPoints });
+}
+
+function reportOn(comparison, policy, count) {
+  return decide({ comparison, repeats: { base: count, candidate: count } }, policy);
+}
+
+/** The comparison as if every row of the candidate had scored so much less, by domain: its spread stays as it is. */
+function lowered(comparison, drops) {
+  const less = (set, points) => ({
+    total: { ...set.total, difference: { ...set.total.difference, value: set.total.difference.value - points } },
+  });
+  const lost = comparison.domains.map(({ domain }) => drops[domain] ?? 0);
+  return {
+    ...comparison,
+    domains: comparison.domains.map((each, index) => ({ ...each, figures: less(each.figures, lost[index]) })),
+    overall: less(comparison.overall, lost.reduce((sum, points) => sum + points, 0) / lost.length),
+  };
 }
 
 function all(drop) {
   return Object.fromEntries(DOMAINS.map((name) => [name, drop]));
 }
 
+function noCounts() {
+  return Object.fromEntries(VERDICTS.map((verdict) => [verdict, 0]));
+}
+
+function sharesOf(counts) {
+  return VERDICTS.map((verdict) => percent(counts[verdict]));
+}
+
 function percent(count) {
-  return `${((count / SETS) * 100).toFixed(1)} %`;
+  return share(count, SETS);
+}
+
+function share(count, of) {
+  return of === 0 ? '-' : `${((count / of) * 100).toFixed(1)} %`;
 }
 
 function table(title, columns) {
-  console.log(`\n${title} (${SETS} data sets a line)\n`);
+  console.log(`\n${title} (${SETS} data sets)\n`);
   row(columns);
   row(columns.map(() => '--:'));
 }

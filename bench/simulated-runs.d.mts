@@ -4,13 +4,16 @@ import type { Observation } from '../src/score/clusters.js';
 import type { CompareOptions, RunRows } from '../src/score/compare.js';
 
 export declare const PUBLISHED: Readonly<Record<string, readonly [number, number]>>;
-export declare const SAMPLE_MEAN: number;
 export declare function simulateRuns(settings: {
   readonly random: () => number;
   readonly sizes?: Readonly<Record<string, readonly [number, number]>>;
+  readonly repeats?: number | { readonly base: number; readonly candidate: number };
   readonly drops?: Readonly<Record<string, number>>;
-  readonly repeats?: number;
+  readonly carriedBy?: number;
+  readonly sameWeights?: boolean;
   readonly bounded?: boolean;
 }): { readonly base: RunRows; readonly candidate: RunRows };
 export declare const simulatedPoints: NonNullable<CompareOptions['pointsOf']>;
-export declare function simulateSample(random: () => number, clusters: number, uneven?: boolean): Observation[];
+export declare const SIZES: Readonly<Record<string, (random: () => number, clusters: number) => number[]>>;
+export declare function simulateDifferences(random: () => number, sizes: readonly number[]): Observation[];
+export declare function simulateScores(random: () => number, sizes: readonly number[], centre: number): Observation[];

@@ -12,53 +12,60 @@ export const PUBLISHED = {
 };
 
 /**
- * Variances of a row's score in points squared: 25 points a row, and 0.6 correlation between two runs of a row. `shared` is the
- * row's own difficulty, `own` what a run adds to it. Only `sampling` is drawn anew in each repeat.
+ * Variances of a row's score in points squared: 25 points a row, and 0.6 correlation between two runs of a row. `SHARED` is the
+ * row's own difficulty, `OWN` what a checkpoint adds to it, and `SAMPLING` is drawn anew in each repeat.
  */
 const SHARED = { trajectory: 625 * 0.2, row: 625 * 0.4 };
-const OWN = { trajectory: 625 * 0.08, row: 625 * 0.08, sampling: 625 * 0.24 };
+const OWN = { trajectory: 625 * 0.08, row: 625 * 0.08 };
+const SAMPLING = 625 * 0.24;
 /** Only differences matter. */
 const MEAN = 300;
 
 /**
- * Two runs as `compareRuns` takes them (with `pointsOf: simulatedPoints`). `drops` gives by domain how many points the candidate is truly worse. Scores move in
- * steps of 5 points, as means of five ratings do; they are rounded up or down at random, so that the means stay true. They are
- * not cut off at 0 and 100 unless `bounded`, which moves a mean near the top, so it is for identical checkpoints only.
- * `random` is a stream of numbers from 0 to 1.
+ * Two runs as `compareRuns` takes them (with `pointsOf: simulatedPoints`). `random` is a stream of numbers from 0 to 1; `repeats` is of
+ * both runs, or of each: `{ base: 4, candidate: 1 }`. What is true of them: `drops` gives by domain how many points the candidate is
+ * worse, and `carriedBy` the share of a domain's trajectories (at least one) that carry all of it; with `sameWeights` both runs
+ * are one checkpoint asked twice, so that sampling alone differs. Scores move in steps of 5 points, as means of five ratings do; they
+ * are rounded up or down at random, so that the means stay true. They are not cut off at 0 and 100 unless `bounded`, which
+ * moves a mean near the top, so it is for identical checkpoints only.
  */
-export function simulateRuns({ random, sizes = PUBLISHED, drops = {}, repeats = 1, bounded = false }) {
+export function simulateRuns({ random, sizes = PUBLISHED, repeats = 1, ...truth }) {
   const runs = { base: [], candidate: [] };
   for (const [domain, [rows, trajectories]] of Object.entries(sizes)) {
-    const effects = Array.from({ length: trajectories }, () => ({
-      shared: normal(random, SHARED.trajectory),
-      base: normal(random, OWN.trajectory),
-      candidate: normal(random, OWN.trajectory),
-    }));
-    for (const [index, trajectory] of assign(random, rows, trajectories).entries()) {
-      const effect = effects[trajectory];
-      const shared = (bounded ? 80 : MEAN) + effect.shared + normal(random, SHARED.row);
+    const places = assign(random, rows, trajectories);
+    const effects = effectsOf(random, places, trajectories, { ...truth, drop: truth.drops?.[domain] ?? 0 });
+    for (const [index, trajectory] of places.entries()) {
+      const centres = centresOf(random, effects[trajectory], truth);
+      const row = { key: `${domain}-${index}`, trajectory: `${domain}-t${trajectory}`, domain, turnIdx: 1, failed: 0 };
       for (const side of ['base', 'candidate']) {
-        const drop = side === 'base' ? 0 : (drops[domain] ?? 0);
-        const own = shared - drop + effect[side] + normal(random, OWN.row);
-        for (let repeat = 0; repeat < repeats; repeat++) {
-          const points = stepped(random, own + normal(random, OWN.sampling));
-          const score = bounded ? Math.min(100, Math.max(0, points)) : points;
-          runs[side].push({
-            key: `${domain}-${index}`,
-            trajectory: `${domain}-t${trajectory}`,
-            repeat,
-            domain,
-            turnIdx: 1,
-            failed: 0,
-            total: 1 + score / 25,
-            ratings: {},
-            flags: [],
-          });
+        for (let repeat = 0; repeat < (repeats[side] ?? repeats); repeat++) {
+          const points = stepped(random, centres[side] + normal(random, SAMPLING));
+          const score = truth.bounded ? Math.min(100, Math.max(0, points)) : points;
+          runs[side].push({ ...row, repeat, total: 1 + score / 25, ratings: {}, flags: [] });
         }
       }
     }
   }
   return { base: { rows: runs.base }, candidate: { rows: runs.candidate } };
+}
+
+/** By trajectory: what its rows share in either run, and what the candidate loses on each of them. */
+function effectsOf(random, places, trajectories, { drop, carriedBy = 1, sameWeights = false }) {
+  const carriers = Math.max(1, Math.round(trajectories * carriedBy));
+  const carried = places.filter((trajectory) => trajectory < carriers).length;
+  const own = () => (sameWeights ? 0 : normal(random, OWN.trajectory));
+  return Array.from({ length: trajectories }, (_, trajectory) => ({
+    shared: normal(random, SHARED.trajectory),
+    base: own(),
+    candidate: own(),
+    drop: trajectory < carriers ? (drop * places.length) / carried : 0,
+  }));
+}
+
+function centresOf(random, effect, { sameWeights = false, bounded = false }) {
+  const shared = (bounded ? 80 : MEAN) + effect.shared + normal(random, SHARED.row);
+  const own = () => (sameWeights ? 0 : normal(random, OWN.row));
+  return { base: shared + effect.base + own(), candidate: shared + effect.candidate + own() - effect.drop };
 }
 
 /** What a simulated row is worth: its total, also beyond 0 and 100, where no real rating lies. */
@@ -67,19 +74,36 @@ export function simulatedPoints({ total }, figure) {
 }
 
 /**
- * A clustered sample whose mean is 40 in truth: skewed, of 21 steps from 0 to 100, and rows of a cluster alike. Clusters have 5
- * rows on average: 4 to 6, or where `uneven` 1 to 9.
+ * How many rows the trajectories of a sample have, about 5 each: alike, 1 to 9, skewed (log-normal, so that a few are long), or one
+ * of them as long as all others together.
  */
-export function simulateSample(random, clusters, uneven = false) {
-  const spread = uneven ? 4 : 1;
-  return Array.from({ length: clusters }, (_, index) => {
-    // Beta(1, 1.5) by inversion; its mean is 0.4.
-    const level = 1 - (1 - random()) ** (1 / 1.5);
-    const rows = 5 - spread + Math.floor(random() * (2 * spread + 1));
-    return Array.from({ length: rows }, () => ({ value: 5 * successes(random, 20, level), cluster: `t${index}` }));
-  }).flat();
+export const SIZES = {
+  '4 to 6': (random, clusters) => Array.from({ length: clusters }, () => 4 + Math.floor(random() * 3)),
+  '1 to 9': (random, clusters) => Array.from({ length: clusters }, () => 1 + Math.floor(random() * 9)),
+  skewed: (random, clusters) =>
+    Array.from({ length: clusters }, () => Math.max(1, Math.round(3 * Math.exp(normal(random, 1))))),
+  'one huge': (random, clusters) =>
+    Array.from({ length: clusters }, (_, index) => (index === 0 ? 5 * (clusters - 1) : 4 + Math.floor(random() * 3))),
+};
+
+/** Differences whose mean is 0 in truth, with an intra-cluster correlation of 0.6. */
+export function simulateDifferences(random, sizes) {
+  return sizes.flatMap((rows, index) => {
+    const shared = normal(random, 625 * 0.6);
+    return Array.from({ length: rows }, () => ({ value: shared + normal(random, 625 * 0.4), cluster: `t${index}` }));
+  });
 }
-export const SAMPLE_MEAN = 40;
+
+/** Scores of 21 steps from 0 to 100 whose mean is `centre` in truth: skewed, and rows of a cluster alike (correlation 0.4 to 0.6). */
+export function simulateScores(random, sizes, centre) {
+  return sizes.flatMap((rows, index) => {
+    // Beta(a, 1) or, below the middle, its mirror image, by inversion.
+    const share = Math.max(centre, 100 - centre) / 100;
+    const power = random() ** ((1 - share) / share);
+    const level = centre >= 50 ? power : 1 - power;
+    return Array.from({ length: rows }, () => ({ value: 5 * successes(random, 20, level), cluster: `t${index}` }));
+  });
+}
 
 function successes(random, trials, chance) {
   let found = 0;

@@ -273,8 +273,10 @@ function describe(part: Part, base: RunRows, candidate: RunRows, figures: Differ
 
 /** Manifests count each repeat of a row. */
 function chosenRows({ rows, chosen }: RunRows, domain: Domain): number {
+  const asked = chosen?.get(domain) ?? 0;
+  if (asked === 0) return 0;
   const repeats = new Set(rows.filter((row) => row.domain === domain).map((row) => row.repeat)).size;
-  return Math.ceil((chosen?.get(domain) ?? 0) / Math.max(1, repeats));
+  return Math.ceil(asked / Math.max(1, repeats));
 }
 
 function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): MovedRow[] {

@@ -140,11 +140,12 @@ export interface GateLevel {
 export function decide(evidence: Evidence, policy: Policy): GateReport {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
   const level = levelOf(evidence, policy, tests.filter(isInFamily).length);
+  const next = nextOf(evidence, policy, level);
   const rules = [
     ...identityRules(evidence, policy),
     ...ratingRules(evidence),
     ...coverageRules(evidence, policy),
-    ...judgeTests(tests, level.alpha, nextOf(evidence, policy, level)),
+    ...judgeTests(tests, level.alpha, next),
     ...limitRules(evidence, policy),
   ].sort(byWeight);
   const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
@@ -159,7 +160,7 @@ export function decide(evidence: Evidence, policy: Policy): GateReport {
     rules,
     level,
     ...(repeats === undefined ? {} : { repeats }),
-    further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, evidence, policy) : [],
+    further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, next) : [],
     advisoryOnly,
     ...(advice === undefined ? {} : { advice }),
     policy,
@@ -239,14 +240,14 @@ function decidesAt(alpha: number, family: number): string {
 }
 
 /** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
-function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look }: GateLevel): Next | undefined {
+function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look, alpha: own }: GateLevel): Next | undefined {
   if (looks === undefined || look === undefined) {
     const now = repeats?.candidate ?? 1;
     const schedule = [now, 3 * now];
     return { schedule, repeats: 3 * now, alpha: alphaOfLook(schedule, alpha) };
   }
   const next = looks[look];
-  return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: alphaOfLook(looks, alpha) };
+  return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: own };
 }
 
 interface Next {
@@ -259,10 +260,8 @@ function furtherSteps(
   rules: readonly RuleResult[],
   advice: RepeatAdvice | undefined,
   level: GateLevel,
-  evidence: Evidence,
-  policy: Policy,
+  next: Next | undefined,
 ): string[] {
-  const next = nextOf(evidence, policy, level);
   const isDecidable = rules.some((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE' && rule.holdsP !== undefined);
   if (!isDecidable) {
     return [];

@@ -1,12 +1,14 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
 import type { JudgedRow } from '../types.js';
-import { normalDensity, normalTail } from './normal.js';
+import { normalDensity, normalQuantile, normalTail } from './normal.js';
 
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
 
-/** Intervals that the region of each look is divided into, for Simpson's rule: an even number. */
-const STEPS = 240;
+/** Intervals that the region of a look is divided into for Simpson's rule, at least; more where the next look is near. */
+const LEAST_STEPS = 96;
+/** Intervals in a standard deviation of what comes between two looks. */
+const STEPS_A_SPREAD = 6;
 /** Standard errors below which no path is followed. */
 const LOWEST = -8;
 
@@ -21,40 +23,48 @@ export function alphaOfLook(schedule: Schedule, alpha: number): number {
   if (schedule.length === 1) {
     return alpha;
   }
-  let low = 0;
-  let high = 10;
-  while (high - low > 1e-9) {
-    const middle = (low + high) / 2;
-    if (chanceOfCrossing(schedule, middle) > alpha / 2) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+  // The secant method: the logarithm of the chance is nearly straight, from one look's boundary to Bonferroni's.
+  const excess = (critical: number) => Math.log(chanceOfCrossing(schedule, critical) / (alpha / 2));
+  let [before, critical] = [boundaryOf(alpha), boundaryOf(alpha / schedule.length)];
+  let [excessBefore, own] = [excess(before), excess(critical)];
+  while (Math.abs(own) > 1e-9) {
+    const next = critical - (own * (critical - before)) / (own - excessBefore);
+    [before, excessBefore] = [critical, own];
+    [critical, own] = [next, excess(next)];
   }
-  return 2 * normalTail(high);
+  return 2 * normalTail(critical);
+}
+
+function boundaryOf(alpha: number): number {
+  return normalQuantile(1 - alpha / 2);
 }
 
 /** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
 function chanceOfCrossing(schedule: Schedule, critical: number): number {
   let crossed = 0;
-  // The density of the sum at a look, of the paths that have not crossed before: at points from `LOWEST` to the boundary.
+  // The density of the sum at a look, of the paths that have not crossed before: masses at points from `LOWEST` to the boundary.
   let paths: Path[] = [{ at: 0, mass: 1 }];
-  let before = 0;
-  for (const repeats of schedule) {
-    const spread = Math.sqrt(repeats - before);
+  for (const [look, repeats] of schedule.entries()) {
+    const spread = Math.sqrt(repeats - (schedule[look - 1] ?? 0));
     const boundary = critical * Math.sqrt(repeats);
     crossed += paths.reduce((sum, { at, mass }) => sum + mass * normalTail((boundary - at) / spread), 0);
-    const from = LOWEST * Math.sqrt(repeats);
-    const step = (boundary - from) / STEPS;
-    paths = Array.from({ length: STEPS + 1 }, (_, index) => {
-      const at = from + index * step;
-      const density = paths.reduce((sum, path) => sum + path.mass * normalDensity((at - path.at) / spread), 0) / spread;
-      const weight = index === 0 || index === STEPS ? 1 : index % 2 === 1 ? 4 : 2;
-      return { at, mass: (density * weight * step) / 3 };
-    });
-    before = repeats;
+    const next = schedule[look + 1];
+    if (next !== undefined) {
+      paths = survivors(paths, spread, LOWEST * Math.sqrt(repeats), boundary, Math.sqrt(next - repeats));
+    }
   }
   return crossed;
+}
+
+function survivors(paths: readonly Path[], spread: number, from: number, to: number, nextSpread: number): Path[] {
+  const steps = 2 * Math.ceil(Math.max(LEAST_STEPS, (STEPS_A_SPREAD * (to - from)) / Math.min(spread, nextSpread)) / 2);
+  const step = (to - from) / steps;
+  return Array.from({ length: steps + 1 }, (_, index) => {
+    const at = from + index * step;
+    const density = paths.reduce((sum, path) => sum + path.mass * normalDensity((at - path.at) / spread), 0) / spread;
+    const weight = index === 0 || index === steps ? 1 : index % 2 === 1 ? 4 : 2;
+    return { at, mass: (density * weight * step) / 3 };
+  });
 }
 
 interface Path {
