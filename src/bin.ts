@@ -2,6 +2,7 @@
 // The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
 
 import { writeSync } from 'node:fs';
+import { outlivesHangUp } from './hang-up.js';
 import type { Io, TextSink } from './types.js';
 
 // Nothing but types and what every Node has is imported above: an old one gets as far as the message below, and would stop
@@ -85,12 +86,14 @@ function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } 
   };
 }
 
-/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM); the second prints the last words and ends the process. */
+/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM, and under nohup for nothing); the second prints the last words and ends the process. */
 function stopSignal(lastWords: () => string): AbortSignal {
   const controller = new AbortController();
   let firstAt = 0;
+  const outlives = outlivesHangUp(process.env);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
+      if (signal === 'SIGHUP' && outlives) return;
       if (!controller.signal.aborted) {
         firstAt = performance.now();
         controller.abort(signal === 'SIGHUP' ? 'SIGTERM' : signal);

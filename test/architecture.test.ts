@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url));
 /** Data in, data out: no disk, network, clock or chance. */
 const PURE_ROOMS = ['infer', 'judge', 'score', 'report'];
 /** Files on the top floor of src that are not ground floor. */
-const ENTRANCES = ['bin.ts', 'cli.ts'];
+const ENTRANCES = ['bin.ts', 'cli.ts', 'hang-up.ts'];
 /** Where each package may come in: folders (with a slash) and files. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   openai: ['model/'],

@@ -9,6 +9,7 @@ import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { Io } from '../types.js';
 import {
   coverageWarning,
+  heedStop,
   notesOn,
   nothingToCompare,
   type ReadRun,
@@ -74,8 +75,9 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   const allowed = settings.allowDifferent as readonly Identity[];
   requireShared(shared, allowed);
   const comparison = compareRuns(base, candidate, { moved: settings.moved, seed: settings.seed });
+  await heedStop(io);
   if (comparison.status !== 'ok') throw nothingToCompare(base, candidate, comparison.reason);
-  const { weaknesses, notes } = await reasonsFor(base, candidate, comparison.moved);
+  const { weaknesses, notes } = await reasonsFor(base, candidate, comparison.moved, io);
   const page = {
     base: shownRun(base),
     candidate: shownRun(candidate),
@@ -126,10 +128,11 @@ async function reasonsFor(
   base: ReadRun,
   candidate: ReadRun,
   moved: readonly { readonly key: string; readonly difference: number }[],
+  io: Io,
 ): Promise<{ weaknesses: ReadonlyMap<string, string>; notes: string[] }> {
   const keys = (fell: boolean) => moved.filter(({ difference }) => difference < 0 === fell).map(({ key }) => key);
-  const before = await weaknessesOf(base, keys(false));
-  const now = await weaknessesOf(candidate, keys(true));
+  const before = await weaknessesOf(base, keys(false), io);
+  const now = await weaknessesOf(candidate, keys(true), io);
   const reasons = [before.why, now.why].filter((why) => why !== undefined);
   return {
     weaknesses: new Map([

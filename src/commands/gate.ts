@@ -22,6 +22,7 @@ import {
 } from '../score/policy.js';
 import type { Domain, Io } from '../types.js';
 import {
+  heedStop,
   impossibleRows,
   notesOn,
   nothingToCompare,
@@ -33,6 +34,7 @@ import {
   writeText,
 } from './runs.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
+import { parseYaml } from './yaml-file.js';
 
 const OPTIONS = {
   base: {
@@ -145,6 +147,7 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const policy = relaxed(policyOf(settings, written, domains, baseName), settings.allowDifferent);
   const { evidence, notes } = evidenceOf(base, candidate, published, policy);
   const report = decide(evidence, policy);
+  await heedStop(io);
   const exitCode = EXIT_CODES[report.verdict];
   const page: GatePage = {
     ...report,
@@ -201,15 +204,8 @@ async function readPolicyFile(path: string, settings: GateSettings, io: Io): Pro
   } catch (error) {
     throw new UserError(`cannot read the policy ${path}: ${(error as NodeJS.ErrnoException).code}`, EXIT.inputMissing);
   }
-  const yaml = await import('yaml');
-  const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const broken = document.errors[0];
-  if (broken !== undefined) {
-    const { line } = lines.linePos(broken.pos[0]);
-    throw new UserError(`${path}:${line}: not YAML: ${broken.message}`, EXIT.badData);
-  }
-  return document.toJS();
+  const { document, plain } = await parseYaml(text, path, EXIT.badData);
+  return plain(document);
 }
 
 function inFile<T>(path: string, read: () => T): T {

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { Identity } from '../run/manifest.js';
 import type { Io } from '../types.js';
@@ -148,7 +148,7 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
 }
 
 function interrupted(io: Io): UserError {
-  const exitCode = io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  const exitCode = interruption(io.stop);
   return new UserError('interrupted before the local server took requests; the same command starts it again', exitCode);
 }
 

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { openDataset } from '../bench/dataset.js';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { openJudgedTexts, type RowTexts } from '../bench/report-rows.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { countedPoints, isRated } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import {
@@ -20,13 +20,13 @@ import {
   textsChunk,
 } from '../report/html.js';
 import { recordId } from '../run/journal.js';
+import { judgeNameOf, worldModelOf } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
 import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, ratingWarning, readRuns, sharedBy } from './runs.js';
-import { modelOf } from './score.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
 
@@ -90,7 +90,7 @@ export async function report(settings: ReportSettings, io: Io): Promise<ExitCode
   const pages = pagesAt(output, settings.inlineLimit * 1_000_000);
   try {
     const gathered = await withTexts(run, other, settings, io, (own, others) => gather(own, others, pages, io));
-    if (gathered === undefined) return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    if (gathered === undefined) return interruption(io.stop);
     const written = await pages.write(describe(run, other, gathered, await usageOf(run)));
     io.stdout.write(
       settings.json ? `${JSON.stringify(documentOf(run, other, output, written))}\n` : page(io, output, written),
@@ -287,12 +287,8 @@ function factsOf(manifest: Partial<Manifest> | undefined): (readonly [string, st
   const infer = manifest?.predictions?.identity ?? {};
   const rubrics = (judge.rubrics ?? {}) as Readonly<Record<string, unknown>>;
   const facts: (readonly [string, unknown])[] = [
-    [
-      'world model',
-      modelOf({ ...manifest?.predictions }, 'model') ??
-        (infer.baseline === undefined ? undefined : `baseline ${infer.baseline}`),
-    ],
-    ['judge', typeof judge.judge === 'string' ? (judge.snapshot ?? judge.judge) : modelOf({ ...manifest }, 'judge')],
+    ['world model', worldModelOf(manifest?.predictions)],
+    ['judge', judgeNameOf(manifest)],
     ['rubrics', rubrics.name],
     ['verdicts', judge.verdicts],
     ['protocol', infer.protocol],

@@ -5,13 +5,15 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
-import { EXIT, nearest, UserError } from '../errors.js';
+import { EXIT, nearest, throwIfStopped, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { impossibleFigures, isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import type { ShownRun } from '../report/comparison.js';
 import { replaceFile } from '../run/files.js';
-import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import { judgeNameOf } from '../run/made-with.js';
+import { changeSince, checkedManifest, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { StoredRun } from '../store/records.js';
@@ -53,7 +55,9 @@ export interface ReadRun {
 }
 
 /** A found run whose rows have not been read yet. */
-type FoundRun = { readonly path: string } | { readonly store: StoreReader; readonly run: StoredRun };
+type FoundRun =
+  | { readonly path: string }
+  | { readonly store: StoreReader; readonly run: StoredRun; readonly db: string };
 
 /**
  * Reads runs by their names: a label or number in one of the SQLite files (of several with one label, the one scored last), or the
@@ -84,11 +88,20 @@ export async function readRuns(
       if (!quiet) io.stderr.write(`note: ${text}\n`);
     };
     const runs: ReadRun[] = [];
-    for (const name of names) runs.push(await readRun(findRun(name, known, note, io), note, io));
+    for (const name of names) {
+      runs.push(await readRun(findRun(name, known, note, io), note, io));
+      await heedStop(io);
+    }
     return runs;
   } finally {
     for (const store of stores) store.close();
   }
+}
+
+/** Lets in the signals that came while the program was reckoning. @throws UserError (130 or 143) where the user has interrupted it. */
+export async function heedStop(io: Io): Promise<void> {
+  await new Promise((done) => setImmediate(done));
+  throwIfStopped(io.stop);
 }
 
 function noStore(name: string, db: string): UserError {
@@ -163,7 +176,10 @@ function shownPath(path: string, io: Io): string {
 async function readRun(found: FoundRun, note: (text: string) => void, io: Io): Promise<ReadRun> {
   if ('store' in found) {
     const { run, store } = found;
-    const manifest = run.manifest === undefined ? undefined : (JSON.parse(run.manifest) as Partial<Manifest>);
+    const manifest =
+      run.manifest === undefined
+        ? undefined
+        : checkedManifest(JSON.parse(run.manifest), `the manifest of run ${run.id} in ${found.db}`);
     const rows = store.judgements(run.id);
     const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
     return {
@@ -258,10 +274,9 @@ function canonical(value: unknown): string {
 function wordsOf(value: unknown, other: unknown): string {
   if (value === undefined) return 'not recorded';
   if (typeof value === 'string') return oneLine(value, 24);
-  const others = new Map(Object.entries((other ?? {}) as object));
-  const fields = Object.entries(value as object).filter(
-    ([name, field]) => canonical(field) !== canonical(others.get(name)),
-  );
+  if (!isObject(value)) return oneLine(canonical(value), 24);
+  const others = new Map(Object.entries(isObject(other) ? other : {}));
+  const fields = Object.entries(value).filter(([name, field]) => canonical(field) !== canonical(others.get(name)));
   const words = fields.map(([name, field]) => {
     const text = typeof field === 'string' ? field : canonical(field);
     return `${name} ${text ?? 'not recorded'}`;
@@ -313,12 +328,13 @@ export function ratingWarning(run: ReadRun): string[] {
 export async function weaknessesOf(
   run: ReadRun,
   keys: readonly string[],
+  io: Io,
 ): Promise<{ readonly byKey: ReadonlyMap<string, string>; readonly why?: string }> {
   const byKey = new Map<string, string>();
   if (keys.length === 0) return { byKey };
   const name = join(basename(dirname(run.source)), basename(run.source));
   if (!existsSync(run.source)) return { byKey, why: `${name} is not there any more` };
-  const file = await readJudged(run.source);
+  const file = await readJudged(run.source, io.stop);
   if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
   const worst = new Map<string, JudgedRow>();
   for (const row of file.rows) {
@@ -357,10 +373,9 @@ export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: stri
 
 /** What is shown of a run, whatever its manifest holds. */
 export function shownRun({ name, source, manifest }: ReadRun): ShownRun {
-  const { judge, snapshot, rubrics } = manifest?.identity ?? {};
-  const { name: rubricPack } = (rubrics ?? {}) as { readonly name?: unknown };
-  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  return { name, source, judge: text(snapshot) ?? text(judge), rubricPack: text(rubricPack) };
+  const { rubrics } = manifest?.identity ?? {};
+  const rubricPack = isObject(rubrics) && typeof rubrics.name === 'string' ? rubrics.name : undefined;
+  return { name, source, judge: judgeNameOf(manifest), rubricPack };
 }
 
 /** @throws UserError (74) that names the flag. */

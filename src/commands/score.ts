@@ -1,16 +1,17 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
-import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
+import { isObject } from '../json.js';
 import { oneLine, printable } from '../printable.js';
 import { coverageText, measureTable, scoreTable } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
-import { changeSince } from '../run/manifest.js';
+import { modelOf, worldModelOf } from '../run/made-with.js';
+import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import { shellWord } from '../shell.js';
 import type { RunRecord, StoredJudgement } from '../store/records.js';
@@ -80,8 +81,8 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const judged = await readJudged(source, io.stop);
   const costs = await readCosts(`${stem}.journal.jsonl`, io.stop);
   const manifest = await readManifest(`${stem}.manifest.json`);
-  if (io.stop.aborted) return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
-  const change = changeSince(manifest?.value, settings.predictions, judged.sha256);
+  throwIfStopped(io.stop);
+  const change = changeSince(manifest, settings.predictions, judged.sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const card = aggregate(judged.rows, chosenOf(manifest));
   const run = describeRun(source, judged.sha256, manifest, settings.label);
@@ -117,80 +118,39 @@ function storeRun(db: string, run: RunRecord, judgements: readonly StoredJudgeme
   }
 }
 
-interface ManifestFile {
-  readonly text: string;
-  readonly value: Readonly<Record<string, unknown>>;
-}
-
-/** The manifest beside the judged file; the official script writes none. */
-async function readManifest(path: string): Promise<ManifestFile | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
-    throw new UserError(`cannot read ${path} (${code}); it says which rows the run chose`, EXIT.inputMissing);
-  }
-  try {
-    const value = recordOf(JSON.parse(text));
-    if (value !== undefined) return { text, value };
-  } catch {
-    // Falls through to the error below.
-  }
-  throw new UserError(
-    `${path} is not a JSON object; run awb judge again to write it anew, or move it away to score without it`,
-    EXIT.badData,
-  );
-}
-
-function chosenOf(manifest: ManifestFile | undefined): ReadonlyMap<Domain, number> | undefined {
-  const chosen = recordOf(manifest?.value.chosen);
-  return (
-    chosen && new Map(Object.entries(chosen).filter((entry): entry is [string, number] => Number.isInteger(entry[1])))
-  );
+function chosenOf(manifest: Manifest | undefined): ReadonlyMap<Domain, number> | undefined {
+  return manifest?.chosen && new Map(Object.entries(manifest.chosen));
 }
 
 function describeRun(
   source: string,
   sha256: string,
-  manifest: ManifestFile | undefined,
+  manifest: Manifest | undefined,
   label: string | undefined,
 ): RunRecord {
-  const judge = manifest?.value ?? {};
-  const infer = recordOf(judge.predictions) ?? {};
-  const baseline = textAt(infer, 'identity', 'baseline');
+  const infer = manifest?.predictions;
   const names = {
-    kind: textAt(judge, 'identity', 'mode') ?? 'rubric',
-    worldModel: modelOf(infer, 'model') ?? (baseline && `baseline ${baseline}`),
-    judgeModel: modelOf(judge, 'judge'),
-    rubricPack: textAt(judge, 'identity', 'rubrics', 'name'),
-    rubricFingerprint: textAt(judge, 'identity', 'rubrics', 'fingerprint'),
+    kind: textAt(manifest, 'identity', 'mode') ?? 'rubric',
+    worldModel: worldModelOf(infer),
+    judgeModel: modelOf(manifest, 'judge'),
+    rubricPack: textAt(manifest, 'identity', 'rubrics', 'name'),
+    rubricFingerprint: textAt(manifest, 'identity', 'rubrics', 'fingerprint'),
     protocol: textAt(infer, 'identity', 'protocol'),
-    startedAt: textAt(judge, 'startedAt'),
+    startedAt: textAt(manifest, 'startedAt'),
   };
   const isKnown = names.startedAt !== undefined;
   return {
     ...names,
     identity: isKnown ? identityOf(names, textAt(infer, 'startedAt')) : `file ${sha256}`,
-    label: label ?? textAt(infer, 'label') ?? textAt(judge, 'label'),
+    label: label ?? textAt(infer, 'label') ?? textAt(manifest, 'label'),
     source,
     sourceSha256: sha256,
-    meta: { ...recordOf(infer.meta), ...recordOf(judge.meta) },
-    manifest: manifest?.text,
-    endedAt: textAt(judge, 'endedAt'),
+    meta: { ...infer?.meta, ...manifest?.meta },
+    manifest: manifest && JSON.stringify(manifest),
+    endedAt: textAt(manifest, 'endedAt'),
     scoredAt: new Date().toISOString(),
     toolVersion: toolVersion(),
   };
-}
-
-/** The model's name in a manifest's identity; of one that was served here, which is known by its file, the name and the file's hash. */
-export function modelOf(manifest: Readonly<Record<string, unknown>>, key: 'model' | 'judge'): string | undefined {
-  const sha256 = textAt(manifest, 'identity', key, 'sha256');
-  if (sha256 === undefined) return textAt(manifest, 'identity', key);
-  const served = Array.isArray(manifest.servedModels) ? manifest.servedModels[0] : undefined;
-  const cache = textAt(manifest, 'identity', key, 'kv_cache') ?? 'unknown';
-  return `${typeof served === 'string' ? served : 'local model'} (sha256 ${sha256.slice(0, 12)}, cache ${cache})`;
 }
 
 /**
@@ -203,14 +163,8 @@ function identityOf(names: Partial<RunRecord>, inferredAt: string | undefined): 
   return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
 }
 
-function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
-}
-
 function textAt(value: unknown, ...keys: readonly string[]): string | undefined {
-  const found = keys.reduce<unknown>((inner, key) => recordOf(inner)?.[key], value);
+  const found = keys.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
   return typeof found === 'string' ? found : undefined;
 }
 

@@ -6,6 +6,7 @@ import type * as Yaml from 'yaml';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
 import type { Io } from '../types.js';
+import { parseYaml, type YamlFile } from './yaml-file.js';
 
 interface AnyOption {
   /** One sentence for --help, without full stop; the default is added to it. */
@@ -344,27 +345,16 @@ async function readConfig(path: string, from: string, cwd: string): Promise<Conf
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new UserError(`cannot read the configuration file ${path} (${from}): ${code}`, EXIT.inputMissing);
   }
-  const yaml = await import('yaml');
-  const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const lineAt = (offset: number) => lines.linePos(offset).line;
-  const broken = document.errors[0];
-  if (broken !== undefined) throw new UserError(`${path}:${lineAt(broken.pos[0])}: not YAML: ${broken.message}`);
-
-  const root = document.contents;
-  if (root !== null && !yaml.isMap(root)) {
+  const file = await parseYaml(text, path, EXIT.usage);
+  const root = file.document.contents;
+  if (root !== null && !file.yaml.isMap(root)) {
     throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
   }
-  return { path, entries: root === null ? new Map() : entriesOf(yaml, document, lineAt, root, true) };
+  return { path, entries: root === null ? new Map() : entriesOf(file, root, true) };
 }
 
-function entriesOf(
-  yaml: typeof Yaml,
-  document: Yaml.Document.Parsed,
-  lineAt: (offset: number) => number,
-  map: Yaml.YAMLMap,
-  withSections: boolean,
-): Map<string, ConfigEntry> {
+function entriesOf(file: YamlFile, map: Yaml.YAMLMap, withSections: boolean): Map<string, ConfigEntry> {
+  const { yaml, document, lineAt } = file;
   const textOf = (node: unknown) =>
     yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
   const entries = new Map<string, ConfigEntry>();
@@ -373,11 +363,11 @@ function entriesOf(
     const isMap = yaml.isMap(node);
     entries.set(textOf(key) ?? '', {
       line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
-      value: yaml.isNode(node) ? node.toJS(document) : null,
+      value: yaml.isNode(node) ? file.plain(node) : null,
       text: textOf(node),
       items: yaml.isSeq(node) ? complete(node.items.map(textOf)) : undefined,
       pairs: isMap ? complete(node.items.map((pair) => complete([textOf(pair.key), textOf(pair.value)]))) : undefined,
-      inner: isMap && withSections ? entriesOf(yaml, document, lineAt, node, false) : undefined,
+      inner: isMap && withSections ? entriesOf(file, node, false) : undefined,
     });
   }
   return entries;

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { clearRemains, sha256Of, writeLines } from '../run/files.js';
 import { type Journal, type JournalRecord, openJournal } from '../run/journal.js';
 import {
@@ -215,7 +215,7 @@ function isComplete<J extends StageJob>(stage: Stage<J>): boolean {
 }
 
 function exitCodeOf<J extends StageJob>(stage: Stage<J>, state: Manifest['state']): ExitCode {
-  if (state === 'interrupted') return stage.io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  if (state === 'interrupted') return interruption(stage.io.stop);
   return state === 'complete' ? EXIT.done : EXIT.incomplete;
 }
 
@@ -489,6 +489,6 @@ async function setAside(dir: string, paths: readonly string[]): Promise<void> {
 
 async function describeHolder(manifestPath: string, dir: string): Promise<string> {
   const holder = await readManifest(manifestPath).catch(() => undefined);
-  const who = holder?.state === 'running' ? ` (process ${holder.process.pid} on ${holder.process.host})` : '';
+  const who = holder?.state === 'running' ? ` (process ${holder.process?.pid} on ${holder.process?.host})` : '';
   return `another awb works in ${dir}${who}; wait for it to end, or choose another --output-dir`;
 }

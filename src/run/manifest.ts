@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 import type { Usage } from '../types.js';
 import { readJson, writeJson } from './files.js';
 
@@ -54,10 +55,18 @@ export interface Counts {
   readonly flags: Readonly<Record<string, number>>;
 }
 
-/** Reads a run's manifest; undefined where there is none. @throws UserError (65) for a file of another kind or version, or without its identity. */
+/** Reads a run's manifest; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 as `checkedManifest`. */
 export async function readManifest(path: string): Promise<Manifest | undefined> {
   const value = await readJson(path);
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : checkedManifest(value, path);
+}
+
+/**
+ * A manifest of which every field is known to be what `Manifest` says, or to be absent: files are edited, and disks fail.
+ * @param path names it in the error
+ * @throws UserError (65) for a file of another kind or version, without its identity, or with a field of another type.
+ */
+export function checkedManifest(value: JsonObject, path: string): Manifest {
   if (value.schema !== 'awb.manifest/1') {
     throw new UserError(
       `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; use the awb version that wrote it, or another --output-dir`,
@@ -67,7 +76,70 @@ export async function readManifest(path: string): Promise<Manifest | undefined> 
   if (!isObject(value.identity)) {
     throw new UserError(`${path} has lost its "identity"; move it aside, or start over with --fresh`, EXIT.badData);
   }
+  const odd = oddField(value);
+  if (odd !== undefined) {
+    throw new UserError(`${path} is damaged: "${odd}" is not what it was written as; ${REMEDY}`, EXIT.badData);
+  }
   return value as unknown as Manifest;
+}
+
+const REMEDY = 'mend it, move it aside, or start over with --fresh';
+
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === 'string';
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const mapOf =
+  (check: Check): Check =>
+  (value) =>
+    isObject(value) && Object.values(value).every(check);
+const fieldsOf =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isObject(value) && Object.entries(fields).every(([name, check]) => value[name] === undefined || check(value[name]));
+
+const FIELDS: Readonly<Record<string, Check>> = {
+  kind: (value) => value === 'infer' || value === 'judge',
+  tool: mapOf(isText),
+  label: isText,
+  meta: mapOf(isText),
+  identity: isObject,
+  fingerprint: isText,
+  settings: isObject,
+  endpoints: listOf(isText),
+  servedModels: listOf(isText),
+  models: listOf(isObject),
+  data: isObject,
+  chosen: mapOf(isCount),
+  counts: fieldsOf({
+    chosen: isCount,
+    ok: isCount,
+    failed: isCount,
+    notDone: isCount,
+    absent: isCount,
+    failures: mapOf(isCount),
+    flags: mapOf(isCount),
+  }),
+  // Servers have reported more than can be counted.
+  tokens: mapOf((value) => typeof value === 'number'),
+  notices: listOf(isText),
+  startedAt: isText,
+  endedAt: isText,
+  state: isText,
+  process: isObject,
+  output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
+};
+
+/** The first field, by its path, that is there and of another type than was written. */
+function oddField(manifest: JsonObject): string | undefined {
+  const odd = Object.keys(FIELDS).find((name) => manifest[name] !== undefined && !FIELDS[name]?.(manifest[name]));
+  if (odd !== undefined || manifest.predictions === undefined) return odd;
+  if (!isObject(manifest.predictions)) return 'predictions';
+  const within = oddField(manifest.predictions);
+  return within === undefined ? undefined : `predictions.${within}`;
 }
 
 /**
@@ -128,10 +200,6 @@ function compare(field: string, before: unknown, now: unknown): string[] {
 function isTree(before: unknown, now: unknown): boolean {
   const sides = [before, now].filter((side) => side !== undefined);
   return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
-}
-
-function isObject(value: unknown): boolean {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 function canonicalJson(value: unknown): string {

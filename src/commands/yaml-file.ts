@@ -1,0 +1,33 @@
+// A YAML file that a user wrote: parsed, and refused with its line where it is none. yaml is loaded when there is one.
+
+import type * as Yaml from 'yaml';
+import { type ExitCode, UserError } from '../errors.js';
+
+export interface YamlFile {
+  readonly yaml: typeof Yaml;
+  readonly document: Yaml.Document.Parsed;
+  /** The 1-based line of an offset into the text. */
+  lineAt(offset: number): number;
+  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end. */
+  plain(node: Pick<Yaml.Node, 'toJS'> | Yaml.Document.Parsed): unknown;
+}
+
+/** @throws UserError (with the code given) for a text that is not YAML, or that is too deep to be read. */
+export async function parseYaml(text: string, path: string, exitCode: ExitCode): Promise<YamlFile> {
+  const yaml = await import('yaml');
+  const lines = new yaml.LineCounter();
+  const refuse = (where: string, reason: string) => new UserError(`${where}: not YAML: ${reason}`, exitCode);
+  const lineAt = (offset: number) => lines.linePos(offset).line;
+  const guarded = <T>(read: () => T): T => {
+    try {
+      return read();
+    } catch (error) {
+      // Aliases of aliases grow beyond all bounds, and nesting beyond the stack; yaml throws errors of several kinds.
+      throw refuse(path, (error as Error).message);
+    }
+  };
+  const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false }));
+  const [broken] = document.errors;
+  if (broken !== undefined) throw refuse(`${path}:${lineAt(broken.pos[0])}`, broken.message);
+  return { yaml, document, lineAt, plain: (node) => guarded(() => node.toJS(document as never)) };
+}
