@@ -219,7 +219,7 @@ export async function openTarget(
 
 /** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */
 export interface Instrument {
-  open(notice: (text: string) => void): Backend;
+  open(notice: (text: string) => void): Promise<Backend>;
   /** Marks the moment at which a row's request is built. */
   starts(id: string): void;
   /**
@@ -269,14 +269,20 @@ function droppedTooLate(dropped: readonly string[], finished: number): UserError
   );
 }
 
+/** More calls than `awb serve` has slots would wait there, and take each other's kept states. Other servers say nothing of slots. */
+function ceilingOf(described: readonly (Identity | undefined)[]): { readonly ceiling?: number } {
+  const slots = described.map((facts) => Number(facts?.slots));
+  return slots.every((count) => Number.isSafeInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
+}
+
 /** Opens one endpoint for each base URL, and the backend over them; what they say of their models enters the run's manifest. */
-function openAsking(
+async function openAsking(
   run: Run,
   target: Target,
   settings: AskingSettings,
   dialect: Dialect,
   notice: (text: string) => void,
-): Backend {
+): Promise<Backend> {
   const context = openContextWatch({ maxTokens: settings.maxTokens, fits: settings.fitMaxTokens, onNotice: notice });
   const endpoints = target.baseUrls.map((baseUrl, index) =>
     openEndpoint({
@@ -299,11 +305,12 @@ function openAsking(
       ...(target.responseFormat === undefined ? {} : { responseFormat: target.responseFormat }),
     }),
   );
-  const described = Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
   contextRead.catch(() => {});
+  const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   const backend = openBackend(endpoints, {
     concurrency: settings.concurrency === 'adaptive' ? (target.own?.slots ?? 'adaptive') : settings.concurrency,
+    ...ceilingOf(described),
     maxAttempts: settings.maxAttempts,
     retryMs: settings.retryMinutes * 60_000,
     waitReadyMs: settings.waitReady * 1000,
@@ -320,7 +327,7 @@ function openAsking(
     },
     status: () => backend.status(),
     async close() {
-      for (const facts of await described) if (facts !== undefined) run.models.set(String(facts.sha256), facts);
+      for (const facts of described) if (facts !== undefined) run.models.set(String(facts.sha256), facts);
       await backend.close();
     },
   };

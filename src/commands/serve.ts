@@ -7,6 +7,7 @@ import { AGENTWORLD, type ResolvedModel, resolveModel } from '../serve/download.
 import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
+import { needsTwoThreads } from '../serve/load.js';
 import type { RequestRecord } from '../serve/metrics.js';
 import {
   type PlanSettings,
@@ -229,9 +230,15 @@ async function planFor(
 }
 
 /** What cannot go together is said before anything is downloaded. */
-function requirePossible({ kvCache, flashAttention }: ServeSettings): void {
-  if (kvCache !== 'q8_0' || flashAttention) return;
-  throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
+function requirePossible({ kvCache, flashAttention, threads, parallel }: ServeSettings): void {
+  if (kvCache === 'q8_0' && !flashAttention) {
+    throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
+  }
+  if (threads === 1 && needsTwoThreads(parallel)) {
+    throw new UserError(
+      `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
+    );
+  }
 }
 
 function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: string) => void): Promise<RunningServer> {

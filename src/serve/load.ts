@@ -1,5 +1,6 @@
 // Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
 
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
@@ -21,7 +22,7 @@ export interface EngineSettings {
   readonly parallel: number;
   readonly kvCache: 'f16' | 'q8_0';
   readonly flashAttention: boolean;
-  /** Absent: cores less one, since ggml's waiting threads starve Node's own on the last core. */
+  /** Absent: cores less one, since ggml's waiting threads starve Node's own on the last core; two at least where one computes wrongly. */
   readonly threads?: number;
   /** Host memory in bytes for checkpoints of recurrent state, all slots together; 0 keeps none. */
   readonly checkpointBytes: number;
@@ -67,8 +68,21 @@ export async function unload({ context, model }: Loaded): Promise<void> {
   await model.dispose();
 }
 
-function threadsOf(settings: Pick<EngineSettings, 'threads'>): number {
-  return settings.threads ?? Math.max(1, availableParallelism() - 1);
+function threadsOf({ threads, parallel }: Pick<EngineSettings, 'threads' | 'parallel'>): number {
+  return threads ?? Math.max(needsTwoThreads(parallel) ? 2 : 1, availableParallelism() - 1);
+}
+
+/**
+ * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
+ * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
+ */
+export function needsTwoThreads(parallel: number): boolean {
+  if (parallel === 1 || process.platform !== 'linux') return false;
+  try {
+    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 async function loadModel(

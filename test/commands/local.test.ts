@@ -121,16 +121,25 @@ describe('a run', { timeout: 120_000 }, () => {
   test('reuses as many tokens by default as with one request at a time', async () => {
     const tiny = await keptModel(RANDOM_MODELS.tiny, folder);
     const tokens = async (flags: readonly string[]): Promise<readonly [cached: number, prompt: number]> => {
-      const asked = ['--domains', 'android', '--max-tokens', '4', '--json', '--local', tiny];
+      const asked = ['--domains', 'android', '--max-tokens', '4', '--json'];
       const infer = startAwb([...rows, ...asked, '--output-dir', await temporaryFolder(), ...flags], ENV);
       const { code, stdout, stderr } = await infer.ended;
       expect([code, stderr]).toEqual([EXIT.done, '']);
       const { cachedTokens = 0, promptTokens } = JSON.parse(stdout).tokens;
       return [cachedTokens, promptTokens];
     };
-    const [byDefault, oneByOne] = [await tokens([]), await tokens(['--concurrency', '1'])];
-    expect(byDefault).toEqual(oneByOne);
-    expect(byDefault[0]).toBeGreaterThan(byDefault[1] / 3);
+    const oneByOne = await tokens(['--local', tiny, '--concurrency', '1']);
+    expect(oneByOne[0]).toBeGreaterThan(oneByOne[1] / 3);
+    expect(await tokens(['--local', tiny])).toEqual(oneByOne);
+    // A server of its own says how many slots it has.
+    const server = startAwb(['serve', '--model', tiny, '--port', '0', '--json', '--quiet'], ENV);
+    const printed = await new Promise<string>((done) =>
+      server.child.stdout?.once('data', (text) => done(String(text))),
+    );
+    const { url, model } = JSON.parse(printed);
+    expect(await tokens(['--model-base-url', url, '--model-name', model.name])).toEqual(oneByOne);
+    server.child.kill();
+    await server.ended;
   });
 });
 

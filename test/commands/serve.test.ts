@@ -8,6 +8,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aliasesOf } from '../../src/commands/serve.js';
 import { EXIT } from '../../src/errors.js';
+import { needsTwoThreads } from '../../src/serve/load.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
 import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
@@ -164,6 +165,15 @@ describe('awb serve', () => {
     expect([code, stderr]).toEqual([EXIT.usage, expect.stringMatching(says)]);
     expect(stderr).not.toContain('memory');
   });
+
+  test.skipIf(!needsTwoThreads(2))(
+    'one thread for several slots is refused where it would answer wrongly',
+    async () => {
+      const args = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--quiet', '--threads', '1'];
+      const { code, stderr } = await startAwb([...args, '--parallel', '2']).ended;
+      expect([code, stderr]).toEqual([EXIT.usage, expect.stringMatching(/--threads 2, or --parallel 1/)]);
+    },
+  );
 
   test('prints its plan, ends when interrupted, and says so by its exit code', async () => {
     const served = startAwb(['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--threads', '1']);
