@@ -110,17 +110,21 @@ export function takeParked(lane: Lane): Call | undefined {
   return at < 0 ? undefined : lane.parked.splice(at, 1)[0];
 }
 
-/** Settles whether the failures in the trouble that has ended count: those in an outage cost a row nothing. */
-export function countFailures(lane: Lane): void {
+/**
+ * Settles whether the failures in the trouble that has ended count: those in an outage cost a row nothing, where outages are
+ * waited out at all. Otherwise rows that have no try left have none.
+ */
+export function countFailures(lane: Lane, { maxAttempts, retryMs }: { maxAttempts: number; retryMs: number }): void {
   const { trouble } = lane.health;
+  const forgives = retryMs > 0 && trouble !== undefined && isOutage(trouble);
   for (const call of callsOf(lane)) {
     if (call.pending === 0) continue;
-    if (trouble !== undefined && isOutage(trouble) && call.forgiven < MOST_FORGIVEN) {
+    if (forgives && call.forgiven < MOST_FORGIVEN) {
       call.forgiven++;
       call.failures = 0;
       delete call.firstFailureAt;
     } else {
-      call.counted += call.pending;
+      call.counted = lane.spent.includes(call) ? maxAttempts : call.counted + call.pending;
     }
     call.pending = 0;
   }

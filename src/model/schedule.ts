@@ -426,7 +426,7 @@ class Asking<J extends Job> {
   #noteAnswer(lane: Lane, good: boolean): void {
     const { clock, onNotice } = this.#settings;
     const hadTrouble = lane.health.trouble !== undefined;
-    if (hadTrouble) countFailures(lane);
+    if (hadTrouble) countFailures(lane, this.#settings);
     lane.health = afterAnswer(lane.health, good);
     if (good && clock.now() >= lane.pausedUntil) wakeFirst(lane.throttled);
     if (!hadTrouble) return;
@@ -571,11 +571,12 @@ class Asking<J extends Job> {
 
   /**
    * Rows that are the last ones, and of which each has failed as often as it may: nothing is left that could tell whether the
-   * endpoint fails them alone, so they count as failed, except where the failures are no row's.
+   * endpoint fails them alone, so they count as failed, except where the failures are no row's and an outage is waited out.
    */
   #failRowsThatStandAlone(lane: Lane): void {
     const { trouble } = lane.health;
-    if (trouble === undefined || trouble.down || lane.spent.length === 0 || this.#halted) return;
+    if (trouble === undefined || lane.spent.length === 0 || this.#halted) return;
+    if (trouble.down && trouble.pause !== undefined) return;
     if (lane.calls.size > 0 || lane.parked.length > 0 || this.#queue.hasFor(lane.index)) return;
     const { trouble: _, ...health } = lane.health;
     for (const call of lane.spent) {

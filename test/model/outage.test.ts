@@ -208,6 +208,24 @@ describe('a row that fails for ever', () => {
     },
   );
 
+  it('is tried once under --retry-minutes 0, and as long as --retry-minutes says otherwise', async () => {
+    const script: Script = ({ id }) => (id === 30 ? { ms: 10, attempt: serverError } : { ms: 1_000, attempt: ok() });
+    const once = stage(script, { concurrency: 2, retryMs: 0 });
+    await once.ask(singles(MANY));
+    expect(once.outcome(30)).toMatchObject({ status: 'failed', log: { attempts: 1 } });
+    const atTheEnd = stage(({ id }) => ({ ms: 10, attempt: id > 30 ? unreachable : ok() }), {
+      concurrency: 2,
+      retryMs: 0,
+    });
+    await atTheEnd.ask(singles(34));
+    expect(atTheEnd.statuses().filter((status) => status === 'failed')).toHaveLength(3);
+    const short = stage(script, { concurrency: 2, retryMs: 2_000, maxAttempts: 99 });
+    await short.ask(singles(MANY));
+    const { log } = short.outcome(30) as { log: { attempts: number; ms: number } };
+    expect(log.attempts).toBeLessThan(9);
+    expect(log.ms).toBeLessThan(6_000);
+  });
+
   it.each<[string, Attempt]>([
     ['502', badGateway],
     ['no connection', unreachable],

@@ -549,6 +549,9 @@ describe('whatever happens', () => {
     hosts: fc.constantFrom(['a'], ['a', 'b'], ['a', 'b', 'c']),
     concurrency: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant('adaptive' as const)),
     replies: fc.array(fc.tuple(kinds, fc.integer({ min: 1, max: 900 })), { minLength: 1, maxLength: 60 }),
+    retryMs: fc.constantFrom(0, 4_000, 600_000),
+    waitReadyMs: fc.constantFrom(0, 30_000),
+    keepGoing: fc.boolean(),
     stopAt: fc.option(fc.nat(20_000)),
     abortAt: fc.option(fc.nat(20_000)),
     random: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -563,7 +566,7 @@ describe('whatever happens', () => {
             const [kind, ms] = given.replies[turn++ % given.replies.length] as [keyof typeof attempts, number];
             return { ms, attempt: attempts[kind]() };
           },
-          { concurrency: given.concurrency, hosts: given.hosts, ceiling: 12, random: () => given.random },
+          { ...given, ceiling: 12, random: () => given.random },
         );
         const { stopAt, abortAt } = given;
         if (stopAt !== null) void run.after(stopAt).then(() => run.stop.abort());
@@ -590,7 +593,7 @@ describe('whatever happens', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 1000 },
     );
   });
 
