@@ -1,5 +1,7 @@
 // A JSON schema as the grammar maker of node-llama-cpp understands it, or the name of what it does not.
 
+import { integerRule, numberRule, patternRule } from './grammar-rules.js';
+
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Says something to people, constrains nothing. */
@@ -20,12 +22,15 @@ const SCALARS = ['string', 'number', 'integer', 'boolean', 'null'];
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   object: ['properties', 'required', 'additionalProperties', 'minProperties', 'maxProperties'],
   array: ['items', 'prefixItems', 'minItems', 'maxItems'],
-  string: ['minLength', 'maxLength', 'format'],
-  integer: ['minimum', 'maximum'],
+  string: ['minLength', 'maxLength', 'format', 'pattern'],
+  integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  number: ['minimum', 'maximum'],
 };
 const FORMATS = ['date-time', 'time', 'date'];
 /** llama.cpp refuses a grammar that repeats something at least so often, and prints all of it. */
 const MOST_REPETITIONS = 1000;
+/** Wide ranges and patterns of one schema: each may stand for thousands of characters. */
+const MOST_RULES = 32;
 /** Widest range of an integer that is spelled out as a list of values. */
 const WIDEST_RANGE = 1000;
 
@@ -37,21 +42,31 @@ export class SchemaError extends Error {
   }
 }
 
+/** Expressions by the constant that stands for each. */
+export type Rules = Map<string, string>;
+
 /**
  * The schema in the grammar maker's dialect, which silently passes over what it does not know or cannot hold; here that is refused. What
  * is generated satisfies the given schema, though not everything that satisfies it can be generated: all named properties are written, in
- * their order, and others only where none is named. Throws SchemaError naming place and keyword.
+ * their order, and others only where none is named. What the dialect has no word for becomes a constant that stands for an expression of
+ * llama.cpp's grammar language, told in `rules`. Throws SchemaError naming place and keyword.
  */
-export function grammarSchema(schema: Schema): Record<string, unknown> {
+export function grammarSchema(schema: Schema, rules: Rules = new Map()): Record<string, unknown> {
   const definitions = Object.keys(recordAt(schema.$defs ?? {}, ['$defs']));
-  const converted = convert(schema, [], definitions);
+  const converted = convert(schema, [], { definitions, rules });
   requireEnd(converted);
   return converted;
 }
 
-function convert(schema: unknown, path: readonly string[], definitions: readonly string[]): Record<string, unknown> {
+interface Surroundings {
+  readonly definitions: readonly string[];
+  readonly rules: Rules;
+}
+
+function convert(schema: unknown, path: readonly string[], around: Surroundings): Record<string, unknown> {
+  const { definitions, rules } = around;
   const given = recordAt(schema, path);
-  const within = (value: unknown, ...steps: string[]) => convert(value, [...path, ...steps], definitions);
+  const within = (value: unknown, ...steps: string[]) => convert(value, [...path, ...steps], around);
   const known = (...keywords: readonly string[]): void => {
     const allowed = [...ANNOTATIONS, ...keywords, ...(path.length === 0 ? ['$defs'] : [])];
     const odd = Object.keys(given).find((keyword) => !allowed.includes(keyword));
@@ -95,14 +110,14 @@ function convert(schema: unknown, path: readonly string[], definitions: readonly
     Object.entries(given).filter(([keyword]) => !['type', '$defs', ...ANNOTATIONS].includes(keyword)),
   );
   const ofType = STRUCTURES[given.type];
-  return { ...(ofType === undefined ? { type: given.type } : ofType(rest, path, within)), ...defined };
+  return { ...(ofType === undefined ? { type: given.type } : ofType(rest, path, within, rules)), ...defined };
 }
 
 type Within = (value: unknown, ...steps: string[]) => Record<string, unknown>;
 
 const STRUCTURES: Readonly<
-  Record<string, (rest: Schema, path: readonly string[], within: Within) => Record<string, unknown>>
-> = { object, array, string, integer };
+  Record<string, (rest: Schema, path: readonly string[], within: Within, rules: Rules) => Record<string, unknown>>
+> = { object, array, string, integer, number };
 
 /** Values that are of the type beside them, where there is one. */
 function values(given: Schema, keyword: 'const' | 'enum', path: readonly string[]): Record<string, unknown> {
@@ -179,7 +194,13 @@ function array(rest: Schema, path: readonly string[], within: Within): Record<st
   };
 }
 
-function string(rest: Schema, path: readonly string[]): Record<string, unknown> {
+function string(rest: Schema, path: readonly string[], _: Within, rules: Rules): Record<string, unknown> {
+  if (rest.pattern !== undefined) {
+    if (Object.keys(rest).length > 1) throw new SchemaError(path, '"pattern" cannot be combined here');
+    const { pattern } = rest;
+    if (typeof pattern !== 'string') throw new SchemaError([...path, 'pattern'], 'is not a text');
+    return standIn(rules, [...path, 'pattern'], () => patternRule(pattern));
+  }
   if (rest.format !== undefined) return formatted(rest, path);
   const [least, most] = counts(rest, 'minLength', 'maxLength', path);
   return {
@@ -203,18 +224,50 @@ function counts(rest: Schema, least: string, most: string, path: readonly string
   return [low, high];
 }
 
-/** Bounds become a list of values, since the grammar knows no ranges. */
-function integer(rest: Schema, path: readonly string[]): Record<string, unknown> {
-  if (rest.minimum === undefined && rest.maximum === undefined) return { type: 'integer' };
-  const low = Math.ceil(Number(rest.minimum ?? Number.NaN));
-  const high = Math.floor(Number(rest.maximum ?? Number.NaN));
-  if (!(low <= high && high - low <= WIDEST_RANGE)) {
-    throw new SchemaError(
-      path,
-      `an integer's "minimum" and "maximum" are supported together, at most ${WIDEST_RANGE} apart`,
-    );
+/** A constant for an expression. No text of the schema can be taken for it, since nobody could know it before. */
+function standIn(rules: Rules, path: readonly string[], express: () => string): Record<string, unknown> {
+  if (rules.size >= MOST_RULES)
+    throw new SchemaError(path, `is more than the ${MOST_RULES} ranges and patterns supported`);
+  try {
+    const expression = express();
+    const name = `rule-${globalThis.crypto.randomUUID()}`;
+    rules.set(name, expression);
+    return { const: name };
+  } catch (error) {
+    if (error instanceof RangeError) throw new SchemaError(path, error.message);
+    throw error;
   }
-  return { enum: Array.from({ length: high - low + 1 }, (_, index) => low + index) };
+}
+
+/** A narrow range becomes a list of values, a wide or open one digits. */
+function integer(rest: Schema, path: readonly string[], _: Within, rules: Rules): Record<string, unknown> {
+  if (Object.keys(rest).length === 0) return { type: 'integer' };
+  const [least, most] = bounds(rest, path);
+  const above = boundAt(rest.exclusiveMinimum, Number.NEGATIVE_INFINITY, [...path, 'exclusiveMinimum']);
+  const below = boundAt(rest.exclusiveMaximum, Number.POSITIVE_INFINITY, [...path, 'exclusiveMaximum']);
+  const low = Math.max(Math.ceil(least), Math.floor(above) + 1);
+  const high = Math.min(Math.floor(most), Math.ceil(below) - 1);
+  if (low > high) throw new SchemaError(path, 'no whole number lies between its bounds');
+  if (high - low > WIDEST_RANGE) return standIn(rules, path, () => integerRule(low, high));
+  return { enum: Array.from({ length: high - low + 1 }, (_value, index) => low + index) };
+}
+
+function number(rest: Schema, path: readonly string[], _: Within, rules: Rules): Record<string, unknown> {
+  if (Object.keys(rest).length === 0) return { type: 'number' };
+  return standIn(rules, path, () => numberRule(...bounds(rest, path)));
+}
+
+function bounds(rest: Schema, path: readonly string[]): [low: number, high: number] {
+  const low = boundAt(rest.minimum, Number.NEGATIVE_INFINITY, [...path, 'minimum']);
+  const high = boundAt(rest.maximum, Number.POSITIVE_INFINITY, [...path, 'maximum']);
+  if (low > high) throw new SchemaError(path, `"minimum" is ${low} and "maximum" is ${high}`);
+  return [low, high];
+}
+
+function boundAt(value: unknown, absent: number, path: readonly string[]): number {
+  if (value === undefined) return absent;
+  if (typeof value === 'number') return value;
+  throw new SchemaError(path, 'is not a number');
 }
 
 function formatted(rest: Schema, path: readonly string[]): Record<string, unknown> {

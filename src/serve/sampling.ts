@@ -1,7 +1,7 @@
 // From a request's options to how llama.cpp samples: every knob named, penalties, seeds and grammars.
 
 import { EngineError, type GenerateOptions } from './engine-contract.js';
-import { grammarSchema, SchemaError } from './json-schema.js';
+import { grammarSchema, type Rules, SchemaError } from './json-schema.js';
 import type { Loaded } from './load.js';
 import type { Request } from './request.js';
 import { type LlamaCpp, lineOf, type Token } from './runtime.js';
@@ -89,10 +89,15 @@ async function schemaGrammar(
   llama: LlamaCpp.Llama,
   schema: Readonly<Record<string, unknown>>,
 ): Promise<LlamaCpp.LlamaGrammar> {
-  const made = await llama.createGrammarForJsonSchema(grammarSchema(schema) as { readonly type: 'object' });
-  const grammar = made.grammar.replace(
+  const rules: Rules = new Map();
+  const made = await llama.createGrammarForJsonSchema(grammarSchema(schema, rules) as { readonly type: 'object' });
+  const whole = made.grammar.replace(
     /^integer-number-rule ::= .*$/m,
     'integer-number-rule ::= "-"? ("0" | [1-9] [0-9]{0,15})',
+  );
+  const grammar = [...rules].reduce(
+    (text, [name, rule]) => text.replaceAll(`"\\"${name}\\""`, () => `( ${rule} )`),
+    whole,
   );
   return grammar === made.grammar ? made : llama.createGrammar({ grammar });
 }

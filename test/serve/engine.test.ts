@@ -342,6 +342,32 @@ describe('limits', () => {
 });
 
 describe('constrained replies of a random model', () => {
+  test('patterns and open bounds hold what they say', async () => {
+    const { engine } = await start(random);
+    const patterns = ['^[A-Z]{2,4}-\\d{1,5}$', '^(?:yes|no|"maybe\\\\)$', '^x{1,3}?y$', '^[^a-z]{0,9}$|^\\w{3}$'];
+    const properties = {
+      ...Object.fromEntries(patterns.map((pattern, index) => [`p${index}`, { type: 'string', pattern }])),
+      port: { type: 'integer', minimum: 1024, exclusiveMaximum: 65_536 },
+      above: { type: 'integer', exclusiveMinimum: 7 },
+      share: { type: 'number', minimum: 0, maximum: 1 },
+    };
+    const responseFormat = { type: 'json_schema' as const, schema: { type: 'object', properties } };
+    for (const seed of [1, 2, 3]) {
+      const { content } = await ask(engine, user('Go on.'), {
+        ...FREE,
+        ...NO_THINKING,
+        seed,
+        maxTokens: 2000,
+        responseFormat,
+      });
+      const value = JSON.parse(content);
+      for (const [index, pattern] of patterns.entries()) expect(value[`p${index}`]).toMatch(new RegExp(pattern, 'u'));
+      expect(value.port >= 1024 && value.port < 65_536 && Number.isInteger(value.port)).toBe(true);
+      expect(value.above > 7 && Number.isInteger(value.above)).toBe(true);
+      expect(value.share >= 0 && value.share <= 1).toBe(true);
+    }
+  });
+
   const schema = {
     type: 'object',
     properties: {

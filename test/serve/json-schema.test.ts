@@ -46,14 +46,18 @@ test('a definition may hold itself where it can come to an end', () => {
 
 const BOOLEAN = { type: 'boolean' };
 test.each([
-  ['a keyword that is not known', { type: 'string', pattern: '^a' }, 'schema: "pattern"'],
+  ['a keyword that is not known', { type: 'string', contentEncoding: 'base64' }, 'schema: "contentEncoding"'],
+  ['a pattern that no grammar holds', { type: 'string', pattern: 'a(?=b)' }, 'schema.pattern: looks ahead'],
+  ['a pattern and a length', { type: 'string', pattern: 'a', minLength: 2 }, '"pattern" cannot be combined'],
+  ['numbers between which is no whole one', { type: 'number', minimum: 0.2, maximum: 0.8 }, 'no whole number'],
+  ['a bound that is left out of numbers', { type: 'number', exclusiveMinimum: 0 }, '"exclusiveMinimum"'],
   [
     'one further down',
     { type: 'object', properties: { a: { type: 'number', multipleOf: 2 } } },
     'schema.properties.a: "multipleOf"',
   ],
   ['allOf', { allOf: [{ type: 'string' }] }, 'schema: needs a "type"'],
-  ['half a range', { type: 'integer', minimum: 1 }, 'minimum'],
+  ['a bound that is no number', { type: 'integer', minimum: '1' }, 'schema.minimum: is not a number'],
   ['a reference to nowhere', { $ref: '#/$defs/a' }, '"$ref" points to no entry'],
   ['an unknown format', { type: 'string', format: 'email' }, '"format" may be'],
   ['an enumeration of objects', { enum: [{}] }, 'schema.enum'],
