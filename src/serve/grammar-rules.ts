@@ -4,7 +4,9 @@
 const MOST_DIGITS = 15;
 const LARGEST = 10 ** MOST_DIGITS - 1;
 /** Characters and repetitions that an expression may stand for: llama.cpp writes all of them out. */
-const MOST_SIZE = 4_000;
+const MOST_SIZE = 1_000;
+/** llama.cpp makes a rule of each group, and refuses more than this of them to be repeated together. */
+const MOST_REPEATED = 1_000;
 const MOST_PATTERN = 1_000;
 
 /** Whole numbers from `low` to `high`, of at most 15 digits. Throws RangeError where there are none. */
@@ -65,6 +67,8 @@ type Ranges = readonly (readonly [from: number, to: number])[];
 interface Sized {
   readonly text: string;
   readonly size: number;
+  /** Whether it may be nothing at all. */
+  readonly empty: boolean;
 }
 
 /** A string in JSON that the pattern (a regular expression of JavaScript) matches. Throws RangeError for what no grammar can hold. */
@@ -167,7 +171,8 @@ class PatternReader {
       parts.push(this.#quantified());
     }
     const size = parts.reduce((sum, part) => sum + part.size, 0);
-    return { text: parts.length === 0 ? '""' : parts.map(({ text }) => text).join(' '), size };
+    const text = parts.length === 0 ? '""' : parts.map((part) => part.text).join(' ');
+    return { text, size, empty: parts.every((part) => part.empty) };
   }
 
   #quantified(): Sized {
@@ -180,8 +185,12 @@ class PatternReader {
     this.#take('?');
     const times = bounds === null ? 1 : Math.max(Number(bounds[1]), Number(bounds[3] || 0), 1);
     const size = atom.size * times;
-    if (size > MOST_SIZE || times >= 1_000) throw new RangeError('repeats too much');
-    return { text: `( ${atom.text} )${bounds?.[0] ?? next}`, size };
+    const rules = atom.text.split('(').length;
+    if (size > MOST_SIZE || times * rules >= MOST_REPEATED) throw new RangeError('repeats too much');
+    // llama.cpp follows every way through a pattern at once, and there would be no end of them.
+    if (atom.empty && next !== '?') throw new RangeError('repeats what may be empty, which is not supported');
+    const least = bounds === null ? Number(next === '+') : Number(bounds[1]);
+    return { text: `( ${atom.text} )${bounds?.[0] ?? next}`, size, empty: atom.empty || least === 0 };
   }
 
   #atom(): Sized {
@@ -189,7 +198,7 @@ class PatternReader {
     if (character === '(') return this.#group();
     const ranges =
       character === '[' ? this.#bracket() : character === '.' ? complement(LINE_ENDS) : this.#one(character);
-    return { text: classOf(ranges), size: 1 };
+    return { text: classOf(ranges), size: 1, empty: false };
   }
 
   #group(): Sized {
@@ -204,6 +213,7 @@ class PatternReader {
     return {
       text: `( ${alternatives.map(({ text }) => text).join(' | ')} )`,
       size: alternatives.reduce((sum, { size }) => sum + size, 0),
+      empty: alternatives.some(({ empty }) => empty),
     };
   }
 
@@ -272,7 +282,7 @@ function classOf(ranges: Ranges): string {
     ...Object.entries(JSON_ESCAPES).flatMap(([code, text]) => (isIn(Number(code)) ? [`"${text}"`] : [])),
   ];
   if (parts.length === 0) throw new RangeError('has a place at which no character can stand');
-  return `( ${parts.join(' | ')} )`;
+  return parts.length === 1 ? String(parts[0]) : `( ${parts.join(' | ')} )`;
 }
 
 function hex(code: number): string {

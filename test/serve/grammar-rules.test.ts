@@ -68,6 +68,8 @@ test.each([
   ['(a$)b', 'anchor'],
   ['a{1000}', 'repeats'],
   ['((a{99}){99}){99}', 'repeats'],
+  ['((a?){60}){60}', 'may be empty'],
+  ['(|a)*', 'may be empty'],
   ['[', 'no regular expression'],
   ['[\\0]', 'no character'],
   ['a'.repeat(1001), 'longer'],
