@@ -10,7 +10,12 @@ import { EXIT } from '../src/errors.js';
 import { openSqlite } from '../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from './support/cli.js';
 
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)];
+const PAGES = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
 const page = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const ALL = PAGES.map(page).join('\n');
 

@@ -1,4 +1,4 @@
-// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=fixtures/reports npx vitest run test/screenshots.test.ts
+// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run test/screenshots.test.ts
 
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
