@@ -438,9 +438,13 @@ describe('constrained replies of a random model', () => {
 
   test('a schema that cannot be kept is refused by name', async () => {
     const { engine } = await start(random);
-    const responseFormat = { type: 'json_schema', schema: { type: 'string', pattern: '^a' } } as const;
+    const responseFormat = { type: 'json_schema', schema: { type: 'string', contentEncoding: 'base64' } } as const;
     await expect(ask(engine, user('Judge.'), { responseFormat })).rejects.toMatchObject({
-      refusal: { reason: 'invalid-request', param: 'response_format', message: expect.stringContaining('"pattern"') },
+      refusal: {
+        reason: 'invalid-request',
+        param: 'response_format',
+        message: expect.stringContaining('"contentEncoding"'),
+      },
     });
   });
 });
