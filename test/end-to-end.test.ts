@@ -63,7 +63,7 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
         ...folder,
         ...form.judge,
       ],
-      ['score', '--predictions', join(out.dir, 'judged.jsonl'), '--json'],
+      ['score', out.dir, '--db', join(out.dir, 'awb.sqlite'), '--json'],
     ];
     for (const step of steps) {
       const { code, stdout, stderr } = await awb(step);
@@ -186,7 +186,7 @@ describe('the packed package', () => {
     );
     expect(coverage).toBe(1);
     expect(overall_measures.chrf.value).toBeGreaterThan(0);
-    expect(db).toBe(join(work, 'results/awb.sqlite'));
+    expect(db).toBe(join(work, 'awb.sqlite'));
   });
 
   it('finds its bundled prompts and rubrics', async () => {

@@ -5,6 +5,7 @@ import type { PredictedRow, PredictionFile, PredictionRef } from '../bench/predi
 import { withMembers } from '../bench/row-text.js';
 import { EXIT, UserError } from '../errors.js';
 import { flagsOf } from '../infer/observation.js';
+import { isObject } from '../json.js';
 import { measure } from '../judge/metrics.js';
 import { isPlanted, type Material } from '../judge/quotation.js';
 import { buildJudgeMessages, FRAME, materialOf } from '../judge/rubric.js';
@@ -458,6 +459,7 @@ function composeRow(row: PredictedRow, ref: PredictionRef, record: JournalRecord
 
 export function summarise(record: JournalRecord): RowSummary {
   const judge = record.row.judge as { status: 'ok' | 'failed'; class?: string; reason?: string };
+  if (!isObject(record.row.official)) throw new TypeError('a record of a judgement holds its official keys');
   return {
     status: judge.status,
     ...(judge.class === undefined ? {} : { class: judge.class }),

@@ -1,7 +1,7 @@
 // `awb leaderboard`: the runs of SQLite files -> tables of what was judged alike, in any format.
 
 import { createHash } from 'node:crypto';
-import { extname, relative, resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { countedPoints } from '../points.js';
@@ -15,14 +15,15 @@ import { criticalBest } from '../score/multiple.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
-import { writeText } from './runs.js';
+import { DEFAULT_DB, requireDatabase, shownPath } from './paths.js';
+import { heedStop, writeText } from './runs.js';
 import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
   db: {
     kind: 'list',
     value: 'FILE',
-    default: ['results/awb.sqlite'],
+    default: [DEFAULT_DB],
     group: 'Runs',
     help: 'SQLite files of awb score',
   },
@@ -104,12 +105,16 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
   const stores = new Map<string, StoreReader>();
   try {
     for (const path of settings.db.map((db) => resolve(io.cwd, db))) {
-      if (!stores.has(path)) stores.set(path, openExistingStore(path));
+      if (stores.has(path)) continue;
+      requireDatabase(path, io);
+      stores.set(path, openExistingStore(path));
+      await heedStop(io);
     }
     const found = readRuns(stores, io);
     if (found.length === 0) sayEmpty([...stores.keys()], settings, io);
     const runs = selected(found, settings.run);
     const board = leaderboard(runs, settings, tiesOf(stores, io));
+    await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
     const { unofficial } = settings;
     const text = FORMATS[format](board, { columns: io.stdout.columns, color, sha256, unofficial });
@@ -140,11 +145,6 @@ function readRuns(stores: ReadonlyMap<string, StoreReader>, io: Io): BoardRun[] 
   return [...byIdentity.values()].map(({ path, run }) =>
     boardRun(run, stores.get(path) as StoreReader, shownPath(path, io)),
   );
-}
-
-function shownPath(path: string, io: Io): string {
-  const below = relative(io.cwd, path);
-  return below.startsWith('..') ? path : below;
 }
 
 function boardRun(run: StoredRun, store: StoreReader, db: string): BoardRun {

@@ -1,6 +1,6 @@
 // `awb quickstart`: the whole job over recorded rows, with baselines and a tiny random model; no key, no network, no GPU.
 
-import { join, relative, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDataset, type RowRef } from '../bench/dataset.js';
 import { domainName } from '../domains.js';
@@ -12,6 +12,7 @@ import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
 import { hasRuntime } from '../serve/runtime.js';
 import { shellLine } from '../shell.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
+import { shownPath } from './paths.js';
 import { programName } from './program-name.js';
 import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
@@ -154,8 +155,7 @@ function report(
 
 /** Paths below the current folder, as one would type them. */
 function shown(word: string, io: Io): string {
-  const path = relative(io.cwd, word);
-  return word.startsWith('/') && !path.startsWith('..') ? path : word;
+  return isAbsolute(word) ? shownPath(word, io) : word;
 }
 
 function number(heading: string, short = heading): Column {

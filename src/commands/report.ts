@@ -1,7 +1,7 @@
 // awb report: a judged run -> an HTML page with its scores, its charts and every sample; against another run, where one is named.
 
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { openDataset } from '../bench/dataset.js';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { openJudgedTexts, type RowTexts } from '../bench/report-rows.js';
@@ -25,6 +25,7 @@ import type { Manifest } from '../run/manifest.js';
 import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
+import { shownPath } from './paths.js';
 import { type Pages, pagesAt, type Written } from './report-files.js';
 import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, ratingWarning, readRuns, sharedBy } from './runs.js';
 import { defineCommand } from './settings.js';
@@ -365,7 +366,7 @@ async function usageOf({ source, manifest }: ReadRun): Promise<ReportUsage[]> {
 }
 
 function page(io: Io, output: string, { samples, bytes, texts }: Written): string {
-  const shown = (path: string) => printable(relative(io.cwd, path).startsWith('..') ? path : relative(io.cwd, path));
+  const shown = (path: string) => shownPath(path, io);
   const lines = [`written: ${shown(output)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`];
   if (texts !== undefined)
     lines.push(`texts: ${texts.pages} pages in ${shown(texts.folder)}, which the page links to: keep both together`);

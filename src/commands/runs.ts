@@ -1,7 +1,7 @@
 // What compare and gate share: runs named by label, number or judged file, what two of them were made with, and files to write.
 
 import { createReadStream, existsSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
@@ -19,6 +19,7 @@ import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
+import { DEFAULT_DB, judgedFileOf, requireDatabase, shownPath } from './paths.js';
 import type { OptionTable } from './settings.js';
 
 /** How a command names its two runs. */
@@ -26,7 +27,7 @@ export const RUN_OPTIONS = {
   db: {
     kind: 'list',
     value: 'FILE',
-    default: ['results/awb.sqlite'],
+    default: [DEFAULT_DB],
     group: 'Runs',
     help: 'SQLite files of awb score, for runs named by label or number',
   },
@@ -74,11 +75,9 @@ export async function readRuns(
     const known: { store: StoreReader; run: StoredRun; db: string }[] = [];
     if (names.some((name) => !isFileName(name))) {
       for (const path of new Set(db.map((file) => resolve(io.cwd, file)))) {
-        if (!existsSync(path)) {
-          const unknown = names.find((name) => !isFileName(name) && fileOf(name, io) === undefined);
-          if (unknown === undefined) continue;
-          throw noStore(unknown, shownPath(path, io));
-        }
+        const unknown = names.find((name) => !isFileName(name) && fileOf(name, io) === undefined);
+        if (!existsSync(path) && unknown === undefined) continue;
+        requireDatabase(path, io, unknown && `"${shown(unknown)}" is no judged file, and `);
         const store = openExistingStore(path);
         stores.push(store);
         for (const run of store.runs()) known.push({ store, run, db: shownPath(path, io) });
@@ -104,23 +103,13 @@ export async function heedStop(io: Io): Promise<void> {
   throwIfStopped(io.stop);
 }
 
-function noStore(name: string, db: string): UserError {
-  return new UserError(
-    `"${shown(name)}" is no judged file, and there is no SQLite file ${db} that could hold a run of that name; ` +
-      'name the one that awb score wrote with --db',
-    EXIT.inputMissing,
-  );
-}
-
 function isFileName(name: string): boolean {
   return /\.jsonl$/i.test(name);
 }
 
 /** The judged file of this path, where there is one. */
 function fileOf(name: string, io: Io): string | undefined {
-  const path = resolve(io.cwd, name);
-  const inFolder = join(path, 'judged.jsonl');
-  if (existsSync(inFolder)) return inFolder;
+  const path = judgedFileOf(name, io);
   return existsSync(path) && statSync(path).isFile() ? path : undefined;
 }
 
@@ -150,7 +139,7 @@ function findRun(
 const MOST_LISTED = 40;
 
 function listOf(name: string, known: readonly { readonly run: StoredRun; readonly db: string }[]): string {
-  if (known.length === 0) return 'and the SQLite file holds no runs; awb score --predictions FILE --db FILE adds one';
+  if (known.length === 0) return 'and the SQLite file holds no runs; awb score RUN adds one';
   const near = nearest(
     name,
     known.flatMap(({ run }) => run.label ?? []),
@@ -166,11 +155,6 @@ function listOf(name: string, known: readonly { readonly run: StoredRun; readonl
 
 function shown(text: string): string {
   return oneLine(text, 80);
-}
-
-function shownPath(path: string, io: Io): string {
-  const below = relative(io.cwd, path);
-  return below.startsWith('..') ? path : below;
 }
 
 async function readRun(found: FoundRun, note: (text: string) => void, io: Io): Promise<ReadRun> {

@@ -1,6 +1,6 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
-import { dirname, relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
@@ -13,8 +13,8 @@ import { recordId } from '../run/journal.js';
 import { modelOf, worldModelOf } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
-import { shellWord } from '../shell.js';
-import type { RunRecord, StoredJudgement } from '../store/records.js';
+import { shellLine } from '../shell.js';
+import type { RunRecord, StoredJudgement, StoredRun } from '../store/records.js';
 import { openStore } from '../store/store.js';
 import {
   DIMENSIONS,
@@ -25,6 +25,7 @@ import {
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
+import { DEFAULT_DB, judgedFileOf, shownPath } from './paths.js';
 import { programName } from './program-name.js';
 import { defineCommand } from './settings.js';
 import { toolVersion } from './version.js';
@@ -32,7 +33,7 @@ import { toolVersion } from './version.js';
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {
   readonly predictions: string;
-  readonly db?: string | undefined;
+  readonly db: string;
   readonly label?: string | undefined;
   readonly minCoverage: number;
   readonly json: boolean;
@@ -43,21 +44,21 @@ export const command = defineCommand({
   description:
     'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
   examples: [
-    { line: 'awb score --predictions out/judged.jsonl', does: 'a table, and out/awb.sqlite' },
+    { line: 'awb score results/step-100', does: 'a table, and the run in awb.sqlite' },
     {
-      line: 'awb score --predictions out/judged.jsonl --db runs.sqlite --label step-1000',
-      does: 'many checkpoints in one SQLite file',
+      line: 'awb score out/judged.jsonl --db runs.sqlite --label step-1000',
+      does: 'another SQLite file, and a name of your own',
     },
-    { line: 'awb score --predictions out/judged.jsonl --json | jq .overall.total_score', does: 'one unrounded figure' },
+    { line: 'awb score results/step-100 --json | jq .overall.total_score', does: 'one unrounded figure' },
   ],
   options: {
     predictions: {
       kind: 'text',
-      value: 'FILE',
+      value: 'RUN',
       required: true,
-      help: "a judged.jsonl, of awb judge or of the official script's judge",
+      help: "a judged.jsonl, of awb judge or of the official script's judge, or the folder of one",
     },
-    db: { kind: 'text', value: 'FILE', help: 'SQLite file (default: awb.sqlite beside the judged file)' },
+    db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
     label: { kind: 'text', help: "name of the checkpoint (default: the run's own label)" },
     'min-coverage': {
       kind: 'number',
@@ -67,6 +68,7 @@ export const command = defineCommand({
       help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
     },
   },
+  operands: ['predictions'],
   run: (settings, io) => score(settings, io),
 });
 
@@ -76,18 +78,18 @@ export const command = defineCommand({
  * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
  */
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
-  const source = resolve(io.cwd, settings.predictions);
+  const source = judgedFileOf(settings.predictions, io);
   const stem = source.replace(/\.jsonl$/, '');
   const judged = await readJudged(source, io.stop);
   const costs = await readCosts(`${stem}.journal.jsonl`, io.stop);
   const manifest = await readManifest(`${stem}.manifest.json`);
   throwIfStopped(io.stop);
-  const change = changeSince(manifest, settings.predictions, judged.sha256);
+  const change = changeSince(manifest, shownPath(source, io), judged.sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const card = aggregate(judged.rows, chosenOf(manifest));
   const run = describeRun(source, judged.sha256, manifest, settings.label);
   const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat)) }));
-  const db = resolve(io.cwd, settings.db ?? resolve(dirname(source), 'awb.sqlite'));
+  const db = resolve(io.cwd, settings.db);
   const stored = storeRun(db, run, judgements, card);
   const short = shortDomains(card, settings.minCoverage);
   const result: Result = { ...stored, db, run, card, short, isOurs: manifest !== undefined };
@@ -102,6 +104,8 @@ interface Result {
   readonly replaced: boolean;
   readonly db: string;
   readonly run: RunRecord;
+  /** The runs of the file: what each is called by, and those that were judged in the same way as this one, the latest first. */
+  readonly others: { readonly alike: readonly string[]; name(id: number): string };
   readonly card: ScoreCard;
   /** Domains below the least coverage. */
   readonly short: readonly DomainScore[];
@@ -112,10 +116,27 @@ interface Result {
 function storeRun(db: string, run: RunRecord, judgements: readonly StoredJudgement[], card: ScoreCard) {
   const store = openStore(db);
   try {
-    return store.saveRun(run, judgements, card);
+    const stored = store.saveRun(run, judgements, card);
+    return { ...stored, others: othersIn(store.runs(), stored.id) };
   } finally {
     store.close();
   }
+}
+
+function othersIn(runs: readonly StoredRun[], id: number): Result['others'] {
+  const name = (wanted: number) => {
+    const label = runs.find((run) => run.id === wanted)?.label;
+    // A label that several have, or that reads as a number or a file, would name another run.
+    const isPlain =
+      label !== undefined && label !== '' && !/^\d+$|^-|\.jsonl$/i.test(label) && printable(label) === label;
+    return isPlain && runs.filter((run) => run.label === label).length === 1 ? label : String(wanted);
+  };
+  const kind = runs.find((run) => run.id === id)?.kind;
+  const alike = runs
+    .filter((run) => run.id !== id && run.kind === kind)
+    .sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1))
+    .map((run) => name(run.id));
+  return { alike, name };
 }
 
 function chosenOf(manifest: Manifest | undefined): ReadonlyMap<Domain, number> | undefined {
@@ -172,8 +193,6 @@ function page(result: Result, color: boolean, io: Io): string {
   const { run, card, id, replaced } = result;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
   const tables = [scoreTable(card), measureTable(card)].filter((table) => table !== undefined);
-  const below = relative(io.cwd, result.db);
-  const db = below.startsWith('..') ? result.db : below;
   const lines = [
     `coverage: ${coverageText(card)}`,
     tallyLine(
@@ -184,8 +203,8 @@ function page(result: Result, color: boolean, io: Io): string {
       'flags',
       card.domains.map((domain) => domain.flags),
     ),
-    `stored: ${printable(db)} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
-    `next: ${printable(nextStep(result, db, programName(io)))}`,
+    `stored: ${shownPath(result.db, io)} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
+    ...nextSteps(result, io).map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
   ].filter((line) => line !== undefined);
   const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
   return blocks.filter((block) => block !== undefined).join('\n');
@@ -221,13 +240,24 @@ function coverageWarning(short: readonly DomainScore[], least: number): string[]
   return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
 }
 
-function nextStep({ short, isOurs }: Result, db: string, program: string): string {
-  if (short.length === 0) {
-    return `${program} score --predictions OTHER/judged.jsonl --db ${shellWord(db)}   # another checkpoint, in the same file`;
+/** Command lines to be pasted; the labels and paths in them may be hostile. */
+function nextSteps(result: Result, io: Io): string[] {
+  const { short, isOurs, db, id, others } = result;
+  const program = programName(io);
+  if (short.length > 0) {
+    return isOurs
+      ? ['the same awb infer and awb judge commands ask only for what is missing; then score again']
+      : ['judge the rows that failed once more, then score again'];
   }
-  return isOurs
-    ? 'the same awb infer and awb judge commands ask only for what is missing; then score again'
-    : 'judge the rows that failed once more, then score again';
+  const where = db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
+  const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
+  const own = others.name(id);
+  const [other] = others.alike;
+  if (other === undefined) {
+    return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
+  }
+  const pair = result.run.kind === 'metrics' ? [] : [line('compare', other, own), line('gate', other, own)];
+  return [...pair, line('leaderboard'), line('report', '--run', own, '--compare', other)];
 }
 
 /** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */

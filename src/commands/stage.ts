@@ -5,6 +5,7 @@ import { mkdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import { clearRemains, sha256Of, writeLines } from '../run/files.js';
 import { type Journal, type JournalRecord, openJournal } from '../run/journal.js';
 import {
@@ -83,7 +84,7 @@ export async function openRun(options: {
     if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
     const found = await readManifest(manifestPath);
     if (found === undefined) await requireNoStray([outputPath, journalPath]);
-    const journal = await openJournal(journalPath, options.summarise);
+    const journal = await openJournal(journalPath, (record) => requireSummary(options.summarise(record)));
     close = () => journal.close();
     // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
     const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
@@ -111,6 +112,19 @@ export async function openRun(options: {
     release();
     throw error;
   }
+}
+
+/** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
+function requireSummary(summary: RowSummary): RowSummary {
+  const { status, class: failure, reason, flags, usage, stamp } = summary;
+  const texts = [failure, reason, stamp].filter((text) => text !== undefined);
+  const counts = isObject(usage) ? Object.values(usage) : [undefined];
+  const isSound =
+    (status === 'ok' || status === 'failed') &&
+    [...texts, ...flags].every((text) => typeof text === 'string') &&
+    counts.every((count) => count === null || typeof count === 'number');
+  if (!isSound) throw new TypeError('a record of this kind is never written');
+  return summary;
 }
 
 export interface Stage<J extends StageJob> {

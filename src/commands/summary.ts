@@ -1,8 +1,8 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
-import { relative } from 'node:path';
 import { printable } from '../printable.js';
 import type { Io, Usage } from '../types.js';
+import { shownPath } from './paths.js';
 import { type StageResult, sameCommand } from './stage.js';
 
 /** What the two stages say differently. */
@@ -69,7 +69,7 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
   const spent = tokensText(tokens);
   if (spent !== '') lines.push(`tokens: ${spent}`);
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
-  if (output !== undefined) lines.push(`written: ${relative(io.cwd, output.file) || output.file}`);
+  if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
   lines.push(...nextSteps(state, canMend, fresh, words.next));
   return lines;

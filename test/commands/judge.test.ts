@@ -162,7 +162,7 @@ describe('predictions', () => {
     expect(judged.map((row) => row.failed)).toEqual([1, 1, ...Array(12).fill(0)]);
     const failure = { status: 'failed', class: 'prediction', reason: 'not predicted: the row has no "gen"' };
     expect(judged[0]?.awb.judge).toMatchObject(failure);
-    const scored = await awb(['score', '--predictions', join(folder.dir, 'judged.jsonl'), '--json']);
+    const scored = await awb(['score', 'judged.jsonl', '--json'], { cwd: folder.dir });
     const { domains } = JSON.parse(scored.stdout);
     expect(scored.code).toBe(3);
     expect(domains.android).toMatchObject({ chosen: 2, valid: 0, failed: 2, coverage: 0 });
@@ -382,7 +382,7 @@ describe('verdicts', () => {
     expect(rows[1]?.awb.judge.reason).toMatch(
       /^the prediction holds a verdict of its own, and the judge could not be read: /,
     );
-    const scored = await awb(['score', '--predictions', join(folder.dir, 'judged.jsonl'), '--json']);
+    const scored = await awb(['score', 'judged.jsonl', '--json'], { cwd: folder.dir });
     expect(scored.code).toBe(0);
     expect(JSON.parse(scored.stdout).domains.os).toMatchObject({
       coverage: 1,
@@ -808,7 +808,7 @@ describe('metrics', () => {
   it('are scored in columns of their own', async () => {
     const folder = await inferred();
     expect((await metrics(folder)).code).toBe(0);
-    const scored = await awb(['score', '--predictions', join(folder.dir, 'judged.jsonl'), '--json']);
+    const scored = await awb(['score', 'judged.jsonl', '--json'], { cwd: folder.dir });
     expect(scored.code).toBe(0);
     const document = JSON.parse(scored.stdout);
     expect(document.overall_measures.chrf.value).toBeCloseTo(100);

@@ -298,7 +298,9 @@ describe('bad input', () => {
   it('no SQLite file gets the command that makes one', async () => {
     const { code, stderr } = await refused([]);
     expect(code).toBe(EXIT.inputMissing);
-    expect(stderr).toContain('results/awb.sqlite; awb score --predictions FILE --db');
+    expect(stderr).toContain(
+      'there is no SQLite file awb.sqlite; awb score RUN makes it, and --db or AWB_DB name another',
+    );
   });
 
   it('a SQLite file without runs says so, and shows the published rows where they are wanted', async () => {

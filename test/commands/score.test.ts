@@ -45,7 +45,7 @@ async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Ou
     setLastWords() {},
     stdinClosed: () => new Promise<undefined>(() => {}),
   };
-  const defaults = { predictions: 'judged.jsonl', minCoverage: 0.99, json: false, color: true };
+  const defaults = { predictions: 'judged.jsonl', db: 'awb.sqlite', minCoverage: 0.99, json: false, color: true };
   const code = await score({ ...defaults, ...settings }, io);
   return { code, ...text };
 }
@@ -214,7 +214,9 @@ describe('what people see', () => {
     expect(stdout).toContain('step-100, world model world-model, judge judge-model, rubrics bundled');
     expect(stdout).toMatch(/^macro of 2/m);
     expect(stdout).toContain('\nfailed: empty 1\nflags: untagged 4\nstored: awb.sqlite (SQLite; run 1)\n');
-    expect(stdout).toMatch(/\nnext: awb score --predictions \S+ --db awb\.sqlite/);
+    expect(stdout).toContain(
+      '\nnext: awb score RUN   # another run, in the same file\n      awb report --run step-100\n',
+    );
     expect(stderr).toBe('');
     expect((await run()).stdout).toContain('run 1, replaced');
   });

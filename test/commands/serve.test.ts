@@ -209,7 +209,7 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     const judge = ['judge', '--predictions', predictions, '--output-dir', dir, '--quiet', '--local', judgeModel];
     // The scripted judge cannot follow a schema; the official way of asking leaves it free.
     expect(await startAwb([...judge, '--rubrics', await fakeCheckout()], env).ended).toMatchObject({ code: EXIT.done });
-    const score = await startAwb(['score', '--predictions', join(dir, 'judged.jsonl'), '--json']).ended;
+    const score = await startAwb(['score', 'judged.jsonl', '--json'], {}, dir).ended;
     const { domains } = JSON.parse(score.stdout);
     expect(domains.swe).toMatchObject({ valid: 2, format: 100, factuality: 75, consistency: 50, quality: 0 });
   });
