@@ -2,19 +2,21 @@
 // node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [limit]
 // (all where none is named; `npm run build` first)
 
-import { clusteredEstimate } from '../dist/score/clusters.js';
+import { clusteredEstimate, meanOfEstimates } from '../dist/score/clusters.js';
 import { compareRuns } from '../dist/score/compare.js';
 import { decide } from '../dist/score/gate.js';
 import { intervalAt } from '../dist/score/intervals.js';
 import { defaultPolicy, parsePolicy } from '../dist/score/policy.js';
 import { randomOf } from '../dist/score/random.js';
 import { bootstrapInterval, signFlipP } from '../dist/score/resampling.js';
+import { meanOfSplits, samplingOf, splitVariance } from '../dist/score/sampling.js';
 import {
   PUBLISHED,
+  runsOf,
   SIZES,
   simulateDifferences,
   simulatedPoints,
-  simulateRuns,
+  simulateRows,
   simulateScores,
 } from './simulated-runs.mjs';
 
@@ -116,16 +118,27 @@ function limit() {
   }
 }
 
-/** Looks after one repeat and, where that is inconclusive, after three: planned, and at an unchanged alpha. */
+/**
+ * Looks after one repeat and, where that is inconclusive, after three: planned, and at an unchanged alpha. Where all variance is
+ * sampling, as with the same weights, a second look errs most.
+ */
 function looks() {
+  looksAt('looks after 1 and 3 repeats', {}, { ...ALIKE, ...AT_THE_BOUNDS });
+  looksAt(
+    'looks after 1 and 3 repeats, the same weights apart from the drop',
+    { sameWeights: true },
+    { 0: {}, 2: all(2) },
+  );
+}
+
+function looksAt(title, settings, truths) {
   const policies = { planned: defaultPolicy({ looks: [1, 3] }), 'at 0.05 each': defaultPolicy() };
-  const truths = { ...ALIKE, ...AT_THE_BOUNDS };
   const lines = Object.keys(policies).flatMap((policy) => Object.keys(truths).map((truth) => ({ policy, truth })));
   for (const line of lines) Object.assign(line, { counts: noCounts(), asked: 0 });
   const { uniform } = randomOf(20_261_121);
   for (let set = 0; set < SETS; set++) {
-    const runs = simulateRuns({ random: uniform, repeats: 3 });
-    const [once, thrice] = [1, 3].map((count) => comparisonAfter(count, runs));
+    const domains = simulateRows({ ...settings, random: uniform, repeats: 3 });
+    const [once, thrice] = [1, 3].map((count) => compareRows(domains, count));
     for (const line of lines) {
       const [policy, drops] = [policies[line.policy], truths[line.truth]];
       const first = reportOn(lowered(once, drops), policy, 1).verdict;
@@ -134,7 +147,7 @@ function looks() {
       line.asked += isOpen ? 3 : 1;
     }
   }
-  table('looks after 1 and 3 repeats', ['looks', 'true drop', ...VERDICTS, 'repeats on average']);
+  table(title, ['looks', 'true drop', ...VERDICTS, 'repeats on average']);
   for (const { policy, truth, counts, asked } of lines)
     row([policy, truth, ...sharesOf(counts), (asked / SETS).toFixed(1)]);
 }
@@ -145,8 +158,8 @@ function chance() {
   const { uniform } = randomOf(20_261_122);
   const bins = Array.from({ length: 4 }, () => ({ open: 0, said: 0, came: 0 }));
   for (let set = 0; set < SETS; set++) {
-    const runs = simulateRuns({ random: uniform, repeats: 4 });
-    const [twice, fourTimes] = [2, 4].map((count) => comparisonAfter(count, runs));
+    const domains = simulateRows({ random: uniform, repeats: 4 });
+    const [twice, fourTimes] = [2, 4].map((count) => compareRows(domains, count));
     for (const drop of [0, 0.5, 1, 1.5, 2, 2.5, 3]) {
       const report = reportOn(lowered(twice, all(drop)), policy, 2);
       if (report.verdict !== 'INCONCLUSIVE') continue;
@@ -165,18 +178,65 @@ function chance() {
 function verdicts(title, settings, truths, policy = defaultPolicy()) {
   const { uniform } = randomOf(20_261_120);
   const lines = Object.entries(truths).map(([name, drops]) => ({ name, drops, counts: noCounts() }));
+  holdAgainstCompareRuns(simulateRows({ ...settings, random: uniform }));
   for (let set = 0; set < SETS; set++) {
-    const { base, candidate } = simulateRuns({ ...settings, random: uniform });
-    const comparison = compareRuns(base, candidate, { draws: 0, moved: 0, pointsOf: simulatedPoints });
+    const comparison = compareRows(simulateRows({ ...settings, random: uniform }));
     for (const { drops, counts } of lines) counts[reportOn(lowered(comparison, drops), policy, 1).verdict]++;
   }
   table(title, ['true drop', ...VERDICTS]);
   for (const { name, counts } of lines) row([name, ...sharesOf(counts)]);
 }
 
-function comparisonAfter(count, { base, candidate }) {
-  const first = ({ rows }) => ({ rows: rows.filter(({ repeat }) => repeat < count) });
-  return compareRuns(first(base), first(candidate), { draws: 0, moved: 0, pointsOf: simulatedPoints });
+/**
+ * What `compareRuns` says of the totals of simulated rows, from the first `repeats` of each, without the objects on the way; the
+ * first of them is held against it.
+ */
+function compareRows(domains, repeats = Number.POSITIVE_INFINITY) {
+  const found = domains.map(({ domain, rows }) => {
+    const [base, candidate] = ['base', 'candidate'].map((side) => rows.map((row) => row[side].slice(0, repeats)));
+    const observations = rows.map(({ trajectory }, index) => ({
+      value: meanOf(candidate[index]) - meanOf(base[index]),
+      cluster: trajectory,
+    }));
+    const difference = clusteredEstimate(observations);
+    const split =
+      difference.se === undefined ? {} : { split: splitVariance(difference.se, samplingOf([base, candidate])) };
+    const moved = observations.filter(({ value }) => value !== 0).length;
+    const total = { difference, wins: moved, losses: moved, ...split };
+    const whole = { rows: rows.length, compared: rows.length, coverage: 1, missing: { base: 0, candidate: 0 } };
+    return { domain, ...whole, figures: { total } };
+  });
+  const totals = found.map(({ figures }) => figures.total);
+  const difference = meanOfEstimates(totals.map((total) => total.difference));
+  const splits = totals.flatMap((total) => total.split ?? []);
+  const moved = totals.reduce((sum, { wins }) => sum + wins, 0);
+  const overall = {
+    difference,
+    wins: moved,
+    losses: moved,
+    ...(splits.length < totals.length ? {} : { split: meanOfSplits(splits) }),
+  };
+  return { status: 'ok', domains: found, overall: { total: overall }, macroOf: found.length, coverage: 1, moved: [] };
+}
+
+function meanOf(points) {
+  return points.reduce((sum, one) => sum + one, 0) / points.length;
+}
+
+/** @throws Error where the short way says anything else than the program. */
+function holdAgainstCompareRuns(domains) {
+  const { base, candidate } = runsOf(domains);
+  const known = compareRuns(base, candidate, { draws: 0, moved: 0, pointsOf: simulatedPoints });
+  const figures = ({ overall, domains: each }) =>
+    [overall, ...each.map((one) => one.figures)].flatMap(({ total: { difference, split } }) =>
+      Object.entries({ ...difference, ...split }).sort(([one], [other]) => (one < other ? -1 : 1)),
+    );
+  const [short, whole] = [compareRows(domains), known].map(figures);
+  const isEqual = whole.every(([name, value], index) => {
+    const [sameName, sameValue] = short[index] ?? [];
+    return sameName === name && Math.abs(sameValue - value) <= 1e-9 * Math.max(1, Math.abs(value));
+  });
+  if (!isEqual || short.length !== whole.length) throw new Error('compareRows differs from compareRuns');
 }
 
 function reportOn(comparison, policy, count) {

@@ -4,7 +4,7 @@ import type { Observation } from '../src/score/clusters.js';
 import type { CompareOptions, RunRows } from '../src/score/compare.js';
 
 export declare const PUBLISHED: Readonly<Record<string, readonly [number, number]>>;
-export declare function simulateRuns(settings: {
+interface Simulated {
   readonly random: () => number;
   readonly sizes?: Readonly<Record<string, readonly [number, number]>>;
   readonly repeats?: number | { readonly base: number; readonly candidate: number };
@@ -12,7 +12,8 @@ export declare function simulateRuns(settings: {
   readonly carriedBy?: number;
   readonly sameWeights?: boolean;
   readonly bounded?: boolean;
-}): { readonly base: RunRows; readonly candidate: RunRows };
+}
+export declare function simulateRuns(settings: Simulated): { readonly base: RunRows; readonly candidate: RunRows };
 export declare const simulatedPoints: NonNullable<CompareOptions['pointsOf']>;
 export declare const SIZES: Readonly<Record<string, (random: () => number, clusters: number) => number[]>>;
 export declare function simulateDifferences(random: () => number, sizes: readonly number[]): Observation[];

@@ -22,43 +22,64 @@ const SAMPLING = 625 * 0.24;
 const MEAN = 300;
 
 /**
- * Two runs as `compareRuns` takes them (with `pointsOf: simulatedPoints`). `random` is a stream of numbers from 0 to 1; `repeats` is of
- * both runs, or of each: `{ base: 4, candidate: 1 }`. What is true of them: `drops` gives by domain how many points the candidate is
- * worse, and `carriedBy` the share of a domain's trajectories (at least one) that carry all of it; with `sameWeights` both runs
- * are one checkpoint asked twice, so that sampling alone differs. Scores move in steps of 5 points, as means of five ratings do; they
- * are rounded up or down at random, so that the means stay true. They are not cut off at 0 and 100 unless `bounded`, which
- * moves a mean near the top, so it is for identical checkpoints only.
+ * The rows of two runs, by domain: each with its trajectory and the points of its repeats in the base and in the candidate. `random` is a
+ * stream of numbers from 0 to 1; `repeats` is of both runs, or of each: `{ base: 4, candidate: 1 }`. What is true of them: `drops`
+ * gives by domain how many points the candidate is worse, and `carriedBy` the chance of a trajectory to be one of those that
+ * carry all of it; with `sameWeights` both runs are one checkpoint asked twice, so that sampling alone differs. Points move in
+ * steps of 5, as means of five ratings do; they are rounded up or down at random, so that the means stay true. They are not cut off
+ * at 0 and 100 unless `bounded`, which moves a mean near the top, so it is for identical checkpoints only.
  */
-export function simulateRuns({ random, sizes = PUBLISHED, repeats = 1, ...truth }) {
-  const runs = { base: [], candidate: [] };
-  for (const [domain, [rows, trajectories]] of Object.entries(sizes)) {
-    const places = assign(random, rows, trajectories);
-    const effects = effectsOf(random, places, trajectories, { ...truth, drop: truth.drops?.[domain] ?? 0 });
-    for (const [index, trajectory] of places.entries()) {
+export function simulateRows({ random, sizes = PUBLISHED, repeats = 1, ...truth }) {
+  return Object.entries(sizes).map(([domain, [count, trajectories]]) => {
+    const places = assign(random, count, trajectories);
+    const effects = effectsOf(random, trajectories, { ...truth, drop: truth.drops?.[domain] ?? 0 });
+    const rows = places.map((trajectory) => {
       const centres = centresOf(random, effects[trajectory], truth);
-      const row = { key: `${domain}-${index}`, trajectory: `${domain}-t${trajectory}`, domain, turnIdx: 1, failed: 0 };
-      for (const side of ['base', 'candidate']) {
-        for (let repeat = 0; repeat < (repeats[side] ?? repeats); repeat++) {
-          const points = stepped(random, centres[side] + normal(random, SAMPLING));
-          const score = truth.bounded ? Math.min(100, Math.max(0, points)) : points;
-          runs[side].push({ ...row, repeat, total: 1 + score / 25, ratings: {}, flags: [] });
-        }
-      }
-    }
-  }
-  return { base: { rows: runs.base }, candidate: { rows: runs.candidate } };
+      const points = (side) =>
+        Array.from({ length: repeats[side] ?? repeats }, () => {
+          const score = stepped(random, centres[side] + normal(random, SAMPLING));
+          return truth.bounded ? Math.min(100, Math.max(0, score)) : score;
+        });
+      return { trajectory, base: points('base'), candidate: points('candidate') };
+    });
+    return { domain, rows };
+  });
+}
+
+/** Such rows as two runs of judged rows, as `compareRuns` takes them (with `pointsOf: simulatedPoints`). */
+export function runsOf(domains) {
+  const run = (side) => ({
+    rows: domains.flatMap(({ domain, rows }) =>
+      rows.flatMap((row, index) =>
+        row[side].map((points, repeat) => ({
+          key: `${domain}-${index}`,
+          trajectory: `${domain}-t${row.trajectory}`,
+          repeat,
+          domain,
+          turnIdx: 1,
+          failed: 0,
+          total: 1 + points / 25,
+          ratings: {},
+          flags: [],
+        })),
+      ),
+    ),
+  });
+  return { base: run('base'), candidate: run('candidate') };
+}
+
+export function simulateRuns(settings) {
+  return runsOf(simulateRows(settings));
 }
 
 /** By trajectory: what its rows share in either run, and what the candidate loses on each of them. */
-function effectsOf(random, places, trajectories, { drop, carriedBy = 1, sameWeights = false }) {
-  const carriers = Math.max(1, Math.round(trajectories * carriedBy));
-  const carried = places.filter((trajectory) => trajectory < carriers).length;
+function effectsOf(random, trajectories, { drop, carriedBy = 1, sameWeights = false }) {
   const own = () => (sameWeights ? 0 : normal(random, OWN.trajectory));
-  return Array.from({ length: trajectories }, (_, trajectory) => ({
+  return Array.from({ length: trajectories }, () => ({
     shared: normal(random, SHARED.trajectory),
     base: own(),
     candidate: own(),
-    drop: trajectory < carriers ? (drop * places.length) / carried : 0,
+    drop: carriedBy === 1 || random() < carriedBy ? drop / carriedBy : 0,
   }));
 }
 
