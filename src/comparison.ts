@@ -1,6 +1,10 @@
 // How two runs differ: the words in which score compares them and report shows it.
 
-import type { Dimension, Domain, Estimate } from './types.js';
+import { DIMENSIONS, type Domain, type Estimate } from './types.js';
+
+/** What of a row has points: the five dimensions and their mean. */
+export const FIGURES = [...DIMENSIONS, 'total'] as const;
+export type Figure = (typeof FIGURES)[number];
 
 /** An interval, in the unit of its estimate. */
 export interface Interval {
@@ -45,7 +49,6 @@ export interface Difference {
 
 /** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */
 export type DifferenceSet = Readonly<Partial<Record<Figure, Difference>>>;
-export type Figure = Dimension | 'total';
 
 export interface DomainComparison {
   readonly domain: Domain;

@@ -3,6 +3,8 @@
 import { oneLine } from './printable.js';
 import { DOMAINS, type Domain } from './types.js';
 
+const PUBLISHED: readonly Domain[] = DOMAINS;
+
 /** Longest name that is shown whole. */
 const NAME_COLUMNS = 16;
 
@@ -26,7 +28,15 @@ export function inTableOrder(a: Domain, b: Domain): number {
   return placeOf(a) - placeOf(b) || (a < b ? -1 : Number(a > b));
 }
 
+/** Whether these (each once) are the seven published domains and no other, so that a mean over them is the published Overall. */
+export function coversBenchmark(domains: readonly Domain[]): boolean {
+  return domains.length === DOMAINS.length && domains.every(isPublished);
+}
+
+export function isPublished(domain: Domain): boolean {
+  return PUBLISHED.includes(domain);
+}
+
 function placeOf(domain: Domain): number {
-  const published: readonly Domain[] = DOMAINS;
-  return published.includes(domain) ? published.indexOf(domain) : published.length;
+  return isPublished(domain) ? PUBLISHED.indexOf(domain) : PUBLISHED.length;
 }

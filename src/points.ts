@@ -1,17 +1,10 @@
 // What a judged row counts as, and how many points that is: the one place for both rules.
 
-import type { Figure } from './comparison.js';
-import {
-  DIMENSIONS,
-  type JudgedRow,
-  type JudgementFailure,
-  MODEL_CAUSED_FAILURES,
-  type ModelCausedFailure,
-} from './types.js';
+import { FIGURES, type Figure } from './comparison.js';
+import { type JudgedRow, type JudgementFailure, MODEL_CAUSED_FAILURES, type ModelCausedFailure } from './types.js';
 
 const LOWEST = 1;
 const HIGHEST = 5;
-const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 
 /** A stretch on the scale of ratings (a difference, a standard error) in points of 0-100. */
 export function stretchToPoints(stretch: number): number {

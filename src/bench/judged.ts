@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 import type { Line } from '../lines.js';
 import { failureToPredict, impossibleFigures, isModelCaused, officialRating } from '../points.js';
 import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
@@ -20,7 +21,7 @@ export interface JudgedFile {
   readonly warnings: readonly string[];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type Fields = JsonObject;
 type Identified = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat'>;
 
 /** Where something stands, for error texts. */
@@ -148,7 +149,7 @@ function parsed(text: string): unknown {
 }
 
 function objectOf(value: unknown): Fields | undefined {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 function identify(fields: Fields, text: string, equals: EqualRows, place: Place): Identified {

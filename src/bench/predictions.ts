@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 import type { Line } from '../lines.js';
 import type { Domain, PredictionRecord, Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf, type RowRef } from './dataset.js';
@@ -47,7 +48,7 @@ export interface PredictionFile {
   close(): Promise<void>;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type Fields = JsonObject;
 
 /**
  * Indexes a predictions file. Lean rows are looked up in `data` by their key. A row without `gen` (absent or null) was not
@@ -219,7 +220,7 @@ function awbOf(fields: Fields): (PredictionRecord & Fields) | undefined {
 function objectOf(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, nearest, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
 import { DOMAINS } from '../types.js';
 
@@ -174,10 +175,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 async function listFolder(folder: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 // One line of the benchmark -> a Sample, or the reason why it is not one.
 
 import { createHash } from 'node:crypto';
+import { isObject, type JsonObject } from '../json.js';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
 
@@ -85,16 +86,14 @@ function withoutTail(prompt: string): string {
   return tail === -1 ? prompt : prompt.slice(0, tail);
 }
 
-function parseObject(text: string): Record<string, unknown> | string {
+function parseObject(text: string): JsonObject | string {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return `not valid JSON (${(error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, '')})`;
   }
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : 'not a JSON object';
+  return isObject(value) ? value : 'not a JSON object';
 }
 
 function knownDomainOf(fields: Readonly<Record<string, unknown>>): { domain?: Domain } {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { extname, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
 import type { BoardRun, IsTied, JudgedWith } from '../report/board.js';
@@ -192,8 +193,8 @@ function parsed(text: string | undefined): unknown {
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return value !== null && typeof value === 'object' ? (value as Readonly<Record<string, unknown>>) : {};
+function recordOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 /** @throws UserError (66), unless there are published rows to show. */

@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { openDataset, type RowRef } from '../bench/dataset.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
+import { twoDecimals } from '../figures.js';
 import { BASELINES } from '../infer/baselines.js';
-import type { Column, Table } from '../report/table.js';
+import { type Column, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
 import { hasRuntime } from '../serve/runtime.js';
@@ -201,5 +202,5 @@ function ratingTable(rated: ScoreDocument): Table {
 }
 
 function figure(value: unknown): string {
-  return typeof value === 'number' ? value.toFixed(2) : '-';
+  return typeof value === 'number' ? twoDecimals(value) : NONE;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import type { PredictionFile } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { counted, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { recordId } from '../run/journal.js';
@@ -183,10 +184,10 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
     const least = smallestEffect(estimate);
     lines.push(`shift of the total: ${signed(estimate.value)} points (${intervalText(estimate)})`);
     lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
-    lines.push(`the judge's own noise: a judgement has a standard deviation of ${noise.toFixed(2)} points`);
+    lines.push(`the judge's own noise: a judgement has a standard deviation of ${twoDecimals(noise)} points`);
     if (least !== undefined) {
       lines.push(
-        `a shift of ${least.toFixed(2)} points is the smallest that these rows would have shown, with 80 % power`,
+        `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
       );
     }
   }
@@ -197,12 +198,8 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
 
 function intervalText(shift: Estimate): string {
   const { rows, clusters, low, high } = shift;
-  const over = `${rows} rows in ${clusters} ${clusters === 1 ? 'trajectory' : 'trajectories'}`;
+  const over = `${counted(rows, 'row')} in ${counted(clusters, 'trajectory', 'trajectories')}`;
   if (isUniform(shift)) return `the same for each of ${over}`;
   if (low === undefined || high === undefined) return `${over}: no interval`;
   return `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
-}
-
-function signed(points: number): string {
-  return `${points >= 0 ? '+' : ''}${points.toFixed(2)}`;
 }

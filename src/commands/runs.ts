@@ -6,7 +6,8 @@ import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
 import { EXIT, nearest, throwIfStopped, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { counted } from '../figures.js';
+import { canonicalJson, isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { impossibleFigures, isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
@@ -204,7 +205,7 @@ export function sharedBy(base: ReadRun, candidate: ReadRun): Readonly<Record<Ide
   const compare = (read: (run: ReadRun) => unknown): Shared => {
     const [a, b] = [read(base), read(candidate)];
     const state =
-      a === undefined || b === undefined ? 'unknown' : canonical(a) === canonical(b) ? 'equal' : 'different';
+      a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
     return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
   };
   const protocol = compare(protocolOf);
@@ -245,27 +246,17 @@ function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
-/** JSON with sorted keys, and without what is undefined. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner) =>
-    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
-
 /** A value in words; of two objects, the fields in which it differs from the other. */
 function wordsOf(value: unknown, other: unknown): string {
-  if (value === undefined) return 'not recorded';
-  if (typeof value === 'string') return oneLine(value, 24);
-  if (!isObject(value)) return oneLine(canonical(value), 24);
+  if (!isObject(value)) return oneLine(fieldText(value), 24);
   const others = new Map(Object.entries(isObject(other) ? other : {}));
-  const fields = Object.entries(value).filter(([name, field]) => canonical(field) !== canonical(others.get(name)));
-  const words = fields.map(([name, field]) => {
-    const text = typeof field === 'string' ? field : canonical(field);
-    return `${name} ${text ?? 'not recorded'}`;
-  });
-  return oneLine(words.join(', '), 200);
+  const fields = Object.entries(value).filter(([name, field]) => fieldText(field) !== fieldText(others.get(name)));
+  return oneLine(fields.map(([name, field]) => `${name} ${fieldText(field)}`).join(', '), 200);
+}
+
+function fieldText(value: unknown): string {
+  if (value === undefined) return 'not recorded';
+  return typeof value === 'string' ? value : canonicalJson(value);
 }
 
 /** What a reader has to know of how two runs were made: what differs though it was allowed to, and what nobody recorded. */
@@ -301,7 +292,7 @@ export function ratingWarning(run: ReadRun): string[] {
   const rows = impossibleRows(run);
   if (rows === 0) return [];
   return [
-    `LEFT OUT: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
+    `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
   ];
 }
 

@@ -1,8 +1,9 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import { percent } from '../coverage.js';
-import { domainName, inTableOrder } from '../domains.js';
+import { coversBenchmark, domainName, inTableOrder } from '../domains.js';
 import { nearest, UserError } from '../errors.js';
+import { twoDecimals } from '../figures.js';
 import { oneLine } from '../printable.js';
 import {
   DIMENSIONS,
@@ -16,7 +17,7 @@ import {
 import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
 import { NAME_COLUMNS } from './board-names.js';
 import { PUBLISHED_SOURCE } from './published.js';
-import { type Column, NONE, twoDecimals } from './table.js';
+import { type Column, intervalText, NONE } from './table.js';
 
 export interface FigureColumn extends BoardColumn {
   readonly isFigure: true;
@@ -135,8 +136,7 @@ export function domainsOf(card: ScoreCard, measure: string | undefined): readonl
 
 /** The published Overall is of the seven domains and no other. */
 function isWhole(card: ScoreCard, measure: string | undefined): boolean {
-  const domains = domainsOf(card, measure);
-  return domains.length === DOMAINS.length && DOMAINS.every((domain) => domains.includes(domain));
+  return coversBenchmark(domainsOf(card, measure));
 }
 
 function meanColumns(measure: string | undefined): FigureColumn[] {
@@ -226,11 +226,6 @@ export function columnsById(runs: readonly BoardRun[], measure: string | undefin
 }
 
 // Figures as text.
-
-function intervalText(figure: Figure | undefined): string {
-  if (figure?.low === undefined || figure.high === undefined) return NONE;
-  return `${twoDecimals(figure.low)}–${twoDecimals(figure.high)}`;
-}
 
 function shown(text: string | undefined): string {
   return oneLine(text ?? '', NAME_COLUMNS) || NONE;

@@ -1,7 +1,8 @@
 // Runs -> groups of what was judged alike, which alone may stand beside each other, and their titles.
 
+import { canonicalJson } from '../json.js';
 import { oneLine, printable } from '../printable.js';
-import { type BoardOptions, type BoardRun, canonical, type Group, isMeasured, type JudgedWith } from './board.js';
+import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith } from './board.js';
 import { nameOf } from './board-names.js';
 import { PUBLISHED_SOURCE } from './published.js';
 
@@ -16,13 +17,13 @@ const OFFICIAL: JudgedWith = {
 /** Judged as the published rows were; sampling is left out, since newer APIs refuse what the official script sends. */
 export function isOfficial({ kind, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
   const asked = { kind, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
-  return canonical(asked) === canonical(OFFICIAL);
+  return canonicalJson(asked) === canonicalJson(OFFICIAL);
 }
 
 export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Group[] {
   const groups = new Map<string, Group & { readonly runs: BoardRun[] }>();
   const add = (run: BoardRun) => {
-    const key = canonical([run.judgedWith, isRecorded(run) || options.assumeSame ? '' : run.id]);
+    const key = canonicalJson([run.judgedWith, isRecorded(run) || options.assumeSame ? '' : run.id]);
     const group = groups.get(key) ?? { judgedWith: run.judgedWith, runs: [], isRecorded: isRecorded(run) };
     groups.set(key, group);
     group.runs.push(run);
@@ -30,8 +31,8 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
   for (const run of runs.filter((each) => !each.isBaseline)) add(run);
   const ofModels = [...groups.values()];
   for (const run of runs.filter((each) => each.isBaseline)) {
-    const own = canonical(run.judgedWith);
-    const alike = ofModels.filter(({ judgedWith }) => canonical({ ...judgedWith, protocol: undefined }) === own);
+    const own = canonicalJson(run.judgedWith);
+    const alike = ofModels.filter(({ judgedWith }) => canonicalJson({ ...judgedWith, protocol: undefined }) === own);
     if (alike.length === 0) add(run);
     for (const group of alike) group.runs.push(run);
   }
@@ -70,7 +71,7 @@ function titleOf({ judgedWith, runs, isRecorded }: Group, options: BoardOptions,
         rubricPack && `rubric pack ${name(rubricPack)} ${printable(rubricFingerprint ?? '').slice(0, 8)}`.trim(),
         verdicts && `verdicts ${name(verdicts)}`,
       ];
-  if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonical(sampling))}`);
+  if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonicalJson(sampling))}`);
   if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
   else if (!isRecorded) parts.push('protocol not recorded');
   if (!isRecorded && !options.assumeSame) parts.push(...runs.map((run) => nameOf(run, 'label')));

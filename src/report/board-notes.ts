@@ -2,12 +2,12 @@
 
 import { percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
+import { twoDecimals } from '../figures.js';
 import { oneLine } from '../printable.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
 import type { AnyColumn } from './board-columns.js';
 import { keyOfName } from './board-names.js';
 import { PUBLISHED_SOURCE } from './published.js';
-import { twoDecimals } from './table.js';
 
 interface NoteSource {
   readonly entries: readonly Entry[];

@@ -144,15 +144,6 @@ export function isMeasured({ kind }: JudgedWith): boolean {
   return kind === 'metrics';
 }
 
-/** JSON with sorted keys, and without what is undefined. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner) =>
-    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
-
 /** What stands above a block. */
 export function headingOf({ isOfficial, title }: Block): string {
   return isOfficial ? `As published: ${title}` : title;

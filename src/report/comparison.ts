@@ -1,14 +1,16 @@
 // A comparison of two runs -> its table, the rows that moved most, and a text in each format.
 
-import type { Comparison, Difference, DifferenceSet } from '../comparison.js';
-import { domainName } from '../domains.js';
+import type { Comparison, Difference, DifferenceSet, Figure } from '../comparison.js';
+import { coversBenchmark, domainName } from '../domains.js';
+import { signed, twoDecimals } from '../figures.js';
 import { oneLine, shortened } from '../printable.js';
-import { DIMENSIONS, DOMAINS, type Estimate } from '../types.js';
+import { DIMENSIONS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, markdownText } from './formats.js';
 import { type Column, NONE, type Table } from './table.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
 
-const FIGURES = ['total', ...DIMENSIONS] as const;
+/** The figures as documents list them. */
+const TOTAL_FIRST = ['total', ...DIMENSIONS] as const;
 
 /** A run as a comparison names it. Its texts may be hostile. */
 export interface ShownRun {
@@ -57,7 +59,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
   const { domains, overall } = comparison;
   const name = overallName(comparison);
   const whole = rowsText(comparison);
-  const ofDomain = (figure: (typeof FIGURES)[number]) =>
+  const ofDomain = (figure: Figure) =>
     domains.map((each) =>
       differenceRow(
         figure === 'total' ? domainName(each.domain) : `${domainName(each.domain)} ${figure}`,
@@ -97,9 +99,8 @@ function rowsText({ compared, rows }: { readonly compared: number; readonly rows
 
 /** `Overall` where the seven published domains and no other were compared. */
 function overallName({ domains, macroOf }: Comparison): string {
-  const compared = new Set(domains.filter((each) => each.compared > 0).map(({ domain }) => domain));
-  const isPublished = compared.size === DOMAINS.length && DOMAINS.every((domain) => compared.has(domain));
-  return isPublished ? 'Overall' : `macro of ${macroOf}`;
+  const compared = domains.filter((each) => each.compared > 0).map(({ domain }) => domain);
+  return coversBenchmark(compared) ? 'Overall' : `macro of ${macroOf}`;
 }
 
 function differenceRow(name: string, rows: string, found: Difference | undefined): string[] {
@@ -108,20 +109,14 @@ function differenceRow(name: string, rows: string, found: Difference | undefined
   return [
     name,
     rows,
-    base.toFixed(2),
-    candidate.toFixed(2),
+    twoDecimals(base),
+    twoDecimals(candidate),
     signed(difference.value),
     intervalText(difference),
     `${chanceText(p)}${adjustedP !== undefined && adjustedP < SHOWN_P ? '*' : ''}`,
     `${wins}/${ties}/${losses}`,
-    smallestEffect === undefined ? NONE : smallestEffect.toFixed(2),
+    smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
   ];
-}
-
-/** A difference with its sign, two decimals. */
-export function signed(value: number): string {
-  const text = value.toFixed(2).replace(/^-(0\.00)$/, '$1');
-  return value > 0 && text !== '0.00' ? `+${text}` : text;
 }
 
 function intervalText({ low, high }: Estimate): string {
@@ -153,7 +148,7 @@ export function openingOf({ base, candidate, comparison }: ComparisonPage): stri
   const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(comparison)} rows`;
   if (total.wins + total.losses === 0) return `${candidate.name} and ${base.name} score alike on every row (${over}).`;
   const { value, low, high } = total.difference;
-  const points = (figure: number) => Math.abs(figure).toFixed(2);
+  const points = (figure: number) => twoDecimals(Math.abs(figure));
   if (low === undefined || high === undefined) {
     return `${candidate.name} scores ${points(value)} points ${value < 0 ? 'less' : 'more'} than ${base.name} (${over}); whether by more than chance, so few trajectories cannot say.`;
   }
@@ -198,7 +193,7 @@ const HOW_TO_READ_ONE =
 function movedLines({ comparison, weaknesses }: ComparisonPage, columns: number): string {
   return comparison.moved
     .map((row) => {
-      const figures = `${signed(row.difference).padStart(8)}  ${row.base.toFixed(2)} -> ${row.candidate.toFixed(2)}`;
+      const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
       const why = weaknesses.get(row.key);
       const reason = why === undefined ? '' : `          ${shortened(why, Math.max(20, columns - 10))}\n`;
       return `${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}\n${reason}`;
@@ -219,8 +214,8 @@ function markdownPage(page: ComparisonPage): string {
     groups: [
       comparison.moved.map((row) => [
         signed(row.difference),
-        row.base.toFixed(2),
-        row.candidate.toFixed(2),
+        twoDecimals(row.base),
+        twoDecimals(row.candidate),
         domainName(row.domain),
         String(row.turnIdx),
         oneLine(row.key, 40),
@@ -273,7 +268,7 @@ function csv({ comparison }: ComparisonPage): string {
   const { rows, compared, overall } = comparison;
   const sets = [...comparison.domains, { domain: 'overall', rows, compared, figures: overall }];
   const lines = sets.flatMap((set) =>
-    FIGURES.flatMap((figure) => {
+    TOTAL_FIRST.flatMap((figure) => {
       const found = set.figures[figure];
       if (found === undefined) return [];
       const { value, low, high, se, df } = found.difference;
@@ -337,7 +332,7 @@ function spreadDocument({ low, high, se, df }: Estimate) {
 
 function setDocument(set: DifferenceSet) {
   return Object.fromEntries(
-    FIGURES.map((figure) => {
+    TOTAL_FIRST.map((figure) => {
       const found = set[figure];
       if (found === undefined) return [figure, null];
       const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect, split, bootstrap } = found;

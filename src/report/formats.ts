@@ -1,12 +1,12 @@
 // Tables and leaderboards -> text, in each format.
 
 import { UserError } from '../errors.js';
+import { twoDecimals } from '../figures.js';
 import { printable, shortenedByWords } from '../printable.js';
 import { DOMAINS } from '../types.js';
 import { type Block, type BoardRow, type Figure, headingOf, isMarked, type Leaderboard, remarksOn } from './board.js';
 import type { Sha256 } from './html-page.js';
 import { leaderboardPage } from './leaderboard-page.js';
-import { twoDecimals } from './table.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 /** What formats need to know beside the leaderboard. */

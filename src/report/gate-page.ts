@@ -3,9 +3,10 @@
 import type { Comparison, Difference, Figure } from '../comparison.js';
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
+import { counted, signed, twoDecimals } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
-import { type ShownRun, signed } from './comparison.js';
-import { NONE, type Table, twoDecimals } from './table.js';
+import type { ShownRun } from './comparison.js';
+import { NONE, type Table } from './table.js';
 import { type Look, painted, terminal, wrapped } from './terminal.js';
 
 export type ShownVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
@@ -203,7 +204,7 @@ export function keptLine(rules: readonly ShownRule[]): string[] {
   const same = kept.filter(({ kind, sentence }) => kind === 'identity' && !sentence.includes('not recorded'));
   const parts = [
     ...(same.length === 0 ? [] : [`the same ${same.map(({ identity }) => identity).join(' and ')}`]),
-    ...(covered === 0 ? [] : [`coverage of ${covered} ${covered === 1 ? 'domain' : 'domains'}`]),
+    ...(covered === 0 ? [] : [`coverage of ${counted(covered, 'domain')}`]),
   ];
   return parts.length === 0 ? [] : [`Kept: ${parts.join(', ')}.`];
 }

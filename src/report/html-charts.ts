@@ -1,5 +1,6 @@
 // Charts and tables of the HTML report's overview, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
+import { FIGURES } from '../comparison.js';
 import { domainName } from '../domains.js';
 import { possibleRating } from '../points.js';
 import { printable } from '../printable.js';
@@ -177,10 +178,9 @@ export function figureMatrix(card: ScoreCard): string {
   const measured = measureTable(card);
   const parts: string[] = [];
   if (scored !== undefined) {
-    const names = [...DIMENSIONS, 'total'] as const;
     const sets = [...card.domains.map((domain) => domain.scores), card.overall, card.overallMicro];
     // The interval and its column stand in the cells themselves.
-    parts.push(matrix(scored, (row, column) => sets[row]?.[names[column - 2] ?? 'total'], [8]));
+    parts.push(matrix(scored, (row, column) => sets[row]?.[FIGURES[column - 2] ?? 'total'], [8]));
   }
   if (measured !== undefined) {
     const names = [...new Set(card.domains.flatMap((domain) => Object.keys(domain.measures)))];

@@ -1,5 +1,6 @@
 // A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report.
 
+import { counted, twoDecimals } from '../figures.js';
 import {
   type Block,
   type BoardColumn,
@@ -11,17 +12,16 @@ import {
 } from './board.js';
 import { escapeHtml, pageHead, type Sha256 } from './html-page.js';
 import { PUBLISHED_SOURCE } from './published.js';
-import { type Column, NONE, twoDecimals } from './table.js';
+import { type Column, intervalText, NONE } from './table.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 
 /** The page, with the block's own runs above the published rows. Names of runs and judges may be hostile. */
 export function leaderboardPage(board: Leaderboard, sha256: Sha256): string {
   const runs = board.blocks.reduce((sum, { rows }) => sum + rows.filter(({ run }) => run !== undefined).length, 0);
-  const counts = [
-    [runs, runs === 1 ? 'run' : 'runs'],
-    [board.blocks.length, board.blocks.length === 1 ? 'way of judging' : 'ways of judging'],
-  ].map(([count, name]) => `<span><b>${count}</b> ${name}</span>`);
+  const counts = [counted(runs, 'run'), counted(board.blocks.length, 'way of judging', 'ways of judging')].map(
+    (text) => `<span>${text.replace(/^\d+/, '<b>$&</b>')}</span>`,
+  );
   return [
     pageHead(TITLE, sha256),
     `<main class="wrap" id="main" tabindex="-1"><header><h1>${TITLE}</h1><p class="by">${counts.join('')}</p></header>`,
@@ -82,7 +82,7 @@ function rowLine(block: Block, columns: readonly BoardColumn[], row: BoardRow): 
 
 /** A figure's interval, and its official fellow where that is another. */
 function below({ value, low, high, official }: Figure): string[] {
-  const interval = low === undefined || high === undefined ? [] : [`${twoDecimals(low)}–${twoDecimals(high)}`];
+  const interval = low === undefined || high === undefined ? [] : [intervalText({ low, high })];
   const differs = official !== undefined && Math.abs(official - value) >= 0.005;
   return [...interval, ...(differs ? [`official ${twoDecimals(official)}`] : [])];
 }

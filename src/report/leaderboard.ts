@@ -1,13 +1,14 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
 import { shortDomains } from '../coverage.js';
+import { twoDecimals } from '../figures.js';
+import { canonicalJson } from '../json.js';
 import { DOMAINS } from '../types.js';
 import {
   type Block,
   type BoardOptions,
   type BoardRow,
   type BoardRun,
-  canonical,
   type Entry,
   type Figure,
   type Group,
@@ -30,7 +31,7 @@ import { groupsOf, isOfficial, titlesOf } from './board-groups.js';
 import { keyOfName, named } from './board-names.js';
 import { notesOf } from './board-notes.js';
 import { PUBLISHED, type PublishedRow } from './published.js';
-import { NONE, twoDecimals } from './table.js';
+import { NONE } from './table.js';
 
 /**
  * The leaderboard of runs: a block for each way of judging, the official one first, then by size. Within a block, runs with the
@@ -213,7 +214,7 @@ function isWholeEntry({ figures }: Entry): boolean {
 }
 
 function haveSameDomains(entries: readonly Entry[], measure: string | undefined): boolean {
-  const sets = entries.map(({ run }) => canonical([...domainsOf((run as BoardRun).card, measure)].sort()));
+  const sets = entries.map(({ run }) => canonicalJson([...domainsOf((run as BoardRun).card, measure)].sort()));
   return new Set(sets).size === 1;
 }
 

@@ -1,9 +1,10 @@
 // Score cards -> tables: rows, columns and footnotes, without a form of text.
 
 import { leastCovered, percent } from '../coverage.js';
-import { domainName } from '../domains.js';
+import { coversBenchmark, domainName } from '../domains.js';
+import { twoDecimals } from '../figures.js';
 import { oneLine } from '../printable.js';
-import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 
 export interface Column {
   readonly heading: string;
@@ -39,9 +40,8 @@ const SCORE_COLUMNS: readonly Column[] = [
 
 /** `Overall` where the seven published domains are behind the figure and no other, as published; else what it is the mean of. */
 export function overallName(card: ScoreCard): string {
-  const scored = new Set(card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain));
-  const published = scored.size === DOMAINS.length && DOMAINS.every((domain) => scored.has(domain));
-  return published ? 'Overall' : `macro of ${card.macroOf}`;
+  const scored = card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
+  return coversBenchmark(scored) ? 'Overall' : `macro of ${card.macroOf}`;
 }
 
 /** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
@@ -128,7 +128,7 @@ function scoreRow(name: string, rows: string, scores: ScoreSet, withFailures: Es
     rows,
     ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
     figure(scores.total),
-    interval(scores.total),
+    intervalText(scores.total),
     figure(withFailures),
   ];
 }
@@ -137,17 +137,8 @@ function figure(estimate: Estimate | undefined): string {
   return estimate === undefined ? NONE : twoDecimals(estimate.value);
 }
 
-/**
- * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
- * can be such) go to the even digit, where `toFixed` goes up.
- */
-export function twoDecimals(value: number): string {
-  const below = Math.floor(value * 100);
-  const isTie = Number.isInteger(value * 8) && value * 100 - below === 0.5;
-  return (isTie ? (below + Math.abs(below % 2)) / 100 : value).toFixed(2);
-}
-
-function interval(estimate: Estimate | undefined): string {
+/** An interval as a cell shows it. */
+export function intervalText(estimate: Pick<Estimate, 'low' | 'high'> | undefined): string {
   if (estimate?.low === undefined || estimate.high === undefined) return NONE;
   return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { canonicalJson, isObject, type JsonObject } from '../json.js';
 import type { Usage } from '../types.js';
 import { readJson, writeJson } from './files.js';
 
@@ -200,15 +200,4 @@ function compare(field: string, before: unknown, now: unknown): string[] {
 function isTree(before: unknown, now: unknown): boolean {
   const sides = [before, now].filter((side) => side !== undefined);
   return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
-}
-
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (value !== null && typeof value === 'object') {
-    const entries = Object.entries(value)
-      .filter(([, inner]) => inner !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`).join(',')}}`;
-  }
-  return JSON.stringify(value) ?? 'null';
 }

@@ -1,22 +1,12 @@
 // Judged rows in, score card out: the official counting, and beside it what that leaves out.
 
-import type { Figure } from '../comparison.js';
+import { FIGURES, type Figure } from '../comparison.js';
 import { inTableOrder } from '../domains.js';
 import { countedRating, isModelCaused, isRated, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
-import {
-  DIMENSIONS,
-  type Domain,
-  type DomainScore,
-  type Estimate,
-  type JudgedRow,
-  type ScoreCard,
-  type ScoreSet,
-} from '../types.js';
+import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
 import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
 import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
-
-const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 
 /** Everything said of one row under one key: its repeats. */
 type Repeats = readonly JudgedRow[];

@@ -1,9 +1,18 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
-import type { Comparison, Difference, DifferenceSet, DomainComparison, Figure, MovedRow } from '../comparison.js';
+import {
+  type Comparison,
+  type Difference,
+  type DifferenceSet,
+  type DomainComparison,
+  FIGURES,
+  type Figure,
+  type MovedRow,
+} from '../comparison.js';
 import { inTableOrder } from '../domains.js';
+import { counted } from '../figures.js';
 import { countedPoints } from '../points.js';
-import { DIMENSIONS, type Domain, type Estimate, type JudgedRow } from '../types.js';
+import type { Domain, Estimate, JudgedRow } from '../types.js';
 import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
 import { smallestEffect } from './intervals.js';
 import { mean } from './mean.js';
@@ -32,14 +41,12 @@ export interface CompareOptions {
 
 type PointsOf = (row: JudgedRow, figure: Figure) => number | undefined;
 
-/** Two runs that no row can be compared of, and why. */
+/** Why two runs cannot be compared on any row. */
 export interface NothingInCommon {
   readonly status: 'nothing-in-common';
   /** One sentence. */
   readonly reason: string;
 }
-
-const FIGURES: readonly Figure[] = [...DIMENSIONS, 'total'];
 
 /** A row in both runs: what was judged of it in each; empty where a run lacks it. */
 interface Pair {
@@ -109,7 +116,7 @@ function nothingInCommon(parts: readonly Part[]): NothingInCommon {
   const reason =
     shared === 0
       ? 'the two runs have no row in common'
-      : `the two runs have ${shared} ${shared === 1 ? 'row' : 'rows'} in common, but none that is rated in both`;
+      : `the two runs have ${counted(shared, 'row')} in common, but none that is rated in both`;
   return { status: 'nothing-in-common', reason };
 }
 

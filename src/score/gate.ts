@@ -2,9 +2,11 @@
 
 import type { Comparison, Difference, Figure, Interval, VarianceSplit } from '../comparison.js';
 import { percent } from '../coverage.js';
+import { isPublished } from '../domains.js';
 import { UserError } from '../errors.js';
+import { counted, signed, twoDecimals } from '../figures.js';
 import type { Dimension, Domain, Estimate, ScoreCard } from '../types.js';
-import { DIMENSIONS } from '../types.js';
+import { DIMENSIONS, DOMAINS } from '../types.js';
 import { LEAST_CLUSTERS, meanOfEstimates } from './clusters.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
 import { alphaOfLook, lookAt, type RunRepeats, type Schedule } from './looks.js';
@@ -132,9 +134,8 @@ export interface GateLevel {
  * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure.
  *
  * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
- * rule needs), since what
- * the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors hold scores with
- * failures that the model caused at rating 1. Pure: the same evidence gives the same report.
+ * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors
+ * hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same report.
  * @throws UserError (2) where the runs' repeats are none of the planned looks.
  */
 export function decide(evidence: Evidence, policy: Policy): GateReport {
@@ -190,7 +191,7 @@ export function adviceText(advice: GateAdvice | undefined): string {
   }
   const { verdict, against, rules } = advice;
   const states = { GO: 'broken', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'without evidence' };
-  const count = `${against === 0 ? 'none' : against} of ${rules} ${rules === 1 ? 'rule' : 'rules'}`;
+  const count = `${against === 0 ? 'none' : against} of ${counted(rules, 'rule')}`;
   return `would be ${verdict} (${count} ${states[verdict]})`;
 }
 
@@ -285,10 +286,8 @@ function furtherSteps(
 }
 
 function chanceText({ kind, chance }: RepeatAdvice): string {
-  const share = Math.round(chance * 100);
-  const isLeast = share === 0;
-  const about = isLeast ? 'below 1' : `${kind === 'about' ? 'about' : 'at most'} ${Math.min(99, share)}`;
-  return `${about} %`;
+  const share = Math.min(99, Math.round(chance * 100));
+  return share === 0 ? 'below 1 %' : `${kind === 'about' ? 'about' : 'at most'} ${share} %`;
 }
 
 /** A figure that has to be at least its bound. */
@@ -318,7 +317,9 @@ function dropTests(evidence: Evidence, policy: Policy): Test[] {
   if (comparison === undefined && published !== undefined) {
     return publishedTests(evidence, policy, published);
   }
-  const domains = comparison?.domains.map(({ domain }) => domain) ?? [];
+  const all = comparison?.domains ?? [];
+  const domains = all.map(({ domain }) => domain);
+  const compared = all.filter(({ figures }) => figures.total !== undefined).map(({ domain }) => domain);
   return targetsOf(policy.maxDrop, domains).map(({ target, bound }) => {
     const figure: Figure = target.dimension ?? 'total';
     const set =
@@ -333,7 +334,7 @@ function dropTests(evidence: Evidence, policy: Policy): Test[] {
       allowed: bound.value,
       estimate: withWholeRerun(set?.[figure]?.difference, comparison?.overall[figure]),
       split: set?.[figure]?.split,
-      name: nameOf(target, comparison?.macroOf),
+      name: nameOf(target, comparison?.macroOf, compared),
     };
   });
 }
@@ -375,14 +376,20 @@ function publishedTests(
               parts.map((part) => part.total),
               'score',
             ),
-      name: nameOf(target, both.length),
-      against: `the published ${points(score)} of ${name}`,
+      name: nameOf(
+        target,
+        both.length,
+        both.map(({ domain }) => domain),
+      ),
+      against: `the published ${twoDecimals(score)} of ${name}`,
     };
   });
 }
 
 function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
-  const domains = candidate?.domains.map(({ domain }) => domain) ?? [];
+  const all = candidate?.domains ?? [];
+  const domains = all.map(({ domain }) => domain);
+  const scored = all.filter(({ withFailures }) => withFailures.total !== undefined).map(({ domain }) => domain);
   return targetsOf(policy.minScore, domains).map(({ target, bound }) => {
     const set =
       target.domain === undefined
@@ -395,7 +402,7 @@ function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
       bound: bound.value,
       allowed: bound.value,
       estimate: set?.[target.dimension ?? 'total'],
-      name: nameOf(target, candidate?.macroOf),
+      name: nameOf(target, candidate === undefined ? undefined : scored.length, scored),
     };
   });
 }
@@ -426,8 +433,10 @@ function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefin
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-function nameOf({ domain, dimension }: Target, macroOf: number | undefined): string {
-  const whole = macroOf === undefined || macroOf === 7 ? 'Overall' : `Overall (macro of ${macroOf})`;
+/** @param scored the domains at hand that have a total */
+function nameOf({ domain, dimension }: Target, macroOf: number | undefined, scored: readonly Domain[]): string {
+  const isOverall = macroOf === undefined || (macroOf === DOMAINS.length && scored.every(isPublished));
+  const whole = isOverall ? 'Overall' : `Overall (macro of ${macroOf})`;
   return [domain ?? whole, ...(dimension === undefined ? [] : [dimension])].join(' ');
 }
 
@@ -477,10 +486,6 @@ function lackOf({ target, estimate }: Test): string | undefined {
   return target.domain === undefined && df < LEAST_OVERALL_FREEDOM
     ? `${df.toFixed(1)} degrees of freedom, and at least ${LEAST_OVERALL_FREEDOM} are needed: take more trajectories, or rows of more of them`
     : undefined;
-}
-
-function counted(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult {
@@ -546,16 +551,16 @@ function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undef
     const lacking = { drop: 'no row that both runs rated', floor: 'no score', published: 'no score on both sides' };
     return `${name}: there is ${lacking[kind]}, so the rule cannot be tested.`;
   }
-  const show = kind === 'drop' ? signed : points;
+  const show = kind === 'drop' ? signed : twoDecimals;
   const around =
     interval === undefined
       ? 'no interval'
       : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${show(interval.low)} to ${show(interval.high)}`;
   const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
   const demand = {
-    drop: `it may lose ${points(allowed)}`,
-    floor: `it has to reach ${points(allowed)}`,
-    published: `against ${against ?? ''}, of which ${points(allowed)} may be lost`,
+    drop: `it may lose ${twoDecimals(allowed)}`,
+    floor: `it has to reach ${twoDecimals(allowed)}`,
+    published: `against ${against ?? ''}, of which ${twoDecimals(allowed)} may be lost`,
   }[kind];
   return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.`;
 }
@@ -578,15 +583,6 @@ function conclusion(
   return interval !== undefined && interval.high < bound && adjustedP !== undefined
     ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
     : 'the interval lies on both sides of that';
-}
-
-function points(value: number): string {
-  return value.toFixed(2).replace(/^-(0\.00)$/, '$1');
-}
-
-function signed(value: number): string {
-  const text = points(value);
-  return value > 0 && text !== '0.00' ? `+${text}` : text;
 }
 
 function coverageRules({ comparison, candidate }: Evidence, policy: Policy): RuleResult[] {
@@ -672,9 +668,9 @@ function ratingRules({ impossible }: Evidence): RuleResult[] {
 }
 
 const LIMIT_NAMES: Readonly<Record<Limit, { readonly what: string; show(value: number): string }>> = {
-  truncated_share: { what: 'truncated predictions', show: (value) => percent(value) },
+  truncated_share: { what: 'truncated predictions', show: percent },
   tokens_per_row: { what: 'completion tokens a row', show: (value) => value.toFixed(0) },
-  cost: { what: 'cost', show: (value) => value.toFixed(2) },
+  cost: { what: 'cost', show: twoDecimals },
 };
 
 function limitRules(evidence: Evidence, policy: Policy): RuleResult[] {

@@ -1,4 +1,5 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
+import { counted } from '../figures.js';
 import type { JudgedRow } from '../types.js';
 import { normalDensity, normalQuantile, normalTail } from './normal.js';
 
@@ -108,14 +109,10 @@ export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasB
   }
   const look = schedule.indexOf(candidate) + 1;
   if (look === 0) {
-    return `the candidate has ${counted(candidate)} of every row, and ${planned}: another number was not planned, and would be one look too many`;
+    return `the candidate has ${counted(candidate, 'repeat')} of every row, and ${planned}: another number was not planned, and would be one look too many`;
   }
   if (hasBase && base !== undefined && base !== candidate && base < last) {
-    return `the base has ${counted(base)} of every row, and ${planned}: it needs ${candidate}, as the candidate has, or ${last} from the start`;
+    return `the base has ${counted(base, 'repeat')} of every row, and ${planned}: it needs ${candidate}, as the candidate has, or ${last} from the start`;
   }
   return look;
-}
-
-function counted(repeats: number): string {
-  return `${repeats} ${repeats === 1 ? 'repeat' : 'repeats'}`;
 }

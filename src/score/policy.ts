@@ -1,5 +1,7 @@
 // What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
+import { LEAST_COVERAGE } from '../coverage.js';
 import { EXIT, nearest, UserError } from '../errors.js';
+import { canonicalJson, isObject, type JsonObject } from '../json.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
 import type { Schedule } from './looks.js';
 
@@ -47,7 +49,7 @@ export interface Policy {
 export const OVERALL = 'overall';
 export const EACH_DOMAIN = 'each_domain';
 
-const DEFAULTS = { alpha: 0.05, minCoverage: 0.99, requireEqual: ['judge', 'rubric'] } as const;
+const DEFAULTS = { alpha: 0.05, minCoverage: LEAST_COVERAGE, requireEqual: ['judge', 'rubric'] } as const;
 const KEYS = ['alpha', 'looks', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
 
 /**
@@ -94,38 +96,25 @@ export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Po
 
 /** One text for one policy, whatever the order of its keys: what a fingerprint is taken of. */
 export function canonicalPolicy(policy: Policy): string {
-  return JSON.stringify(sorted(policy));
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) {
-    return value.map(sorted);
-  }
-  return value === null || typeof value !== 'object'
-    ? value
-    : Object.fromEntries(
-        Object.entries(value)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([key, inner]) => [key, sorted(inner)]),
-      );
+  return canonicalJson(policy);
 }
 
 function bad(message: string): UserError {
   return new UserError(message, EXIT.badData);
 }
 
-function objectAt(value: unknown, where: string): Readonly<Record<string, unknown>> {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+function objectAt(value: unknown, where: string): JsonObject {
+  if (!isObject(value)) {
     throw bad(`${where} has to be a list of keys and values; it is ${shown(value)}`);
   }
-  return value as Readonly<Record<string, unknown>>;
+  return value;
 }
 
 function shown(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value);
 }
 
-function refuseUnknown(object: Readonly<Record<string, unknown>>, known: readonly string[], where: string): void {
+function refuseUnknown(object: JsonObject, known: readonly string[], where: string): void {
   for (const key of Object.keys(object)) {
     if (!known.includes(key)) {
       const near = nearest(key, known);

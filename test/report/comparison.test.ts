@@ -2,13 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../src/comparison.js';
-import {
-  COMPARISON_FORMATS,
-  type ComparisonPage,
-  differenceTable,
-  openingOf,
-  signed,
-} from '../../src/report/comparison.js';
+import { signed } from '../../src/figures.js';
+import { COMPARISON_FORMATS, type ComparisonPage, differenceTable, openingOf } from '../../src/report/comparison.js';
 import { DOMAINS } from '../../src/types.js';
 
 function difference(value: number, more: Partial<Difference> = {}): Difference {

@@ -1,0 +1,23 @@
+// Figures in words: one rounding, one sign and one plural for all who tell of them.
+
+/**
+ * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
+ * can be such) go to the even digit, where `toFixed` goes up. What rounds to nothing has no sign.
+ */
+export function twoDecimals(value: number): string {
+  const below = Math.floor(value * 100);
+  const isTie = Number.isInteger(value * 8) && value * 100 - below === 0.5;
+  const text = (isTie ? (below + Math.abs(below % 2)) / 100 : value).toFixed(2);
+  return text === '-0.00' ? '0.00' : text;
+}
+
+/** A difference: the same with its sign. */
+export function signed(value: number): string {
+  const text = twoDecimals(value);
+  return value > 0 && text !== '0.00' ? `+${text}` : text;
+}
+
+/** `1 row`, `2 rows`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
