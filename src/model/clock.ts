@@ -1,7 +1,6 @@
 // The clock that the schedule waits by; a test brings its own.
 
-/** What `setTimeout` can count to; a longer sleep would end at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+import { LONGEST_TIMER_MS } from '../timers.js';
 
 export interface Clock {
   /** Milliseconds of a clock that never goes back. */

@@ -1,6 +1,7 @@
 // The clocks of one call: no first token, no further token, no end.
 
 import { setMaxListeners } from 'node:events';
+import { LONGEST_TIMER_MS } from '../timers.js';
 
 /** Limits of one call in milliseconds. The first two apply to streamed replies alone; text and reasoning are progress, nothing else. */
 export interface Clocks {
@@ -24,8 +25,6 @@ export interface RunningClocks {
 
 /** How long what follows a reply's end (its token counts), and the body of an error, is waited for. */
 const TAIL_MS = 5_000;
-/** The longest that a timer can wait. */
-export const MOST_TIMER_MS = 2 ** 31 - 1;
 
 /** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */
 export function startClocks(clocks: Clocks, stream: boolean, abort: AbortSignal, leftMs: number): RunningClocks {
@@ -39,7 +38,7 @@ export function startClocks(clocks: Clocks, stream: boolean, abort: AbortSignal,
       expired ??= words;
       controller.abort();
     };
-    return setTimeout(expire, Math.max(0, Math.min(ms, MOST_TIMER_MS)));
+    return setTimeout(expire, Math.max(0, Math.min(ms, LONGEST_TIMER_MS)));
   };
   const whole = after(leftMs, `no whole reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
   const first = `no first token within ${seconds(clocks.firstTokenTimeoutMs)} (--first-token-timeout)`;

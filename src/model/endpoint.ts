@@ -4,11 +4,12 @@ import { StringDecoder } from 'node:string_decoder';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { openRedaction, redactValue } from '../redaction.js';
+import { LONGEST_TIMER_MS } from '../timers.js';
 import type { ModelRequest, Usage } from '../types.js';
 import { addUsage } from '../usage.js';
 import { type Address, readAddress } from './address.js';
 import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
-import { type Clocks, MOST_TIMER_MS, startClocks } from './clocks.js';
+import { type Clocks, startClocks } from './clocks.js';
 import { type ContextWatch, contextLengthOf, refusesBudgets, type Sizes } from './context.js';
 import { type CallContext, classify, type Failure, tidy } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
@@ -307,7 +308,7 @@ async function openWire({ apiKey, proxy }: EndpointOptions, address: Address): P
     ...(address.basic !== undefined && { defaultHeaders: { authorization: address.basic } }),
     fetch: transport.fetch,
     maxRetries: 0,
-    timeout: MOST_TIMER_MS,
+    timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
   });
   return { client, transport };

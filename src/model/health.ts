@@ -64,7 +64,7 @@ const SILENT_PROBE_MS = 60_000;
 /** A server's own wait is kept up to so long, lest it outlast the outage. */
 const LONGEST_ASKED_WAIT_MS = 60_000;
 /** So many rows that fail in one way before any succeeds show what would become of the others. */
-const HOPELESS = 20;
+export const HOPELESS = 20;
 
 export const UNKNOWN_HEALTH: Health = { answered: false, lost: {} };
 
@@ -128,7 +128,7 @@ export function givenUp(health: Health, now: number, reason: string): Health {
   return { ...health, trouble: { since, rows, down, reason, pause: { nextProbeAt, failed, until: now } } };
 }
 
-/** The class of failure that twenty rows came to before any succeeded. */
+/** The class of failure that so many rows came to before any succeeded. */
 export function hopeless({ lost }: Health): string | undefined {
   return Object.keys(lost).find((failure) => (lost[failure] as number) >= HOPELESS);
 }

@@ -1,6 +1,6 @@
 // What the schedule says of endpoints: notices, and what a run ends with.
 
-import type { Patience } from './health.js';
+import { HOPELESS, type Patience } from './health.js';
 
 /** Why an endpoint is given up, and what to do about it. */
 export interface End {
@@ -54,7 +54,7 @@ export function neverReached(reason: string): End {
 
 export function nothingSucceeds(failure: string, reason: string): End {
   return {
-    why: `the first 20 rows failed alike and none succeeded (${failure}, the latest: ${reason})`,
+    why: `the first ${HOPELESS} rows failed alike and none succeeded (${failure}, the latest: ${reason})`,
     remedy: 'mend what the reason names (--keep-going asks the others all the same)',
   };
 }
@@ -75,6 +75,7 @@ export function notReadyForTooLong(reason: string, { waitReadyMs }: Patience): E
 
 /** A wait in words, in the unit that suits it. */
 function waitOf(ms: number): string {
+  if (ms === Number.POSITIVE_INFINITY) return 'for ever';
   if (ms < 60_000) return `${Math.ceil(ms / 1_000)} s`;
   const minutes = Math.ceil(ms / 60_000);
   if (minutes < 120) return `${minutes} min`;

@@ -1,6 +1,7 @@
 // The backend on top of endpoints: which job goes where and when, how many at once, and what is tried again.
 
-import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
+import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest } from '../types.js';
+import { addUsage } from '../usage.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
 import { type Clock, systemClock } from './clock.js';
 import {
@@ -631,11 +632,4 @@ function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): Mo
 
 function logOf(call: Call, lane: Lane, now: number) {
   return { attempts: call.attempts, usage: call.usage, ms: now - call.startedAt, host: lane.endpoint.host };
-}
-
-function addUsage(sum: Usage, usage: Usage | undefined): void {
-  for (const name in usage) {
-    const count = usage[name as keyof Usage];
-    if (count !== undefined) sum[name as keyof Usage] = (sum[name as keyof Usage] ?? 0) + count;
-  }
 }

@@ -5,7 +5,9 @@ import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 
+const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FLUSH_BYTES = 1 << 20;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
@@ -23,7 +25,7 @@ export interface WrittenFile {
  * made beside it, synced and renamed over it, with its permissions. Links are followed and stay. Whatever else has the name
  * (a device, a FIFO) is written to.
  * @param path absolute
- * @param words the name that the user gave it, and what he can do where it cannot be written
+ * @param words the name that the user gave it, and what to do where it cannot be written
  * @throws UserError (74) where it cannot be written; the temporary file is removed and the old one stays.
  */
 export async function replaceFile(
@@ -44,18 +46,12 @@ export async function writeLines(path: string, lines: AsyncIterable<string>): Pr
   const ended = async function* () {
     for await (const line of lines) yield `${line}\n`;
   };
-  const remedy = 'every finished row is safe in the journal, so mend that and run the same command again';
-  return replaceFile(path, ended(), { remedy });
+  return replaceFile(path, ended(), { remedy: RUN_AGAIN });
 }
 
 /** Writes a run's JSON document, indented for people. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
-  await writeLines(
-    path,
-    (async function* () {
-      yield JSON.stringify(value, null, 2);
-    })(),
-  );
+  await replaceFile(path, [`${JSON.stringify(value, null, 2)}\n`], { remedy: RUN_AGAIN });
 }
 
 /** Takes away what killed writers of this file have left beside it. Only for who has the file to himself. */
@@ -194,13 +190,13 @@ export async function readText(path: string, remedy: string): Promise<string | u
 }
 
 /** Reads a JSON object; undefined where there is no such file. @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object. */
-export async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
+export async function readJson(path: string): Promise<JsonObject | undefined> {
   const remedy = 'move it aside, or start over with --fresh';
   const text = await readText(path, remedy);
   if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (isObject(value)) return value;
   } catch {
     // Falls through to the error below.
   }

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { syncFolder } from './files.js';
 
@@ -189,10 +190,6 @@ function readRecord(bytes: Uint8Array): JournalRecord | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): boolean {
-  return value !== null && typeof value === 'object';
 }
 
 interface Waiting {

@@ -1,13 +1,12 @@
 // The body of a chat completion request, read strictly: every parameter is served, known to change nothing, or refused by name.
 
+import { isObject, type JsonObject } from '../json.js';
 import { invalid } from './api-error.js';
 import type { EngineMessage, GenerateOptions, ScoreOptions, Tool } from './engine-contract.js';
 import {
   is,
   isEmptyList,
-  isObject,
   isString,
-  type Json,
   MOST_LOGPROBS,
   MOST_N,
   readBoolean,
@@ -107,7 +106,7 @@ export function readChatRequest(body: unknown, server: ServerDefaults): ChatRequ
   };
 }
 
-function readScores(given: Json): ScoreOptions | undefined {
+function readScores(given: JsonObject): ScoreOptions | undefined {
   const isAsked = readBoolean(given.logprobs, 'logprobs') ?? false;
   const top = readInteger(given.top_logprobs, 'top_logprobs', 0, MOST_LOGPROBS);
   if (isAsked) return { reply: true, top: top ?? 0 };
@@ -117,7 +116,7 @@ function readScores(given: Json): ScoreOptions | undefined {
 
 /** The smallest of the server's, the request's and the effort's budgets holds. */
 function readThinking(
-  given: Json,
+  given: JsonObject,
   serverBudget: number,
 ): Pick<GenerateOptions, 'thinkingBudget' | 'templateArguments'> {
   const budget = readEither(given, 'thinking_budget', 'thinking_token_budget', (name) =>
@@ -181,7 +180,7 @@ function readTool(value: unknown, at: string): Tool {
   };
 }
 
-function requireKnown(value: Json, known: readonly string[], at: string): void {
+function requireKnown(value: JsonObject, known: readonly string[], at: string): void {
   const other = Object.keys(value).find((name) => value[name] !== null && ![...known, ...MARKS].includes(name));
   if (other !== undefined) {
     throw invalid(`'${at}.${other}' is not supported`, `${at}.${other}`, 'unsupported_parameter');
@@ -265,7 +264,7 @@ function readCalls(value: unknown, role: string, at: string): NonNullable<Engine
   });
 }
 
-function readArguments(value: unknown, place: string): Json {
+function readArguments(value: unknown, place: string): JsonObject {
   try {
     const parsed: unknown = isString(value) ? JSON.parse(value) : value;
     if (isObject(parsed)) return parsed;
@@ -312,7 +311,7 @@ function readResponseFormat(value: unknown): GenerateOptions['responseFormat'] {
   return { type };
 }
 
-function readSchema(value: unknown, at: string): Json {
+function readSchema(value: unknown, at: string): JsonObject {
   if (!isObject(value)) throw invalid(`'${at}' must be an object with a 'schema'`, at);
   // `strict` asks for what happens anyway; false would allow more than the schema, and need not.
   const { schema, name: _, description: __, strict: ___, ...others } = value;
@@ -325,7 +324,7 @@ function readSchema(value: unknown, at: string): Json {
 }
 
 /** Making a grammar takes time that grows with the square of the schema's size, and nothing else is served meanwhile. */
-function requireSmall(schema: Json, at: string): void {
+function requireSmall(schema: JsonObject, at: string): void {
   let values: readonly unknown[] = [schema];
   let count = 0;
   for (let depth = 0; values.length > 0; depth++) {
@@ -338,7 +337,7 @@ function requireSmall(schema: Json, at: string): void {
   }
 }
 
-export function readTemplateArguments(value: unknown): Json {
+export function readTemplateArguments(value: unknown): JsonObject {
   if (value === undefined) return {};
   const at = 'chat_template_kwargs';
   if (!isObject(value)) throw invalid(`'${at}' must be an object`, at);

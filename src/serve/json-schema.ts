@@ -1,8 +1,9 @@
 // A JSON schema as the grammar maker of node-llama-cpp understands it, or the name of what it does not.
 
+import { isObject, type JsonObject } from '../json.js';
 import { integerRule, numberRule, patternRule } from './grammar-rules.js';
 
-type Schema = Readonly<Record<string, unknown>>;
+type Schema = JsonObject;
 
 /** Says something to people, constrains nothing. */
 const ANNOTATIONS = [
@@ -321,9 +322,8 @@ function mapValues(values: unknown, convertValue: (value: unknown, name: string)
 }
 
 function recordAt(value: unknown, path: readonly string[]): Schema {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new SchemaError(path, 'is not an object');
-  return value as Schema;
+  if (!isObject(value)) throw new SchemaError(path, 'is not an object');
+  return value;
 }
 
 function listAt(value: unknown, path: readonly string[]): readonly unknown[] {

@@ -4,6 +4,7 @@ import { createServer, type Server, STATUS_CODES } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { EXIT, UserError } from '../errors.js';
+import { LONGEST_TIMER_MS } from '../timers.js';
 import { requireKeyOffLoopback } from './access.js';
 import { ApiError } from './api-error.js';
 import type { Engine } from './engine-contract.js';
@@ -31,7 +32,7 @@ const HEAD_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 /** How long aborted requests may take to tell their clients. */
 const GRACE_MS = 1_000;
-const MOST_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Starts to listen. While `engine` is a promise the server answers 503 and `/health` says so; what it rejects with is the caller's.
  * Throws a UserError where the port is taken (69) or the address cannot be used or is open to others without a key (2).
@@ -73,11 +74,15 @@ function listenError({ code, message }: NodeJS.ErrnoException, host: string, por
 
 function closer(server: Server, desk: Desk): RunningServer['close'] {
   let closed: Promise<void> | undefined;
+  let isIdle = false;
   const timers: NodeJS.Timeout[] = [];
-  const later = (ms: number, act: () => void) => timers.push(setTimeout(act, Math.min(ms, MOST_TIMER_MS)));
+  const later = (ms: number, act: () => void) => {
+    if (!isIdle) timers.push(setTimeout(act, Math.min(ms, LONGEST_TIMER_MS)));
+  };
   async function finish(): Promise<void> {
     const ended = new Promise<void>((resolve) => server.close(() => resolve()));
     await desk.idle;
+    isIdle = true;
     for (const timer of timers) clearTimeout(timer);
     server.closeAllConnections();
     await ended;

@@ -1,10 +1,9 @@
 // Reading the parameters of a request strictly: each is served, known to change nothing, or refused by name.
 
 import { nearest } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
 import { invalid, unknownModel } from './api-error.js';
 import type { GenerateOptions } from './engine-contract.js';
-
-export type Json = Readonly<Record<string, unknown>>;
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
 export const MOST_SEED = 2 ** 32 - 2;
@@ -83,10 +82,6 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
@@ -95,7 +90,7 @@ export function isEmptyList(value: unknown): boolean {
  * The parameters that are given: `null` counts as absent, as in OpenAI's API. Throws an ApiError for one that is neither among `served`
  * nor asks for what happens anyway.
  */
-export function readParameters(body: unknown, served: readonly string[], withoutEffect: WithoutEffect): Json {
+export function readParameters(body: unknown, served: readonly string[], withoutEffect: WithoutEffect): JsonObject {
   if (!isObject(body)) throw invalid('the body must be a JSON object', null);
   const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   for (const [name, value] of Object.entries(given)) {
@@ -142,7 +137,7 @@ export type Sampling = Pick<
 
 /** How replies are sampled and where they end; `most` names the budget of tokens, under two names, and its smallest value. */
 export function readSampling(
-  given: Json,
+  given: JsonObject,
   server: ServerDefaults,
   most: { readonly names: readonly [string, string]; readonly least: number },
 ): Sampling {
@@ -192,7 +187,7 @@ export function readBoolean(value: unknown, name: string): boolean | undefined {
 
 /** One parameter under two names. */
 export function readEither<T>(
-  given: Json,
+  given: JsonObject,
   name: string,
   other: string,
   read: (name: string) => T | undefined,
@@ -220,7 +215,7 @@ function readStop(value: unknown): string[] {
 }
 
 /** Whether the reply is streamed, and whether its counts are told at the end. */
-export function readStreaming(given: Json): { readonly stream: boolean; readonly includeUsage: boolean } {
+export function readStreaming(given: JsonObject): { readonly stream: boolean; readonly includeUsage: boolean } {
   const stream = readBoolean(given.stream, 'stream') ?? false;
   return { stream, includeUsage: readStreamOptions(given.stream_options, stream) };
 }

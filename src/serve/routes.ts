@@ -2,6 +2,7 @@
 
 import { randomInt, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LONGEST_TIMER_MS } from '../timers.js';
 import { requireKey, requireLoopbackHost } from './access.js';
 import { openAdmission, shuttingDown } from './admission.js';
 import { ApiError, unknownModel } from './api-error.js';
@@ -55,12 +56,11 @@ export interface Desk {
 }
 
 /** The key of `/v1/models` under which what scores depend on stands. */
-export const FACTS_KEY = 'agentworldbench';
+const FACTS_KEY = 'agentworldbench';
 /** Carries the seed of a reply, given or drawn, so that it can be asked for again; further choices count up from it. */
-export const SEED_HEADER = 'x-seed';
+const SEED_HEADER = 'x-seed';
 
 const PING_MS = 15_000;
-const MOST_TIMER_MS = 2 ** 31 - 1;
 /** The status that logs use for a client that left before it was answered. */
 const CLIENT_LEFT = 499;
 
@@ -358,7 +358,7 @@ function decoded(text: string): string {
 /** Resolves when the reply is with the client or the client is gone. One that does not take it is cut off after `timeoutMs`. */
 async function taken(response: ServerResponse, timeoutMs: number): Promise<void> {
   if (response.writableFinished || response.destroyed) return;
-  response.setTimeout(Math.min(timeoutMs, MOST_TIMER_MS), () => response.destroy());
+  response.setTimeout(Math.min(timeoutMs, LONGEST_TIMER_MS), () => response.destroy());
   await new Promise<void>((resolve) => {
     response.once('finish', resolve);
     response.once('close', resolve);

@@ -156,8 +156,13 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
+  /** A slot that cannot be left cleanly holds nothing that is known; its request is over as it is. */
   async #vacate(slot: Slot<R>): Promise<void> {
-    await slot.evaluator.leave();
+    try {
+      await slot.evaluator.leave();
+    } catch {
+      forget(slot);
+    }
     slot.work = undefined;
   }
 

@@ -1,6 +1,7 @@
 // Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
 
 import { randomUUID } from 'node:crypto';
+import { isObject } from '../json.js';
 import type { GenerateEvent, Tool } from './engine-contract.js';
 
 type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
@@ -119,8 +120,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -23,14 +23,17 @@ export function openForReading(path: string, busyMs: number): Sqlite {
   if (!usesLog(path)) return openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
   const copy = statSync(path).size <= LARGEST_COPY_BYTES ? settledCopy(path) : undefined;
   if (copy !== undefined) return inMemory(copy);
+  let database: Sqlite | undefined;
   try {
-    const database = openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+    database = openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
     // Opening alone reads nothing.
     database.value('SELECT count(*) FROM sqlite_schema');
     return database;
   } catch (error) {
+    database?.close();
     if (!/^SQLITE_(READONLY|CANTOPEN|IOERR_SHM)/.test(sqliteCode(error) ?? '')) throw error;
-    if (!holdsLog(path)) return inMemory(readFileSync(path));
+    const settled = settledCopy(path);
+    if (settled !== undefined) return inMemory(settled);
     throw new UserError(
       `cannot read ${path}: rows of it stand in ${path}-wal alone, which takes a folder that can be written; copy both files into one`,
       EXIT.inputMissing,

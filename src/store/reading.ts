@@ -1,6 +1,7 @@
 // The tables of the SQLite file back into runs. A value of another type than was stored is damage, and nothing is made of it.
 
 import { inTableOrder } from '../domains.js';
+import { isObject } from '../json.js';
 import {
   DIMENSIONS,
   type DomainScore,
@@ -127,7 +128,7 @@ class Row {
   /** A JSON object, whose values are checked one by one. */
   object<T>(column: string, isValue: (value: unknown) => value is T): Record<string, T> {
     const value = this.#json(column);
-    if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new DamagedValue(column);
+    if (!isObject(value)) throw new DamagedValue(column);
     for (const inner of Object.values(value)) if (!isValue(inner)) throw new DamagedValue(column);
     return value as Record<string, T>;
   }

@@ -708,6 +708,7 @@ describe('how long a server asks to be left alone', () => {
     ['a date', { 'retry-after': 'Mon, 02 Nov 2026 12:00:30 GMT' }, 30_000],
     ['a date gone by', { 'retry-after': 'Mon, 02 Nov 2026 11:00:00 GMT' }, 0],
     ['milliseconds before seconds', { 'retry-after-ms': '1500', 'retry-after': '2' }, 1500],
+    ['a number beyond all numbers', { 'retry-after-ms': '1e400' }, Number.POSITIVE_INFINITY],
     ['nonsense', { 'retry-after': 'soon' }, undefined],
     ['nothing', {}, undefined],
   ])('%s', (_name, fields, expected) => {

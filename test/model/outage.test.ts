@@ -320,6 +320,7 @@ describe('an endpoint that has never answered', () => {
     ['overflows', failed('context-overflow', { reason: 'the context overflows' })],
     ['nonsense', failed('malformed', { reason: 'the reply is not JSON' })],
     ['waits of years', failed('rate-limit', { reason: 'rate limited', retryAfterMs: 99_999_999_000 })],
+    ['waits without end', failed('rate-limit', { reason: 'rate limited', retryAfterMs: Number.POSITIVE_INFINITY })],
   ])('is given up after twenty rows that failed in one way: %s', async (_, attempt) => {
     const run = stage(() => ({ ms: 10, attempt }), { concurrency: 4 });
     const error = await run.ask(singles(MANY)).catch((error: unknown) => error);

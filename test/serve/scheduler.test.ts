@@ -233,6 +233,22 @@ describe('the queue', () => {
     expect(failed).toEqual([new Error('no')]);
   });
 
+  test('a slot that cannot be left takes the next one all the same, from its start', async () => {
+    const failed: unknown[] = [];
+    class Stuck extends Counter<Named> {
+      override async leave(): Promise<void> {
+        throw new Error('no');
+      }
+    }
+    const counter = new Stuck();
+    const scheduler = new Scheduler<Named>([counter], OPTIONS);
+    const names = ['a', 'b', 'c'].map((name) => request(name, (error) => failed.push(error)));
+    for (const one of names) scheduler.submit(one);
+    while (scheduler.waiting + scheduler.busy > 0) await new Promise(setImmediate);
+    expect(failed).toEqual([]);
+    expect(counter.evaluated).toBe(names.reduce((sum, { prompt }) => sum + prompt.tokens.length, 0));
+  });
+
   test('nothing is evaluated behind its closing', async () => {
     const counter = new Counter<Named>();
     const scheduler = new Scheduler<Named>([counter], OPTIONS);

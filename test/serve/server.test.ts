@@ -973,6 +973,15 @@ describe('from start to end', () => {
     await closed;
   });
 
+  test('closing what is closed already leaves no timer', async () => {
+    const server = await serve(scripted(REPLY));
+    await server.close(0);
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    await server.close(60_000);
+    expect(timers()).toBe(before);
+  });
+
   test('a connection kept open gets no more replies once the server drains', async () => {
     const engine = scripted(ENDLESS);
     const server = await serve(engine);
