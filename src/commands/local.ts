@@ -2,8 +2,10 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import { printable } from '../printable.js';
 import type { Identity } from '../run/manifest.js';
 import type { Io } from '../types.js';
@@ -115,7 +117,7 @@ function wordsOf(child: ChildProcess, io: Io, quiet: boolean): { last(): string 
   return { last: () => printable(said.trim().split('\n').at(-1) ?? '').replace(/^awb: /, '') };
 }
 
-/** Resolves with what the server prints once it takes requests; where it does not, the process has ended. */
+/** Resolves with the document that the server prints once it takes requests; where it does not, the process has ended. */
 async function ready(child: ChildProcess, io: Io, words: { last(): string }, quiet: boolean): Promise<ServeDocument> {
   // While it loads there is nothing to save, and loading cannot be broken off.
   const kill = () => child.kill('SIGKILL');
@@ -127,12 +129,12 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
   const heard = () => deadline.refresh();
   io.stop.addEventListener('abort', kill, { once: true });
   child.stderr?.on('data', heard);
+  const printed = child.stdout && createInterface({ input: child.stdout });
   try {
     return await new Promise<ServeDocument>((done, failed) => {
-      let printed = '';
-      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-        printed += text;
-        if (printed.includes('\n')) done(JSON.parse(printed) as ServeDocument);
+      printed?.on('line', (line) => {
+        const document = documentIn(line);
+        if (document !== undefined) done(document);
       });
       child.once('error', failed);
       child.once('close', (code) => {
@@ -144,6 +146,19 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
     clearTimeout(deadline);
     io.stop.removeEventListener('abort', kill);
     child.stderr?.off('data', heard);
+    printed?.close();
+    // Whatever else comes must not fill the pipe.
+    child.stdout?.resume();
+  }
+}
+
+/** Undefined for a line of anybody else: a GPU's driver may print there too. */
+function documentIn(line: string): ServeDocument | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) && value.schema === 'awb.serve/1' ? (value as unknown as ServeDocument) : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { AGENTWORLD, type ResolvedModel, resolveModel } from '../serve/download.js';
 import { inspectModel, openEngine } from '../serve/engine.js';
@@ -182,7 +182,7 @@ async function findModel(
   { directory, ending, loading }: { directory: string; ending: AbortSignal; loading: Loading },
 ): Promise<ResolvedModel> {
   const isLocal = !settings.model.startsWith('hf:') && settings.model !== AGENTWORLD.name;
-  const model = await resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
+  return resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
     directory,
     env: io.env,
     signal: ending,
@@ -193,7 +193,6 @@ async function findModel(
       loading.step('download', `${step} ${printable(file)}: ${gigabytes(bytes)} of ${gigabytes(totalBytes)}`);
     },
   }).finally(() => loading.finish());
-  return model;
 }
 
 function gigabytes(bytes: number): string {
@@ -302,8 +301,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 
 /** Being stopped is how a server ends well. */
 function exitCodeOf(io: Io): ExitCode {
-  if (!io.stop.aborted) return EXIT.done;
-  return io.stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  return io.stop.aborted ? interruption(io.stop) : EXIT.done;
 }
 
 /** `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */

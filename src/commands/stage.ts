@@ -20,6 +20,7 @@ import {
 import { openProgress, type Progress } from '../run/progress.js';
 import { lockFile } from '../store/lock.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
+import { addUsage } from '../usage.js';
 import { toolVersion } from './version.js';
 
 /** One row to be asked once: a row of the data, in one of its repeats. */
@@ -458,11 +459,7 @@ function reasonsOf<J extends StageJob>(stage: Stage<J>): Record<string, string> 
 
 function tokensOf<J extends StageJob>(stage: Stage<J>): Usage {
   const total: Usage = {};
-  for (const job of stage.rows) {
-    const usage = summaryOf(stage, job)?.usage ?? {};
-    for (const [name, count] of Object.entries(usage) as [keyof Usage, number][])
-      total[name] = (total[name] ?? 0) + count;
-  }
+  for (const job of stage.rows) addUsage(total, summaryOf(stage, job)?.usage);
   return total;
 }
 

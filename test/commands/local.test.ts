@@ -79,6 +79,20 @@ describe('before it takes requests', { timeout: 120_000 }, () => {
     await failed;
   });
 
+  test('what others print beside its document, before or after, is passed over', async () => {
+    const document = {
+      schema: 'awb.serve/1',
+      url: 'http://127.0.0.1:1/v1',
+      model: { name: 'm', slots: 2, sha256: 'ab' },
+    };
+    const lines = ['a driver says hello', '{"half": ', JSON.stringify(document), 'and goodbye', '{}'];
+    const code = `console.log(${JSON.stringify(lines.join('\n'))}); process.stdin.resume()`;
+    const server = await startLocal(scripted, io(), SETTINGS, script(code));
+    expect([server.url, server.name, server.slots]).toEqual([document.url, 'm', 2]);
+    await server.close();
+    expect(server.lost.aborted).toBe(false);
+  });
+
   test('a model that fails to load ends the run with the reason', async () => {
     const bytes = await readFile(scripted);
     const path = join(folder, 'mute.gguf');
