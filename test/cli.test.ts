@@ -369,11 +369,16 @@ describe('the process', () => {
   const bin = join(dir, 'bin.js');
   afterAll(() => rmSync(dir, { recursive: true }));
 
-  // bin.ts alone is compiled; the program beside it is scripted.
+  // bin.ts and what it needs to take signals are compiled; the program beside them is scripted.
   beforeAll(() => {
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = '--ignoreConfig --noCheck --noResolve --module nodenext --target es2022 --outDir'.split(' ');
-    execFileSync(process.execPath, [tsc, ...options, dir, join(ROOT, 'src', 'bin.ts')]);
+    execFileSync(process.execPath, [
+      tsc,
+      ...options,
+      dir,
+      ...['bin.ts', 'hang-up.ts'].map((file) => join(ROOT, 'src', file)),
+    ]);
     writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
   });
 
