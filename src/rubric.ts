@@ -16,7 +16,7 @@ export interface RubricPack {
 }
 
 /** The four things that a user template shows, by the names that the official template gives them. */
-export const TEMPLATE_SLOTS = ['context', 'world_model_input', 'predicted_observation', 'ground_truth'] as const;
+const TEMPLATE_SLOTS = ['context', 'world_model_input', 'predicted_observation', 'ground_truth'] as const;
 export type TemplateSlot = (typeof TEMPLATE_SLOTS)[number];
 
 export type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };

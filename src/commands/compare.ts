@@ -1,11 +1,11 @@
 // awb compare: how a run differs from another on the rows of both, how sure that is, and which rows moved most.
 
 import { extname } from 'node:path';
+import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison.js';
 import { compareRuns } from '../score/compare.js';
-import { IDENTITIES, type Identity } from '../score/policy.js';
 import type { Io } from '../types.js';
 import {
   coverageWarning,

@@ -4,22 +4,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { appendFile, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { adviceText, type GateOutcome, IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
 import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
 import { type GatePage, gateText } from '../report/gate-page.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import { compareRuns } from '../score/compare.js';
-import { adviceText, decide, type Evidence, type GateOutcome, type GateReport } from '../score/gate.js';
+import { decide, type Evidence, type GateReport } from '../score/gate.js';
 import { repeatsOf } from '../score/looks.js';
-import {
-  canonicalPolicy,
-  defaultPolicy,
-  IDENTITIES,
-  type Identity,
-  type Policy,
-  parsePolicy,
-} from '../score/policy.js';
+import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../score/policy.js';
 import type { Domain, Io } from '../types.js';
 import {
   heedStop,

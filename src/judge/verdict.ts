@@ -7,7 +7,6 @@ import { hidesTag, type Material, mayQuote, withoutQuotations } from './quotatio
 
 /** How replies are read: `strict` accepts nothing but the judge's own five ratings of 1 to 5, `official` what the official script accepts. */
 export const VERDICT_READINGS = ['strict', 'official'] as const;
-export type VerdictReading = (typeof VERDICT_READINGS)[number];
 
 /** Changes with what the strict reading accepts: verdicts read in two ways must not mix in one judging. */
 export const STRICT_READING = 2;

@@ -1,18 +1,11 @@
 // What a gate decided, for CI: a job summary, annotations, JUnit XML and JSON, in which no text acts.
 
+import type { GateOutcome, RuleResult } from '../decision.js';
 import { domainName } from '../domains.js';
 import { oneLine, printable } from '../printable.js';
 import { differencesDocument, differenceTable, markdownTable, runDocument } from './comparison.js';
 import { asciiJson, markdownText } from './formats.js';
-import {
-  factsOf,
-  type GatePage,
-  headlineOf,
-  isReason,
-  ruleTable,
-  type ShownOutcome,
-  type ShownRule,
-} from './gate-page.js';
+import { factsOf, type GatePage, headlineOf, isReason, ruleTable } from './gate-page.js';
 
 // The job summary.
 
@@ -73,11 +66,11 @@ export const ANNOTATION_LIMIT = 10;
 export function annotations({ verdict, summary, rules }: GatePage): string {
   const hasNotice = verdict === 'GO' || verdict === 'ADVICE';
   const whole = hasNotice ? [{ title: `awb gate: ${verdict}`, text: summary }] : [];
-  const titled = (found: readonly ShownRule[]) =>
+  const titled = (found: readonly RuleResult[]) =>
     [...found]
       .sort((a, b) => b.impact - a.impact)
       .map((rule) => ({ title: `awb gate: ${verdictIn(rule)}, ${nameOf(rule)}`, text: rule.sentence }));
-  const broken = (rule: ShownRule) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
+  const broken = (rule: RuleResult) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
   const kinds = {
     error: titled(rules.filter((rule) => rule.counts && broken(rule))),
     warning: titled(rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE')),
@@ -89,7 +82,7 @@ export function annotations({ verdict, summary, rules }: GatePage): string {
 }
 
 /** What a rule says for the gate: an advisory one gives advice, whatever it finds. */
-function verdictIn({ verdict, tier }: ShownRule): ShownOutcome {
+function verdictIn({ verdict, tier }: RuleResult): GateOutcome {
   return tier === 'advisory' ? 'ADVICE' : verdict;
 }
 
@@ -113,7 +106,7 @@ function command(kind: string, title: string, text: string): string {
   return `::${kind} title=${property}::${data(text)}`.replace(/##(?=\[)/g, '# #').concat('\n');
 }
 
-function nameOf({ kind, domain, dimension, identity, limit }: ShownRule): string {
+function nameOf({ kind, domain, dimension, identity, limit }: RuleResult): string {
   const target = [domain === undefined ? 'overall' : domainName(domain), dimension].filter(
     (part) => part !== undefined,
   );
@@ -131,7 +124,7 @@ function nameOf({ kind, domain, dimension, identity, limit }: ShownRule): string
  * breached; missing evidence that the gate demands is an error, and what is open, could not be tested, or is advice, is skipped.
  */
 export function junit({ rules, verdict }: GatePage): string {
-  const suites = new Map<string, ShownRule[]>();
+  const suites = new Map<string, RuleResult[]>();
   for (const rule of rules) {
     const whole = ['identity', 'ratings', 'limit'].includes(rule.kind) ? 'run' : 'overall';
     const suite = rule.domain ?? whole;
@@ -145,19 +138,19 @@ export function junit({ rules, verdict }: GatePage): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${whole}\n${sections.join('')}</testsuites>\n`;
 }
 
-function resultOf({ verdict, counts, tier }: ShownRule): 'failure' | 'error' | 'skipped' | 'passed' {
+function resultOf({ verdict, counts, tier }: RuleResult): 'failure' | 'error' | 'skipped' | 'passed' {
   if (tier === 'advisory') return 'skipped';
   if (verdict === 'GO') return 'passed';
   if (verdict === 'INCONCLUSIVE' || !counts) return 'skipped';
   return verdict === 'NO-GO' ? 'failure' : 'error';
 }
 
-function countsOf(rules: readonly ShownRule[]): string {
+function countsOf(rules: readonly RuleResult[]): string {
   const count = (result: string) => rules.filter((rule) => resultOf(rule) === result).length;
   return `tests="${rules.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}" time="0"`;
 }
 
-function caseOf(suite: string, rule: ShownRule): string {
+function caseOf(suite: string, rule: RuleResult): string {
   const result = resultOf(rule);
   const name = `${nameOf(rule)}${rule.tier === 'critical' ? '' : ` (${rule.tier})`}`;
   const said = `<system-out>${xmlText(rule.sentence)}</system-out>`;
@@ -200,7 +193,7 @@ export function gateJson(page: GatePage): string {
   return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
 }
 
-function ruleDocument({ holdsP, adjustedP, ...rule }: ShownRule) {
+function ruleDocument({ holdsP, adjustedP, ...rule }: RuleResult) {
   return {
     kind: rule.kind,
     domain: rule.domain ?? null,

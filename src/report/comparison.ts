@@ -282,7 +282,7 @@ function csv({ comparison }: ComparisonPage): string {
 }
 
 /** The document of `--format json`. Figures are unrounded, and null where there are none. */
-export function comparisonDocument(page: ComparisonPage) {
+function comparisonDocument(page: ComparisonPage) {
   return {
     schema: 'awb.compare/1',
     base: runDocument(page.base),

@@ -10,7 +10,7 @@ import { leaderboardPage } from './leaderboard-page.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 /** What formats need to know beside the leaderboard. */
-export interface BoardLook extends Look {
+interface BoardLook extends Look {
   /** For the policy of the HTML page. */
   readonly sha256: Sha256;
   /** Whether figures of another judge or rubric pack may go into a file for the official data set. */
@@ -272,7 +272,7 @@ const LATEX: Readonly<Record<string, string>> = {
 };
 
 /** Text that LaTeX sets as it is. A bracket at a cell's start would be read as the argument of the `\\\\` before it. */
-export function latexText(text: string): string {
+function latexText(text: string): string {
   return text
     .replace(/[\\{}$&#^_~%<>|"'`–…]/g, (character) => LATEX[character] ?? `\\${character}`)
     .replace(/^[[*]/, '{$&}');

@@ -1,7 +1,8 @@
 // What a gate decided, as people read it: one headline, a table of the rules, then the reasons.
 
-import type { Comparison, Difference, Figure } from '../comparison.js';
+import type { Comparison, Difference } from '../comparison.js';
 import { percent } from '../coverage.js';
+import { againstText, type GateDecision, type GateOutcome, isCondition, type RuleResult } from '../decision.js';
 import { domainName } from '../domains.js';
 import { counted, signed, twoDecimals } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
@@ -9,55 +10,9 @@ import type { ShownRun } from './comparison.js';
 import { NONE, type Table } from './table.js';
 import { type Look, painted, terminal, wrapped } from './terminal.js';
 
-export type ShownVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
-/** Of the gate as a whole; `ADVICE` where no rule may decide. */
-export type ShownOutcome = ShownVerdict | 'ADVICE';
-
-/** The chance that more repeats decide an open rule, 0 to 1. */
-export interface ShownAdvice {
-  readonly kind: 'about' | 'at-most';
-  readonly repeats: number;
-  readonly chance: number;
-}
-
-/** One rule of the gate and what came of it. */
-export interface ShownRule {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
-  readonly domain?: string;
-  readonly dimension?: string;
-  readonly identity?: string;
-  readonly limit?: string;
-  readonly tier: string;
-  readonly verdict: ShownVerdict;
-  /** Whether the gate's verdict heeds it. */
-  readonly counts: boolean;
-  readonly value?: number;
-  readonly low?: number;
-  readonly high?: number;
-  readonly bound?: number;
-  readonly holdsP?: number;
-  readonly adjustedP?: number;
-  readonly repeats?: ShownAdvice;
-  /** How far the figure lies beyond its bound, in points or percent. */
-  readonly impact: number;
-  readonly sentence: string;
-}
-
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */
-export interface GatePage {
-  readonly verdict: ShownOutcome;
+export interface GatePage extends GateDecision {
   readonly exitCode: number;
-  readonly summary: string;
-  /** Those that brought the verdict first. */
-  readonly rules: readonly ShownRule[];
-  /** Two-sided level of this look, which of the planned ones it is, and what decides, in a sentence. */
-  readonly level: { readonly alpha: number; readonly look?: number; readonly sentence: string };
-  readonly repeats?: ShownAdvice;
-  /** What can be done about an open verdict. */
-  readonly further: readonly string[];
-  readonly advisoryOnly: boolean;
-  /** What the advisory rules come to, where there are some. */
-  readonly advice?: { readonly verdict: ShownVerdict; readonly against: number; readonly rules: number };
   readonly policy: {
     /** Where it came from: a file's name, or `flags and defaults`. */
     readonly from: string;
@@ -90,7 +45,7 @@ export function gateText(page: GatePage, look: Look): string {
     .join('\n\n')}\n`;
 }
 
-const COLORS: Readonly<Record<ShownOutcome, string>> = {
+const COLORS: Readonly<Record<GateOutcome, string>> = {
   GO: '\x1b[1;32m',
   'NO-GO': '\x1b[1;31m',
   INCONCLUSIVE: '\x1b[1;33m',
@@ -105,19 +60,17 @@ export function headlineOf({ verdict, rules, summary }: GatePage): string {
   const tests = rules.filter((rule) => rule.counts || isTest(rule));
   const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
   if (verdict === 'GO' && all.length === 1) return 'GO: the one rule holds';
-  const against = all.filter((rule) => rule.counts && rule.verdict === verdict).length;
-  const states = { GO: 'broken', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'without evidence' };
-  const many = verdict === 'GO' ? 'none' : against;
-  return `${verdict}: ${many} of ${all.length} ${all.length === 1 ? 'rule' : 'rules'} ${states[verdict]}`;
+  const against = verdict === 'GO' ? 0 : all.filter((rule) => rule.counts && rule.verdict === verdict).length;
+  return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
 }
 
 /** A rule on a figure, as opposed to what has to be so before any can be tested. */
-function isTest({ kind }: ShownRule): boolean {
-  return kind !== 'coverage' && kind !== 'identity' && kind !== 'ratings';
+function isTest(rule: RuleResult): boolean {
+  return !isCondition(rule);
 }
 
 /** What a reader has to be told in words: what stands against a GO, and what is broken though it does not count. */
-export function isReason({ verdict, counts }: ShownRule): boolean {
+export function isReason({ verdict, counts }: RuleResult): boolean {
   return verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE');
 }
 
@@ -153,13 +106,13 @@ export function ruleTable(page: GatePage): Table {
 }
 
 /** What a rule is called where its figures stand beside it. */
-function nameOf({ kind, domain, dimension, limit }: ShownRule): string {
+function nameOf({ kind, domain, dimension, limit }: RuleResult): string {
   if (kind === 'limit') return `limit ${limit}`;
   const parts = [domain === undefined ? 'Overall' : domainName(domain), dimension, kind === 'floor' ? kind : undefined];
   return parts.filter((part) => part !== undefined).join(' ');
 }
 
-function figuresOf(rule: ShownRule, comparison: Comparison | undefined): string[] {
+function figuresOf(rule: RuleResult, comparison: Comparison | undefined): string[] {
   const { kind, value, low, high, bound } = rule;
   if (kind === 'limit')
     return [NONE, inUnit(rule, value), NONE, NONE, bound === undefined ? NONE : `≤ ${inUnit(rule, bound)}`];
@@ -173,19 +126,19 @@ function figuresOf(rule: ShownRule, comparison: Comparison | undefined): string[
   return [...sides, shown(value), around, least];
 }
 
-function differenceOf({ domain, dimension }: ShownRule, comparison: Comparison | undefined): Difference | undefined {
+function differenceOf({ domain, dimension }: RuleResult, comparison: Comparison | undefined): Difference | undefined {
   const set =
     domain === undefined ? comparison?.overall : comparison?.domains.find((one) => one.domain === domain)?.figures;
-  return set?.[(dimension ?? 'total') as Figure];
+  return set?.[dimension ?? 'total'];
 }
 
-function inUnit({ limit }: ShownRule, value: number | undefined): string {
+function inUnit({ limit }: RuleResult, value: number | undefined): string {
   if (value === undefined) return NONE;
   return limit === 'truncated_share' ? percent(value) : Number(value.toFixed(2)).toString();
 }
 
 /** In parentheses where the gate does not heed it. */
-function resultOf({ verdict, counts }: ShownRule): string {
+function resultOf({ verdict, counts }: RuleResult): string {
   const word = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' }[verdict];
   return counts || verdict === 'GO' ? word : `(${word})`;
 }
@@ -193,15 +146,15 @@ function resultOf({ verdict, counts }: ShownRule): string {
 // What stands beside the table.
 
 /** What had to be so before anything could be tested, and was: one line says it of all. */
-function isKept(rule: ShownRule): boolean {
+function isKept(rule: RuleResult): boolean {
   return rule.verdict === 'GO' && !isTest(rule);
 }
 
-export function keptLine(rules: readonly ShownRule[]): string[] {
+function keptLine(rules: readonly RuleResult[]): string[] {
   const kept = rules.filter(isKept);
   const covered = kept.filter(({ kind }) => kind === 'coverage').length;
   // What was not recorded passes, but was not found to be so; the notes say it.
-  const same = kept.filter(({ kind, sentence }) => kind === 'identity' && !sentence.includes('not recorded'));
+  const same = kept.filter(({ kind, isRecorded }) => kind === 'identity' && isRecorded !== false);
   const parts = [
     ...(same.length === 0 ? [] : [`the same ${same.map(({ identity }) => identity).join(' and ')}`]),
     ...(covered === 0 ? [] : [`coverage of ${counted(covered, 'domain')}`]),

@@ -9,7 +9,7 @@ import { escapeHtml } from './html-page.js';
 import { measureTable, overallName, scoreTable, type Table } from './table.js';
 
 /** A line of a chart: a figure of this run, and beside it that of another. */
-export interface ChartLine {
+interface ChartLine {
   readonly name: string;
   readonly estimate: Estimate | undefined;
   readonly other?: Estimate | undefined;
@@ -35,7 +35,7 @@ export function intervalChart(first: string, lines: readonly ChartLine[], otherN
     const marks = other === undefined ? mark(estimate, SCORES, 5) : pairOfMarks(estimate, other);
     const cells = [
       number(estimate),
-      `<span class="range">${range(estimate)}</span>`,
+      `<span class="range">${range(estimate) ?? '–'}</span>`,
       ...(otherName === undefined ? [] : [number(other)]),
       count(estimate?.rows),
     ];
@@ -68,7 +68,7 @@ export function changeChart(lines: readonly ChangeLine[]): string {
     mark(difference, scale, 5),
     [
       signed(difference.value),
-      `<span class="range">${difference.low === undefined || difference.high === undefined ? '–' : `${signed(difference.low)} to ${signed(difference.high)}`}</span>`,
+      `<span class="range">${signedRange(difference) ?? '–'}</span>`,
       count(wins),
       count(ties),
       count(losses),
@@ -150,13 +150,20 @@ function heading(name: string, href: string | undefined): string {
   return href === undefined ? escapeHtml(name) : `<a href="${escapeHtml(href)}">${escapeHtml(name)}</a>`;
 }
 
-function number(estimate: Estimate | undefined): string {
+/** A score; a missing one as a dash. */
+export function number(estimate: Estimate | undefined): string {
   return estimate === undefined ? '–' : estimate.value.toFixed(1);
 }
 
-function range(estimate: Estimate | undefined): string {
-  if (estimate?.low === undefined || estimate.high === undefined) return '–';
+/** The interval of a score, where it has one. */
+export function range(estimate: Estimate | undefined): string | undefined {
+  if (estimate?.low === undefined || estimate.high === undefined) return undefined;
   return `${estimate.low.toFixed(1)} to ${estimate.high.toFixed(1)}`;
+}
+
+/** The interval of a difference, where it has one. */
+export function signedRange({ low, high }: Estimate): string | undefined {
+  return low === undefined || high === undefined ? undefined : `${signed(low)} to ${signed(high)}`;
 }
 
 /** A difference in points with its sign. */
@@ -212,7 +219,7 @@ function matrix(
           column < 2 || /With failures/.test(table.columns[column]?.heading ?? '')
             ? undefined
             : estimateAt(row, column);
-        return `<td class="n"${estimate === undefined ? '' : ` title="95 % interval: ${range(estimate)}"`}>${text}${miniature(estimate)}</td>`;
+        return `<td class="n"${estimate === undefined ? '' : ` title="95 % interval: ${range(estimate) ?? '–'}"`}>${text}${miniature(estimate)}</td>`;
       });
       return `<tr${group > 0 && index === 0 ? ' class="sum"' : ''}>${texts.join('')}</tr>`;
     });

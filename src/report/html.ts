@@ -14,9 +14,12 @@ import {
   figureMatrix,
   intervalChart,
   leadingMeasure,
+  number,
+  range,
   ratingChart,
   samplesHref,
   signed,
+  signedRange,
   tallyTable,
 } from './html-charts.js';
 import { escapeHtml, pageHead, type Sha256 } from './html-page.js';
@@ -206,7 +209,7 @@ export function textsPage(
 function navigation(report: Report, back: string): string {
   const links = [
     ['#overview', 'Overview'],
-    ['#samples', `Samples`],
+    ['#samples', 'Samples'],
   ].map(([href, text]) => `<a href="${escapeHtml(`${back}${href}`)}">${text}</a>`);
   return `<nav aria-label="Report"><div class="wrap"><b>${escapeHtml(report.run.name)}</b>${links.join('')}</div></nav>`;
 }
@@ -263,10 +266,6 @@ function keyFigures(report: Report): string {
   const { card } = report.run;
   const lines = domainLines(card, undefined);
   const sum = lines.at(-1);
-  const interval =
-    sum?.estimate?.low === undefined || sum.estimate.high === undefined
-      ? 'no interval'
-      : `95 %: ${sum.estimate.low.toFixed(1)} to ${sum.estimate.high.toFixed(1)}`;
   const name = overallName(card);
   const failed = card.domains.reduce((all, domain) => all + (domain.failures['not-judged'] ?? 0), card.failed);
   const tokens = report.usage.reduce(
@@ -277,20 +276,10 @@ function keyFigures(report: Report): string {
   const boxes: (readonly [string, string, string])[] = [
     [
       name === 'Overall' ? name : `Score (${name})`,
-      sum?.estimate === undefined ? '–' : sum.estimate.value.toFixed(1),
-      `${interval}${withFailures(card)}`,
+      number(sum?.estimate),
+      `${underFigure(range(sum?.estimate))}${withFailures(card)}`,
     ],
-    ...(change === undefined
-      ? []
-      : [
-          [
-            'Change',
-            signed(change.value),
-            change.low === undefined || change.high === undefined
-              ? 'no interval'
-              : `95 %: ${signed(change.low)} to ${signed(change.high)}`,
-          ] as const,
-        ]),
+    ...(change === undefined ? [] : [['Change', signed(change.value), underFigure(signedRange(change))] as const]),
     [
       'Coverage',
       percent(card.coverage).replace('%', '<small>%</small>'),
@@ -311,6 +300,10 @@ function keyFigures(report: Report): string {
       `<div><dt>${escapeHtml(title)}</dt><dd class="big">${figure}</dd><dd class="under">${under}</dd></div>`,
   );
   return `<dl class="key">${items.join('')}</dl>`;
+}
+
+function underFigure(interval: string | undefined): string {
+  return interval === undefined ? 'no interval' : `95 %: ${interval}`;
 }
 
 /** What leaderboards rank by, where it is another figure: the model's failures at rating 1. */

@@ -2,6 +2,20 @@
 
 import type { Comparison, Difference, Figure, Interval, VarianceSplit } from '../comparison.js';
 import { percent } from '../coverage.js';
+import {
+  adviceText,
+  type GateAdvice,
+  type GateDecision,
+  type GateLevel,
+  type GateVerdict,
+  type Identity,
+  isCondition,
+  LIMITS,
+  type Limit,
+  type RepeatAdvice,
+  type RuleResult,
+  type Tier,
+} from '../decision.js';
 import { isPublished } from '../domains.js';
 import { UserError } from '../errors.js';
 import { counted, signed, twoDecimals } from '../figures.js';
@@ -12,23 +26,8 @@ import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Sc
 import { alphaOfLook, lookAt, type RunRepeats, type Schedule } from './looks.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
-import {
-  type Bound,
-  type Bounds,
-  EACH_DOMAIN,
-  type Identity,
-  LIMITS,
-  type Limit,
-  OVERALL,
-  type Policy,
-  type Tier,
-} from './policy.js';
-import { predictivePower, type RepeatAdvice } from './predictive.js';
-
-/** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
-export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
-/** `ADVICE`: nothing that was tested may decide, so nothing is decided. */
-export type GateOutcome = GateVerdict | 'ADVICE';
+import { type Bound, type Bounds, EACH_DOMAIN, OVERALL, type Policy } from './policy.js';
+import { predictivePower } from './predictive.js';
 
 /** All that a gate may look at. What is absent fails only the critical rules that need it. */
 export interface Evidence {
@@ -48,73 +47,9 @@ export interface Evidence {
   readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }
 
-export interface RuleResult {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
-  /** Absent where the rule is on Overall or on the whole run. */
-  readonly domain?: Domain;
-  /** Absent where the rule is on the total, or on no score. */
-  readonly dimension?: Dimension;
-  readonly identity?: Identity;
-  readonly limit?: Limit;
-  readonly tier: Tier;
-  /** Of the rule taken alone. */
-  readonly verdict: GateVerdict;
-  /** Whether the gate's verdict heeds it: always of a critical rule, of a supporting one only its NO-GO, never of an advisory one. */
-  readonly counts: boolean;
-  /** The figure: points of a difference or a score, or a share, tokens, cost. */
-  readonly value?: number;
-  /** Its interval at this look's level. */
-  readonly low?: number;
-  readonly high?: number;
-  /** What the figure is held against, in its unit: the least (of drops a negative number), or the limit. */
-  readonly bound?: number;
-  /** One-sided p of a figure this high if it truly were at the bound: at `alpha / 2` and below, the rule is shown to hold. */
-  readonly holdsP?: number;
-  /** One-sided p of a breach, adjusted over the rules that can each bring a NO-GO; a breach is shown below `alpha / 2`. */
-  readonly adjustedP?: number;
-  /** Of an open rule on a drop: what more repeats would do. */
-  readonly repeats?: RepeatAdvice;
-  /** How far the figure lies beyond its bound (negative: within), in points; of shares and limits in percent. */
-  readonly impact: number;
-  /** What, figure, interval, bound, and what follows. */
-  readonly sentence: string;
-}
-
-/** What advisory rules come to, if they were to decide. */
-export interface GateAdvice {
-  readonly verdict: GateVerdict;
-  /** Rules that stand against a GO: broken, open, or without evidence, as the verdict says. */
-  readonly against: number;
-  /** All that were tested. */
-  readonly rules: number;
-}
-
-export interface GateReport {
-  readonly verdict: GateOutcome;
-  /** One sentence: the verdict and the rule that weighs most; of advice, how many rules stand against the candidate. */
-  readonly summary: string;
-  /** Those that brought the verdict first, then by impact. */
-  readonly rules: readonly RuleResult[];
-  readonly level: GateLevel;
-  /** Where the verdict is INCONCLUSIVE over drops: the chance that more repeats decide, at most that of each of them. */
-  readonly repeats?: RepeatAdvice;
-  /** What can be done about an open verdict: a sentence each. */
-  readonly further: readonly string[];
-  /** No rule can count: whatever the rules say is advice. */
-  readonly advisoryOnly: boolean;
-  /** What the advisory rules come to, where there are some. */
-  readonly advice?: GateAdvice;
+/** A decision with the policy that it was made by. */
+export interface GateReport extends GateDecision {
   readonly policy: Policy;
-}
-
-/** At which level this look decides. */
-export interface GateLevel {
-  /** Two-sided, of this look; GO and NO-GO are each one-sided at half of it. */
-  readonly alpha: number;
-  /** Which of the planned looks this is, from 1 on; absent without a schedule. */
-  readonly look?: number;
-  /** What decides, in one sentence. */
-  readonly sentence: string;
 }
 
 /**
@@ -182,22 +117,6 @@ function adviceOf(all: readonly RuleResult[]): GateAdvice | undefined {
   const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.verdict === one)) ?? 'GO';
   const against = verdict === 'GO' ? 0 : rules.filter((rule) => rule.verdict === verdict).length;
   return { verdict, against, rules: rules.length };
-}
-
-/** What advice comes to, such as `would be NO-GO (1 of 9 rules broken)`. */
-export function adviceText(advice: GateAdvice | undefined): string {
-  if (advice === undefined) {
-    return 'there was nothing to test';
-  }
-  const { verdict, against, rules } = advice;
-  const states = { GO: 'broken', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'without evidence' };
-  const count = `${against === 0 ? 'none' : against} of ${counted(rules, 'rule')}`;
-  return `would be ${verdict} (${count} ${states[verdict]})`;
-}
-
-/** What has to be so before anything can be tested. */
-function isCondition({ kind }: RuleResult): boolean {
-  return kind === 'identity' || kind === 'coverage' || kind === 'ratings';
 }
 
 const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
@@ -636,6 +555,7 @@ function identityRules({ comparison, identity }: Evidence, policy: Policy): Rule
         return {
           kind: 'identity',
           identity: name,
+          isRecorded: state !== undefined,
           tier: 'critical',
           verdict: isDifferent ? 'INCOMPLETE' : 'GO',
           counts: true,

@@ -1,24 +1,10 @@
 // What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
 import { LEAST_COVERAGE } from '../coverage.js';
+import { IDENTITIES, type Identity, LIMITS, type Limit, TIERS, type Tier } from '../decision.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { canonicalJson, isObject, type JsonObject } from '../json.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
 import type { Schedule } from './looks.js';
-
-/**
- * How much a rule counts. A `critical` rule has to be shown to hold: without enough evidence there is no GO. A `supporting`
- * rule only counts where it is shown to be broken. An `advisory` rule is reported and never counts.
- */
-export const TIERS = ['critical', 'supporting', 'advisory'] as const;
-export type Tier = (typeof TIERS)[number];
-
-/** What two runs can be required to share. */
-export const IDENTITIES = ['judge', 'rubric', 'protocol', 'data'] as const;
-export type Identity = (typeof IDENTITIES)[number];
-
-/** What a candidate may use: truncated predictions of all (0 to 1), completion tokens a row, money for the run. */
-export const LIMITS = ['truncated_share', 'tokens_per_row', 'cost'] as const;
-export type Limit = (typeof LIMITS)[number];
 
 export interface Bound {
   readonly value: number;

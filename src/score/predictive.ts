@@ -1,25 +1,16 @@
 // What more repeats would do for an open rule: the chance that they decide it.
 import type { VarianceSplit } from '../comparison.js';
+import type { RepeatAdvice } from '../decision.js';
 import type { Estimate } from '../types.js';
 import { normalTail } from './normal.js';
 import { studentTQuantile } from './student.js';
 
 /** Which of two sides a difference lies on, as it will be tested. */
-export interface Decision {
+interface Decision {
   readonly bound: number;
   /** One-sided levels at which the rule is held, and at which it is broken. */
   readonly holdsAt: number;
   readonly breaksAt: number;
-}
-
-/** The chance that an open rule is decided by more repeats. */
-export interface RepeatAdvice {
-  /** `at-most`: without repeats nobody knows how much of the spread is sampling, so the chance is that if all of it were. */
-  readonly kind: 'about' | 'at-most';
-  /** Of every row, in both runs. */
-  readonly repeats: number;
-  /** From 0 to 1. */
-  readonly chance: number;
 }
 
 /**

@@ -2,8 +2,8 @@
 
 /**
  * The quantile of Student's t distribution with `df` degrees of freedom (above 0, not necessarily whole), for `p` between
- * 0 and 1, to 10 digits up to 25,000 degrees of freedom. The upper tail `I_x(df / 2, 1 / 2) / 2` with `x = df / (df + t²)` (Abramowitz & Stegun
- * 26.5.27) is inverted by bisection. Throws a RangeError outside of the domain.
+ * 0 and 1, to 10 digits up to 25,000 degrees of freedom. The upper tail `I_x(df / 2, 1 / 2) / 2` with `x = df / (df + t²)` (Abramowitz &
+ * Stegun 26.5.27) is inverted by bisection. Throws a RangeError outside of the domain.
  */
 export function studentTQuantile(p: number, df: number): number {
   if (!(p > 0 && p < 1 && df > 0 && df < Number.POSITIVE_INFINITY)) {

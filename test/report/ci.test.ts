@@ -1,14 +1,15 @@
 // What the gate writes for CI: within its limits, and with no text that acts.
 
 import { describe, expect, it } from 'vitest';
+import type { RuleResult } from '../../src/decision.js';
 import { ANNOTATION_LIMIT, annotations, gateJson, jobSummary, junit } from '../../src/report/ci.js';
-import { type GatePage, gateText, type ShownRule } from '../../src/report/gate-page.js';
+import { type GatePage, gateText } from '../../src/report/gate-page.js';
 
-function rule(more: Partial<ShownRule> = {}): ShownRule {
+function rule(more: Partial<RuleResult> = {}): RuleResult {
   return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };
 }
 
-function page(rules: readonly ShownRule[], more: Partial<GatePage> = {}): GatePage {
+function page(rules: readonly RuleResult[], more: Partial<GatePage> = {}): GatePage {
   return {
     verdict: 'NO-GO',
     exitCode: 4,

@@ -1,4 +1,5 @@
 // Simulations small enough for every run of the tests; bench/gate-simulation.mjs has the long ones.
+
 import { describe, expect, test } from 'vitest';
 import {
   PUBLISHED,
@@ -9,9 +10,10 @@ import {
   simulateScores,
 } from '../../bench/simulated-runs.mjs';
 import type { Comparison, Interval } from '../../src/comparison.js';
+import type { GateOutcome } from '../../src/decision.js';
 import { clusteredEstimate } from '../../src/score/clusters.js';
 import { compareRuns } from '../../src/score/compare.js';
-import { decide, type GateOutcome } from '../../src/score/gate.js';
+import { decide } from '../../src/score/gate.js';
 import { intervalAt } from '../../src/score/intervals.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
 import { randomOf } from '../../src/score/random.js';

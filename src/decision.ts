@@ -1,0 +1,124 @@
+// What a gate decides: the words in which score says it and report shows it.
+
+import { counted } from './figures.js';
+import type { Dimension, Domain } from './types.js';
+
+/**
+ * How much a rule counts. A `critical` rule has to be shown to hold: without enough evidence there is no GO. A `supporting`
+ * rule only counts where it is shown to be broken. An `advisory` rule is reported and never counts.
+ */
+export const TIERS = ['critical', 'supporting', 'advisory'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** What two runs can be required to share. */
+export const IDENTITIES = ['judge', 'rubric', 'protocol', 'data'] as const;
+export type Identity = (typeof IDENTITIES)[number];
+
+/** What a candidate may use: truncated predictions of all (0 to 1), completion tokens a row, money for the run. */
+export const LIMITS = ['truncated_share', 'tokens_per_row', 'cost'] as const;
+export type Limit = (typeof LIMITS)[number];
+
+/** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
+export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
+/** `ADVICE`: nothing that was tested may decide, so nothing is decided. */
+export type GateOutcome = GateVerdict | 'ADVICE';
+
+export interface RuleResult {
+  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
+  /** Absent where the rule is on Overall or on the whole run. */
+  readonly domain?: Domain;
+  /** Absent where the rule is on the total, or on no score. */
+  readonly dimension?: Dimension;
+  readonly identity?: Identity;
+  /** Of a rule on an identity: false where nobody recorded it, which passes. */
+  readonly isRecorded?: boolean;
+  readonly limit?: Limit;
+  readonly tier: Tier;
+  /** Of the rule taken alone. */
+  readonly verdict: GateVerdict;
+  /** Whether the gate's verdict heeds it: always of a critical rule, of a supporting one only its NO-GO, never of an advisory one. */
+  readonly counts: boolean;
+  /** The figure: points of a difference or a score, or a share, tokens, cost. */
+  readonly value?: number;
+  /** Its interval at this look's level. */
+  readonly low?: number;
+  readonly high?: number;
+  /** What the figure is held against, in its unit: the least (of drops a negative number), or the limit. */
+  readonly bound?: number;
+  /** One-sided p of a figure this high if it truly were at the bound: at `alpha / 2` and below, the rule is shown to hold. */
+  readonly holdsP?: number;
+  /** One-sided p of a breach, adjusted over the rules that can each bring a NO-GO; a breach is shown below `alpha / 2`. */
+  readonly adjustedP?: number;
+  /** Of an open rule on a drop: what more repeats would do. */
+  readonly repeats?: RepeatAdvice;
+  /** How far the figure lies beyond its bound (negative: within), in points; of shares and limits in percent. */
+  readonly impact: number;
+  /** What, figure, interval, bound, and what follows. */
+  readonly sentence: string;
+}
+
+/** The chance that an open rule is decided by more repeats. */
+export interface RepeatAdvice {
+  /** `at-most`: without repeats nobody knows how much of the spread is sampling, so the chance is that if all of it were. */
+  readonly kind: 'about' | 'at-most';
+  /** Of every row, in both runs. */
+  readonly repeats: number;
+  /** From 0 to 1. */
+  readonly chance: number;
+}
+
+/** What advisory rules come to, if they were to decide. */
+export interface GateAdvice {
+  readonly verdict: GateVerdict;
+  /** Rules that stand against a GO: broken, open, or without evidence, as the verdict says. */
+  readonly against: number;
+  /** All that were tested. */
+  readonly rules: number;
+}
+
+/** What a gate decides, and why. */
+export interface GateDecision {
+  readonly verdict: GateOutcome;
+  /** One sentence: the verdict and the rule that weighs most; of advice, how many rules stand against the candidate. */
+  readonly summary: string;
+  /** Those that brought the verdict first, then by impact. */
+  readonly rules: readonly RuleResult[];
+  readonly level: GateLevel;
+  /** Where the verdict is INCONCLUSIVE over drops: the chance that more repeats decide, at most that of each of them. */
+  readonly repeats?: RepeatAdvice;
+  /** What can be done about an open verdict: a sentence each. */
+  readonly further: readonly string[];
+  /** No rule can count: whatever the rules say is advice. */
+  readonly advisoryOnly: boolean;
+  /** What the advisory rules come to, where there are some. */
+  readonly advice?: GateAdvice;
+}
+
+/** At which level this look decides. */
+export interface GateLevel {
+  /** Two-sided, of this look; GO and NO-GO are each one-sided at half of it. */
+  readonly alpha: number;
+  /** Which of the planned looks this is, from 1 on; absent without a schedule. */
+  readonly look?: number;
+  /** What decides, in one sentence. */
+  readonly sentence: string;
+}
+
+/** How many rules stand against a GO, and how, such as `1 of 9 rules broken`. */
+export function againstText({ verdict, against, rules }: GateAdvice): string {
+  const states = { GO: 'broken', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'without evidence' };
+  return `${against === 0 ? 'none' : against} of ${counted(rules, 'rule')} ${states[verdict]}`;
+}
+
+/** What advice comes to, such as `would be NO-GO (1 of 9 rules broken)`. */
+export function adviceText(advice: GateAdvice | undefined): string {
+  if (advice === undefined) {
+    return 'there was nothing to test';
+  }
+  return `would be ${advice.verdict} (${againstText(advice)})`;
+}
+
+/** What has to be so before anything can be tested. */
+export function isCondition({ kind }: RuleResult): boolean {
+  return kind === 'identity' || kind === 'coverage' || kind === 'ratings';
+}
