@@ -4,11 +4,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { EXIT, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FLUSH_BYTES = 1 << 20;
+const FIFO_POLL_MS = 50;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
 /** What a process calls its own open files: replacing the file behind such a name would not reach whoever holds it open. */
@@ -108,12 +110,34 @@ async function writeAside(path: string, pieces: Iterable<string> | AsyncIterable
 }
 
 async function writeThrough(path: string, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
-  const handle = await open(path, 'w');
+  const handle = await openOnceRead(path);
   try {
     return await writePieces(handle, pieces);
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Opens what is no regular file. A FIFO is opened once somebody reads it: opened before, it would hold a thread until then, and a
+ * process with such a thread cannot even end.
+ */
+async function openOnceRead(path: string): Promise<FileHandle> {
+  while (!OPEN_FILE.test(path) && (await stat(path)).isFIFO()) {
+    const probe = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENXIO') throw error;
+      return undefined;
+    });
+    if (probe === undefined) {
+      await wait(FIFO_POLL_MS);
+      continue;
+    }
+    // What is written waits for its reader, so the probe, which would not, gives way.
+    const handle = await open(path, 'w');
+    await probe.close();
+    return handle;
+  }
+  return open(path, 'w');
 }
 
 async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {

@@ -73,6 +73,21 @@ test('report writes to a FIFO, and through a link', async () => {
   expect((await lstat(page)).isFIFO()).toBe(true);
 });
 
+test('a FIFO that nobody reads keeps no process alive that is to end', async () => {
+  const fifo = join(dir, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const child = spawn(process.execPath, [join(ROOT, 'dist/bin.js'), 'gate', base, candidate, '--junit', fifo], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = new Promise<number | null>((done) => child.on('close', done));
+  // The verdict is printed before the file is written.
+  await new Promise((done) => child.stdout.once('data', done));
+  child.kill('SIGINT');
+  await new Promise((done) => setTimeout(done, 300));
+  child.kill('SIGINT');
+  expect(await ended).toBe(130);
+});
+
 /** The program with no file allowed to grow beyond a kilobyte, which fails in mid-write as a full disk does. */
 async function withFileLimit(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const command = 'ulimit -f 1; exec "$0" "$@"';
