@@ -236,7 +236,7 @@ class Asking<J extends Job> {
 
   async #useSlot(lane: Lane): Promise<void> {
     this.#tickets.delete(lane);
-    if (this.#halted || pauseOf(lane) !== undefined) return;
+    if (this.#halted || this.#isOver || pauseOf(lane) !== undefined) return;
     const pauseMs = lane.pausedUntil - this.#settings.clock.now();
     if (pauseMs > 0) {
       void this.#waitOut(lane, pauseMs);

@@ -231,6 +231,18 @@ describe('tries', () => {
     expect(notices).toEqual([expect.stringContaining('a is rate limited and asks to wait 12 min')]);
   });
 
+  it('a wait that a server asks for ends with the last row', async () => {
+    const refusal = failed('rate-limit', { retryAfterMs: 5_000 });
+    const run = stage(({ id }) => ({ ms: 10, attempt: id === 0 ? refusal : ok() }), {
+      hosts: ['a', 'b'],
+      concurrency: 1,
+      retryMs: 5_000,
+    });
+    await run.ask(singles(2));
+    expect(run.statuses().sort()).toEqual(['failed', 'ok']);
+    expect(run.sleepers()).toBe(0);
+  });
+
   it('a reply shows room: the call that has waited longest for a rate limit goes next', async () => {
     const { ask, settled, clock } = stage(
       ({ id, now }) => ({ ms: id === 1 ? 700 : 10, attempt: id === 0 && now < 600 ? failed('rate-limit') : ok() }),
@@ -569,14 +581,24 @@ describe('whatever happens', () => {
           { ...given, ceiling: 12, random: () => given.random },
         );
         const { stopAt, abortAt } = given;
-        if (stopAt !== null) void run.after(stopAt).then(() => run.stop.abort());
-        if (abortAt !== null) void run.after(abortAt).then(() => run.abort.abort());
+        let alarms = 0;
+        const later = (ms: number | null, ring: () => void) => {
+          if (ms === null) return;
+          alarms++;
+          void run.after(ms).then(() => {
+            alarms--;
+            ring();
+          });
+        };
+        later(stopAt, () => run.stop.abort());
+        later(abortAt, () => run.abort.abort());
         const jobs = given.groups.map((group, id) => ({ id, group: String(group) }));
         const thrown = await run.ask(jobs).catch((error: unknown) => error);
 
         expect([...run.settled.keys()].sort()).toEqual([...run.asked].sort());
         expect([...run.settled.values()].every((outcomes) => outcomes.length === 1)).toBe(true);
         expect(run.backend.status().inFlight).toBe(0);
+        expect(run.sleepers()).toBe(alarms);
         const most = given.concurrency === 'adaptive' ? 12 : given.concurrency;
         expect(Math.max(0, ...run.most.values())).toBeLessThanOrEqual(most);
         const ended = run.stop.signal.aborted || run.abort.signal.aborted;
