@@ -3,6 +3,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
+import { oneLine, printable } from '../printable.js';
 import { openRedaction, redactValue } from '../redaction.js';
 import { LONGEST_TIMER_MS } from '../timers.js';
 import type { ModelRequest, Usage } from '../types.js';
@@ -54,6 +55,8 @@ const MOST_MODELS_TEXT = 2 ** 22;
 const FIT_MARGIN = 16;
 /** A smaller budget is not worth a call: the reply would be cut off. */
 const FIT_MINIMUM = 256;
+/** Longest name that is kept of a model or of a reply's end, in columns. */
+const MOST_NAME = 200;
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
 
@@ -258,18 +261,23 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
     }
   }
 
-  /** A reply without anything secret that the server may have echoed. */
-  function clean(reply: AttemptReply): AttemptReply {
-    const texts = { content: reply.content } as Body;
-    for (const name of ['reasoning', 'finishReason', 'servedModel'] as const) {
-      if (reply[name] !== undefined) texts[name] = reply[name];
-    }
+  /** A reply without anything secret that the server may have echoed, its names on one line. */
+  function clean({ finishReason, servedModel, ...reply }: AttemptReply): AttemptReply {
     let redacted = false;
-    for (const [name, text] of Object.entries(texts) as [string, string][]) {
-      texts[name] = redact(text);
-      redacted ||= texts[name] !== text;
-    }
-    return redacted ? { ...reply, ...texts, redacted: true } : reply;
+    const withoutSecrets = (text: string): string => {
+      const shown = redact(text);
+      redacted ||= shown !== text;
+      return shown;
+    };
+    // Cut after redacting, so that no half of a secret is left.
+    const named = (text: string) => oneLine(withoutSecrets(printable(text)), MOST_NAME);
+    const texts = {
+      content: withoutSecrets(reply.content),
+      ...(reply.reasoning !== undefined && { reasoning: withoutSecrets(reply.reasoning) }),
+      ...(finishReason !== undefined && { finishReason: named(finishReason) }),
+      ...(servedModel !== undefined && { servedModel: named(servedModel) }),
+    };
+    return redacted ? { ...reply, ...texts, redacted } : { ...reply, ...texts };
   }
 
   return {

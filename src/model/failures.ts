@@ -1,7 +1,7 @@
 // What went wrong with a call, and whose fault it is: every server's way of saying it, as one of our classes.
 
 import { EXIT, UserError } from '../errors.js';
-import { oneLine } from '../printable.js';
+import { oneLine, printable } from '../printable.js';
 import type { Redact } from '../redaction.js';
 import type { FailureClass } from '../types.js';
 import { isTokenCount } from '../usage.js';
@@ -73,8 +73,9 @@ export function classify(trouble: Trouble, context: CallContext): Failure {
 
 /** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
 export function tidy(text: string, redact: Redact): string {
-  // Cut after redacting, so that no half of a secret is left, and before the patterns, whose time may grow with its square.
-  const clean = redact(text)
+  // Redacted without what hides between a secret's characters, and cut behind that, so that no half of one is left; but before the
+  // patterns, whose time may grow with its square.
+  const clean = redact(printable(text))
     .slice(0, MOST_LOOKED_THROUGH)
     .replace(/\S*\*{3,}\S*/g, '[redacted]');
   const steady = VARYING.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), clean);
@@ -125,7 +126,7 @@ function readError(body: string): Said {
   const codes = [type, code, asText(error.code)];
   return {
     text: [...codes, asText(error.param), message].join('\n').slice(0, MOST_LOOKED_THROUGH),
-    message: message === '' ? oneLine(body, MOST_SERVER_TEXT) : message,
+    message: message === '' ? body : message,
     type,
     code: asText(error.code ?? root.code),
     param: asText(error.param).replace(/^body\./, ''),

@@ -2,7 +2,6 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import { isObject, type JsonObject } from '../json.js';
-import { oneLine } from '../printable.js';
 import type { Usage } from '../types.js';
 import { isTokenCount } from '../usage.js';
 import type { AttemptReply } from './attempt.js';
@@ -19,8 +18,6 @@ const LEAST_BOUND = 8 * 2 ** 20;
 const MOST_BOUND = 2 ** 28;
 /** A message that has none of these is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
-/** Longest name that is kept of a model or of a reply's end, in columns. */
-const MOST_NAME = 200;
 
 /** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
 export class Reading {
@@ -105,8 +102,8 @@ export class Reading {
       status: 'ok',
       content: this.#content.toString(),
       ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
-      ...(reason !== undefined && { finishReason: oneLine(reason, MOST_NAME) }),
-      ...(this.#servedModel !== undefined && { servedModel: oneLine(this.#servedModel, MOST_NAME) }),
+      ...(reason !== undefined && { finishReason: reason }),
+      ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
       usage: this.usage,
       ...(this.#clocks.firstTokenMs !== undefined && { firstTokenMs: this.#clocks.firstTokenMs }),
     };

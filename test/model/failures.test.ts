@@ -761,6 +761,17 @@ describe('a reason', () => {
     }
   });
 
+  it('holds no half of a key where it is cut, and none that invisible characters part', () => {
+    const secret = 'sk-proj-0123456789-half';
+    const redact = openRedaction([secret]);
+    const parted = `${secret.slice(0, 9)}\u200b\u001b[0m${secret.slice(9)}`;
+    for (const key of [secret, parted]) {
+      const { reason } = classified(http(500, JSON.stringify({ odd: '!'.repeat(280), key })), { redact });
+      expect(reason).not.toContain(secret.slice(0, 9));
+      expect(tidy(`bad key ${key}`, redact)).toBe('bad key [redacted]');
+    }
+  });
+
   it('holds no half-masked key either', () => {
     expect(tidy('Incorrect API key provided: sk-proj-****wxyz. Go', openRedaction([]))).toBe(
       'Incorrect API key provided: [redacted] Go',

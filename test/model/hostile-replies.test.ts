@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventStream } from '../../src/model/events.js';
-import { ask, closeAll, closers, failure, listen, NEVER, open, REQUEST, reply } from '../support/endpoint.js';
+import { ask, closeAll, closers, failure, KEY, listen, NEVER, open, REQUEST, reply } from '../support/endpoint.js';
 
 afterEach(closeAll);
 
@@ -288,6 +288,14 @@ it('names are short, and stay on their line', async () => {
   expect(finishReason).toMatch(/^stop !+…$/);
   expect(servedModel).toMatch(/^m ::error::m+…$/);
   expect([finishReason?.length, servedModel?.length]).toEqual([200, 200]);
+});
+
+it('names hold no half of a key where they are cut, and none that invisible characters part', async () => {
+  const parted = `${KEY.slice(0, 9)}\u200b${KEY.slice(9)}`;
+  const body = { model: `${'m'.repeat(185)}${KEY}`, choices: [{ message: { content: 'x' }, finish_reason: parted }] };
+  const { finishReason, servedModel, redacted } = reply((await ask([{ status: 200, body }])).attempt);
+  expect(servedModel).not.toContain(KEY.slice(0, 9));
+  expect({ finishReason, redacted }).toEqual({ finishReason: '[redacted]', redacted: true });
 });
 
 it('no answer is taken for the next request’s', async () => {
