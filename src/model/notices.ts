@@ -52,6 +52,10 @@ export function neverReached(reason: string): End {
   };
 }
 
+export function neverReady(reason: string): End {
+  return { ...neverReached(reason), why: `is not ready: ${reason}` };
+}
+
 export function nothingSucceeds(failure: string, reason: string): End {
   return {
     why: `the first ${HOPELESS} rows failed alike and none succeeded (${failure}, the latest: ${reason})`,

@@ -38,6 +38,7 @@ import {
   isSilent,
   isWaitedFor,
   neverReached,
+  neverReady,
   nothingSucceeds,
   notReadyForTooLong,
   silentForTooLong,
@@ -88,8 +89,8 @@ export interface ScheduleOptions {
  * each with another row, and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
  * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
  *
- * An endpoint that has never answered is given up when a row has used up its tries without a connection, or when twenty rows have
- * failed in one way; with `waitReadyMs` it is waited for as in an outage.
+ * An endpoint that has never answered is given up when a row has used up its tries without a connection (or, beside others, at a
+ * gateway with nobody behind it), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
 export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
   const settings: Settings = {
@@ -377,9 +378,8 @@ class Asking<J extends Job> {
     if (attempt.class !== 'rate-limit') return this.#afterTrouble(call, attempt, lane);
     if (retryAfterMs > retryMs) {
       this.#sayWaitTooLong(lane, retryAfterMs);
-      return answered
-        ? this.#afterTrouble(call, { ...attempt, down: true, retryAfterMs: 0 }, lane)
-        : this.#lose(call, attempt, lane);
+      if (answered) return this.#afterTrouble(call, { ...attempt, down: true, retryAfterMs: 0 }, lane);
+      return this.#afterLastTry(call, { ...attempt, down: true }, lane);
     }
     this.#holdBack(lane, retryAfterMs, now);
     if (lane.probes.has(call)) return this.#afterVainProbe(call, attempt, lane);
@@ -463,8 +463,14 @@ class Asking<J extends Job> {
     if (call.counted < maxAttempts && leftMs > 0 && retryAfterMs <= leftMs) {
       return this.#backOffMs(call, retryAfterMs, leftMs);
     }
-    if (!attempt.unreachable) return this.#lose(call, attempt, lane);
-    this.#giveUp(lane, neverReached(attempt.reason));
+    return this.#afterLastTry(call, attempt, lane);
+  }
+
+  /** No try is left at an endpoint that has never answered: where that is not the row's doing, another may take it over. */
+  #afterLastTry(call: Call, attempt: AttemptFailure, lane: Lane): number | Outcome {
+    const canPassOn = attempt.down === true && this.#inService.some((other) => other !== lane);
+    if (!attempt.unreachable && !canPassOn) return this.#lose(call, attempt, lane);
+    this.#giveUp(lane, attempt.unreachable ? neverReached(attempt.reason) : neverReady(attempt.reason));
     return 0;
   }
 

@@ -297,6 +297,22 @@ describe('one endpoint of several', () => {
     expect(run.started.filter(({ host }) => host === 'b').length).toBeGreaterThan(50);
   });
 
+  it.each<[string, Attempt]>([
+    ['has nobody behind its gateway', badGateway],
+    ['answers with a web page', webPage],
+    ['asks to wait for a day', failed('rate-limit', { retryAfterMs: 86_400_000 })],
+    ['is unavailable for a day', failed('transient', { down: true, retryAfterMs: 86_400_000 })],
+  ])('that %s from the start costs no row, and is used once it is back', async (_name, attempt) => {
+    const run = stage(({ host, now }) => ({ ms: 500, attempt: host === 'b' && now < 120_000 ? attempt : ok() }), {
+      concurrency: 4,
+      hosts: ['a', 'b'],
+    });
+    await run.ask(singles(3_000));
+    expect(new Set(run.statuses())).toEqual(new Set(['ok']));
+    expect(run.started.filter(({ host }) => host === 'b').length).toBeGreaterThan(500);
+    expect(run.notices.join('\n')).toMatch(/b is out of service[\s\S]*b answers again/);
+  });
+
   it('and then the other being out ends the run only when both have been out for long', async () => {
     const script: Script = ({ host, now }) => ({
       ms: 500,
