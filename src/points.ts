@@ -37,14 +37,14 @@ export function officialRating(row: JudgedRow, figure: Figure): number | undefin
   return isRated(row) && rating !== 0 ? rating : undefined;
 }
 
-/** The same, where it can be: a rating outside 1 to 5 leaves its own figure and the total. */
+/** The same without ratings that cannot be: one outside 1 to 5 counts neither in its own figure nor in the total. */
 export function possibleRating(row: JudgedRow, figure: Figure): number | undefined {
   const rating = officialRating(row, figure);
   if (rating === undefined || !isPossible(rating)) return undefined;
   return figure === 'total' && FIGURES.some((each) => isImpossible(row, each)) ? undefined : rating;
 }
 
-/** The rating that our own figures and tests count: what can be, and the lowest for a failure that the model caused. */
+/** The rating that our own figures and tests count: a possible one, and the lowest for a failure that the model caused. */
 export function countedRating(row: JudgedRow, figure: Figure): number | undefined {
   if (row.failed === undefined || isRated(row)) return possibleRating(row, figure);
   return isModelCaused(row.failure?.class) ? LOWEST : undefined;

@@ -321,11 +321,11 @@ const ADVICE_ONLY =
   'Advice only: nothing can be paired with a published row, its figures have an error of their own, and judge and rubric pack must be the official ones.';
 
 function publishedNotes(candidate: ReadRun): string[] {
-  const { judge = 'a judge that is not recorded', rubricPack = 'that is not recorded' } = shownRun(candidate);
+  const { judge = 'a judge that is not recorded', rubricPack } = shownRun(candidate);
   if (judge === PUBLISHED_SOURCE.judge && rubricPack === 'official') return [ADVICE_ONLY];
   return [
     ADVICE_ONLY,
-    `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with rubric pack ${oneLine(rubricPack, 80)}.`,
+    `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with ${rubricPack === undefined ? 'a rubric pack that is not recorded' : `rubric pack ${oneLine(rubricPack, 80)}`}.`,
   ];
 }
 

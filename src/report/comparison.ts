@@ -6,7 +6,7 @@ import { signed, twoDecimals } from '../figures.js';
 import { oneLine, shortened } from '../printable.js';
 import { DIMENSIONS, type Estimate } from '../types.js';
 import { asciiJson, csvCell, markdownText } from './formats.js';
-import { type Column, NONE, type Table } from './table.js';
+import { type Column, NONE, type Table, withoutIntervalNote } from './table.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 /** The figures as documents list them. */
@@ -78,6 +78,9 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
     footnotes: [
       'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and planted predictions at rating 1.',
       '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains (Holm) is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      ...withoutIntervalNote(
+        [...domains.map(({ figures }) => figures.total), overall.total].map((found) => found?.difference),
+      ),
       ...fixedNote(name, overall.total),
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],

@@ -77,12 +77,22 @@ export function scoreTable(card: ScoreCard): Table | undefined {
     ],
     footnotes: [
       'Valid: rows with a judgement, of the rows the run chose. 95 %: interval of Total, clustered by trajectory.',
+      ...withoutIntervalNote([...card.domains.map((score) => score.scores.total), card.overall.total]),
       'With failures (w.fail): Total with empty, refused and planted predictions at rating 1.',
       overall === 'Overall'
         ? 'Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.'
         : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,
     ],
   };
+}
+
+/** Why some of these figures stand without an interval; empty where each has one. */
+export function withoutIntervalNote(estimates: readonly (Estimate | undefined)[]): string[] {
+  return estimates.every((estimate) => estimate === undefined || estimate.low !== undefined)
+    ? []
+    : [
+        'No interval: fewer than 5 trajectories (for the mean of domains: in any of them), or rows that all say the same.',
+      ];
 }
 
 /** The table of text measures, each 0-100: a column per measure. Undefined where nothing was measured. */

@@ -77,7 +77,7 @@ interface Part {
 /**
  * Compares two runs on the rows that either chose. Repeats of a row are averaged first, then each row's base is taken from its
  * candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
- * choose, is missing and lowers the coverage. A rating of 0 leaves its own figure only, and one that cannot be its own and the total.
+ * choose, is missing and lowers the coverage. A rating of 0 leaves out its own figure alone, an impossible one the total, too.
  *
  * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains'. Both follow
  * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in

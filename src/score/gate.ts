@@ -75,7 +75,7 @@ export interface GateReport extends GateDecision {
  */
 export function decide(evidence: Evidence, policy: Policy): GateReport {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
-  const level = levelOf(evidence, policy, tests.filter(isInFamily).length);
+  const level = levelOf(evidence, policy, tests);
   const next = nextOf(evidence, policy, level);
   const rules = [
     ...identityRules(evidence, policy),
@@ -140,9 +140,9 @@ function adviceForAll(rules: readonly RuleResult[]): RepeatAdvice | undefined {
 
 // Levels and looks.
 
-function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, family: number): GateLevel {
+function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, tests: readonly Test[]): GateLevel {
   if (looks === undefined) {
-    return { alpha, sentence: decidesAt(alpha, family) };
+    return { alpha, sentence: decidesAt(alpha, tests) };
   }
   const look = lookAt(looks, repeats ?? { candidate: undefined }, comparison !== undefined);
   if (typeof look === 'string') {
@@ -150,12 +150,14 @@ function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, fa
   }
   const own = alphaOfLook(looks, alpha);
   const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;
-  return { alpha: own, look, sentence: `${which} ${decidesAt(own, family)}` };
+  return { alpha: own, look, sentence: `${which} ${decidesAt(own, tests)}` };
 }
 
-function decidesAt(alpha: number, family: number): string {
+function decidesAt(alpha: number, tests: readonly Test[]): string {
   const half = Number((alpha / 2).toPrecision(3));
-  const adjusted = family < 2 ? '' : ` (of the ${family} rules beside Overall's drop after Holm's adjustment)`;
+  const family = tests.filter(isInFamily).length;
+  const others = tests.some(isOverallDrop) ? `the ${family} rules beside Overall's drop` : `${family} rules,`;
+  const adjusted = family < 2 ? '' : ` (of ${others} after Holm's adjustment)`;
   return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken, one-sided at ${half}${adjusted}.`;
 }
 
@@ -373,9 +375,12 @@ function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefine
   });
 }
 
-function isInFamily({ kind, tier, target }: Test): boolean {
-  const isOverallDrop = kind === 'drop' && target.domain === undefined && target.dimension === undefined;
-  return tier !== 'advisory' && !isOverallDrop;
+function isInFamily(test: Test): boolean {
+  return test.tier !== 'advisory' && !isOverallDrop(test);
+}
+
+function isOverallDrop({ kind, target }: Test): boolean {
+  return kind === 'drop' && target.domain === undefined && target.dimension === undefined;
 }
 
 function chanceOf(test: Test): number | undefined {

@@ -87,6 +87,15 @@ describe('the table', () => {
     expect(JSON.parse(COMPARISON_FORMATS.json(page())).adjusted).toMatchObject({ interval: 'none', p: 'none' });
   });
 
+  it('says why a line has no interval, and only where one has none', () => {
+    const note = expect.stringContaining('No interval: fewer than 5 trajectories');
+    const { comparison } = page();
+    const { low: _low, high: _high, ...bare } = difference(1).difference;
+    expect(differenceTable(comparison, 'none').footnotes).not.toContainEqual(note);
+    const overall = { total: difference(1, { difference: bare }) };
+    expect(differenceTable({ ...comparison, overall }, 'none').footnotes).toContainEqual(note);
+  });
+
   it('answers the second question where repeats allow it: about these very rows', () => {
     const fixed = { value: -1.5, rows: 20, clusters: 10, se: 0.5, df: 40, low: -2.5, high: -0.5 };
     const { comparison } = page();

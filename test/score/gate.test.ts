@@ -526,6 +526,8 @@ describe('what decides', () => {
     expect(gate(fine, [domain('os', fine), domain('web', fine)]).level.sentence).toContain(
       "(of the 2 rules beside Overall's drop after Holm's adjustment)",
     );
+    const floors = parsePolicy({ min_score: { overall: 50, terminal: 50 } });
+    expect(decide({}, floors).level.sentence).toContain("(of 2 rules, after Holm's adjustment)");
   });
 
   test('stands at each rule: the p of holding and the adjusted p of a breach', () => {
