@@ -218,9 +218,9 @@ export interface DomainScore {
   readonly valid: number;
   /** Rows in the file that are not valid. */
   readonly failed: number;
-  /** Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`. */
+  /** Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`, valid rows without a rating under `not-rated`. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Share of chosen rows that have a judgement or a model-caused failure, 0 to 1. */
+  /** Share of chosen rows that have a rating (or measures) or a model-caused failure, 0 to 1. */
   readonly coverage: number;
   /** Official counting: mean over valid rows whose value is not 0. */
   readonly scores: ScoreSet;

@@ -5,6 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { appendFile, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { adviceText, type GateOutcome, IDENTITIES, type Identity } from '../decision.js';
+import { domainName } from '../domains.js';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine, printable } from '../printable.js';
 import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
@@ -14,7 +15,7 @@ import { compareRuns } from '../score/compare.js';
 import { decide, type Evidence, type GateReport } from '../score/gate.js';
 import { repeatsOf } from '../score/looks.js';
 import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../score/policy.js';
-import type { Domain, Io } from '../types.js';
+import { DOMAINS, type Domain, type Io } from '../types.js';
 import {
   heedStop,
   impossibleRows,
@@ -155,7 +156,7 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
     ...(published === undefined ? {} : { base: published.shown }),
     candidate: shownRun(candidate),
     ...(evidence.comparison === undefined ? {} : { comparison: evidence.comparison }),
-    notes: [...adviceNotes(report), ...notes],
+    notes: [...adviceNotes(report), ...domainNotes(candidate), ...notes],
   };
   await deliver(page, settings, io);
   return exitCode;
@@ -326,6 +327,19 @@ function publishedNotes(candidate: ReadRun): string[] {
   return [
     ADVICE_ONLY,
     `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with ${rubricPack === undefined ? 'a rubric pack that is not recorded' : `rubric pack ${oneLine(rubricPack, 80)}`}.`,
+  ];
+}
+
+/** An Overall without a hard domain is another figure than one of all seven, whatever it is held against. */
+function domainNotes({ card }: ReadRun): string[] {
+  const scored = card.domains
+    .filter(({ withFailures }) => withFailures.total !== undefined)
+    .map(({ domain }) => domain);
+  const lacking = DOMAINS.filter((domain) => !scored.includes(domain));
+  if (lacking.length === 0 || lacking.length === DOMAINS.length) return [];
+  const names = lacking.map(domainName).join(', ');
+  return [
+    `Overall is here the mean of ${scored.length} ${scored.length === 1 ? 'domain' : 'domains'}: the candidate has no score in ${names}.`,
   ];
 }
 

@@ -55,7 +55,7 @@ const OPTIONS = {
     max: 1,
     default: 0.99,
     group: 'Runs',
-    help: 'share of rows of each domain below which a run is neither tested nor marked',
+    help: 'share of rows of each domain (of those chosen, and of the most that a run has) below which a run is neither tested nor marked',
   },
   columns: { kind: 'list', group: 'Table', help: 'columns behind the name, such as mcp,web,overall,interval' },
   sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
@@ -248,11 +248,12 @@ function tiesOf(stores: ReadonlyMap<string, StoreReader>, io: Io): IsTied {
   const critical = remembered(String, (runs: number) => criticalBest(runs));
   return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
-    const difference = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
-    // Without a standard error (too few trajectories in common) there is no test, and so no mark.
-    const { value, se, df } = difference?.difference ?? {};
+    const found = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
+    const { value, se, df, low } = found?.difference ?? {};
     if (value === undefined || se === undefined || df === undefined) return undefined;
-    return value + critical(runs)(df) * se >= 0;
+    // Without an interval (few trajectories in common, or few that all say the same) nothing shows a run to be worse.
+    if (value >= 0 || low !== undefined) return value + critical(runs)(df) * se >= 0;
+    return undefined;
   };
 }
 

@@ -125,13 +125,17 @@ export function meanOf(card: ScoreCard, measure: string | undefined): Figure | u
     : ownFigure(card.overallMeasures, measure);
 }
 
+/** The rows behind each domain of a run's mean; repeats are not counted. */
+export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (readonly [Domain, number])[] {
+  return card.domains.flatMap(({ domain, withFailures, measures }) => {
+    const figure = measure === undefined ? withFailures.total : ownFigure(measures, measure);
+    return figure === undefined ? [] : [[domain, figure.rows] as const];
+  });
+}
+
 /** The domains behind a run's mean. */
 export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return card.domains
-    .filter(({ withFailures, measures }) =>
-      measure === undefined ? withFailures.total !== undefined : Object.hasOwn(measures, measure),
-    )
-    .map(({ domain }) => domain);
+  return rowsOf(card, measure).map(([domain]) => domain);
 }
 
 /** The published Overall is of the seven domains and no other. */

@@ -5,7 +5,7 @@ import { domainName } from '../domains.js';
 import { twoDecimals } from '../figures.js';
 import { oneLine } from '../printable.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
-import type { AnyColumn } from './board-columns.js';
+import { type AnyColumn, rowsOf } from './board-columns.js';
 import { keyOfName } from './board-names.js';
 import { PUBLISHED_SOURCE } from './published.js';
 
@@ -32,7 +32,7 @@ export function notesOf(source: NoteSource): string[] {
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),
     ...(shows('coverage') && runs.length > 0
       ? [
-          'Coverage: share of the chosen rows that have a judgement, or fail by the model; rows: those rated, of those chosen.',
+          'Coverage: share of the chosen rows that have a rating, or fail by the model; rows: those valid to the official script, of those chosen.',
         ]
       : []),
     ...(shows('macro') && runs.some((entry) => entry.figures.has('macro'))
@@ -51,6 +51,7 @@ export function notesOf(source: NoteSource): string[] {
       : [
           `A domain's coverage is below ${percent(options.minCoverage)}, so the run is neither tested nor marked: ${incomplete.map((entry) => shortOf(entry, options)).join('; ')}.`,
         ]),
+    ...fewerNotes(runs, measure),
     ...untestedNotes(source),
     ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
     ...selectionNotes(source),
@@ -74,16 +75,29 @@ function shortOf({ name, run }: Entry, { minCoverage }: BoardOptions): string {
   return `${name} (${short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ')})`;
 }
 
+function fewerNotes(runs: readonly Entry[], measure: string | undefined): string[] {
+  const listed = runs.flatMap(({ name, run, fewer, isComplete }) => {
+    if (run === undefined || !isComplete || fewer.length === 0) return [];
+    const rows = new Map(rowsOf(run.card, measure));
+    return [`${name} (${fewer.map((domain) => `${domainName(domain)} ${rows.get(domain)}`).join(', ')})`];
+  });
+  return listed.length === 0
+    ? []
+    : [
+        `Over fewer rows than other runs, so a figure of its own, ranked behind them and neither tested nor marked: ${listed.join('; ')}. awb compare holds two runs against each other on the rows of both.`,
+      ];
+}
+
 function unrecordedNote(assumed: boolean): string {
   return assumed
     ? 'Not everything was recorded of how these runs came about; --assume-same takes it to be the same in all of them.'
     : 'Not everything was recorded of how this run came about, so it stands alone; --assume-same puts such runs together.';
 }
 
-function selectionNotes({ entries, group, options }: NoteSource): string[] {
-  const chosen = entries.flatMap(({ run }) => (run === undefined ? [] : [run.card.chosen]));
-  if (entries.some((entry) => entry.published !== undefined)) chosen.push(PUBLISHED_SOURCE.rows);
-  const [least, most] = [Math.min(...chosen), Math.max(...chosen)];
+function selectionNotes({ entries, group, options, measure }: NoteSource): string[] {
+  const counts = entries.flatMap(({ run }) => (run === undefined ? [] : [sum(rowsOf(run.card, measure))]));
+  if (entries.some((entry) => entry.published !== undefined)) counts.push(PUBLISHED_SOURCE.rows);
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
   const notes = least < most ? [`Figures are over different numbers of rows: ${least} to ${most}.`] : [];
   const names = new Set(group.runs.map((run) => keyOfName(run, options.per)));
   if (options.show === 'best' && names.size < group.runs.length) {
@@ -92,6 +106,10 @@ function selectionNotes({ entries, group, options }: NoteSource): string[] {
     );
   }
   return notes;
+}
+
+function sum(rows: readonly (readonly [string, number])[]): number {
+  return rows.reduce((total, [, count]) => total + count, 0);
 }
 
 function mostOfOneName(runs: readonly BoardRun[], { per }: BoardOptions): number {

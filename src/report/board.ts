@@ -67,7 +67,7 @@ export interface BoardOptions {
   readonly dimensions: boolean;
   /** The measure shown of runs that were measured, such as `chrf`. */
   readonly measure: string;
-  /** Least coverage of each domain, 0 to 1; runs below it are neither tested nor marked. */
+  /** Least coverage of each domain, and least share of the most rows that a run has in it, 0 to 1; runs below are neither tested nor marked. */
   readonly minCoverage: number;
   readonly withPublished: boolean;
   /** The caller vouches that what was not recorded, judge or protocol, was the same in all runs that lack it. */
@@ -92,6 +92,8 @@ export interface BoardRow {
   readonly run?: BoardRun;
   /** Whether every domain reaches the least coverage. */
   readonly isComplete: boolean;
+  /** Whether another run of the block has more rows in a domain. */
+  readonly hasFewerRows: boolean;
   /** By column id; a figure that the row lacks is absent. */
   readonly figures: ReadonlyMap<string, Figure>;
   /** Ids of the columns in which it is best, or cannot be told from the best. */
@@ -135,6 +137,8 @@ export interface Entry {
   readonly run: BoardRun | undefined;
   readonly published: PublishedRow | undefined;
   readonly isComplete: boolean;
+  /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
+  readonly fewer: readonly Domain[];
   readonly macroOf: number;
   readonly figures: ReadonlyMap<string, Figure>;
   readonly mean: Figure | undefined;

@@ -217,6 +217,7 @@ function rowDocument(block: Block, row: BoardRow) {
     valid: run?.card.valid ?? null,
     coverage: run?.card.coverage ?? null,
     complete: row.isComplete,
+    fewer_rows: row.hasFewerRows,
     macro_of: row.macroOf,
     figures: Object.fromEntries(figures),
   };

@@ -3,7 +3,7 @@
 import { shortDomains } from '../coverage.js';
 import { twoDecimals } from '../figures.js';
 import { canonicalJson } from '../json.js';
-import { DOMAINS } from '../types.js';
+import { DOMAINS, type Domain } from '../types.js';
 import {
   type Block,
   type BoardOptions,
@@ -25,6 +25,7 @@ import {
   meanOf,
   requireColumns,
   requireMeasure,
+  rowsOf,
   TEXT_COLUMNS,
 } from './board-columns.js';
 import { groupsOf, isOfficial, titlesOf } from './board-groups.js';
@@ -35,7 +36,8 @@ import { NONE } from './table.js';
 
 /**
  * The leaderboard of runs: a block for each way of judging, the official one first, then by size. Within a block, runs with the
- * published Overall come first, the others follow by the number of their domains, and incomplete ones last.
+ * published Overall come first, the others follow by the number of their domains, then those over fewer rows, and incomplete ones
+ * last.
  * @throws UserError (2) for an unknown column or measure.
  */
 export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, isTied: IsTied): Leaderboard {
@@ -51,12 +53,16 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const official = isOfficial(group.judgedWith);
   const measure = isMeasured(group.judgedWith) ? options.measure : undefined;
   const runs = chosenRuns(group.runs, options, measure);
+  const most = mostRows(runs, measure);
   const published = official && options.withPublished ? PUBLISHED : [];
   const columns = columnsOf(runs, published.length > 0, options, measure);
   const figures: readonly FigureColumn[] = [...columnsById(runs, measure).values()];
   const order = orderOf(options, measure, runs);
   // Published rows are figures of another counting, so they are not ranked among the runs but stand below them.
-  const own = named(runs, options).map(([run, name]) => entryOfRun(run, name, figures, options, measure));
+  const own = named(runs, options).map(([run, name]) => {
+    const fewer = domainsWithFewer(run, most, options, measure);
+    return entryOfRun(run, name, figures, fewer, options, measure);
+  });
   const entries = [...own.sort(order), ...published.map(entryOfPublished).sort(order)];
   const { marks, untested } = marksOf(own, columns.filter(isFigureColumn), measure, isTied);
   const rows = entries.map((entry) => rowOf(entry, columns, marks.get(entry) ?? new Set()));
@@ -84,10 +90,13 @@ function isFigureColumn(column: AnyColumn): column is FigureColumn {
 function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, measure: string | undefined): BoardRun[] {
   if (options.show === 'all') return [...runs];
   const byName = new Map<string, BoardRun>();
+  const most = mostRows(runs, measure);
   const value = (run: BoardRun) => meanOf(run.card, measure)?.value ?? Number.NEGATIVE_INFINITY;
   const isBetter = (a: BoardRun, b: BoardRun) => {
     const [complete, otherComplete] = [a, b].map((run) => isCovered(run, options));
     if (complete !== otherComplete) return complete === true;
+    const [whole, otherWhole] = [a, b].map((run) => domainsWithFewer(run, most, options, measure).length === 0);
+    if (whole !== otherWhole) return whole === true;
     const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
     return domains === 0 ? value(a) > value(b) : domains > 0;
   };
@@ -105,6 +114,7 @@ function entryOfRun(
   run: BoardRun,
   name: string,
   columns: readonly FigureColumn[],
+  fewer: readonly Domain[],
   options: BoardOptions,
   measure: string | undefined,
 ): Entry {
@@ -117,6 +127,7 @@ function entryOfRun(
     run,
     published: undefined,
     isComplete: isCovered(run, options),
+    fewer,
     macroOf: domainsOf(run.card, measure).length,
     figures: new Map(figures),
     mean: meanOf(run.card, measure),
@@ -136,6 +147,7 @@ function entryOfPublished(published: PublishedRow): Entry {
     run: undefined,
     published,
     isComplete: true,
+    fewer: [],
     macroOf: DOMAINS.length,
     figures,
     mean,
@@ -147,6 +159,30 @@ function isCovered({ card }: BoardRun, { minCoverage }: BoardOptions): boolean {
   return card.coverage >= minCoverage && shortDomains(card, minCoverage).length === 0;
 }
 
+/** The most rows that any of the runs has in a domain. */
+function mostRows(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<Domain, number> {
+  const most = new Map<Domain, number>();
+  for (const { card } of runs) {
+    for (const [domain, rows] of rowsOf(card, measure)) most.set(domain, Math.max(rows, most.get(domain) ?? 0));
+  }
+  return most;
+}
+
+/**
+ * The domains in which a run was asked so many rows less than another that its figures say something else: of the most rows it has
+ * less than the least coverage. Whoever is asked the easy rows alone would stand above all others.
+ */
+function domainsWithFewer(
+  { card }: BoardRun,
+  most: ReadonlyMap<Domain, number>,
+  { minCoverage }: BoardOptions,
+  measure: string | undefined,
+): Domain[] {
+  return rowsOf(card, measure)
+    .filter(([domain, rows]) => rows < minCoverage * (most.get(domain) ?? 0))
+    .map(([domain]) => domain);
+}
+
 function orderOf({ sort }: BoardOptions, measure: string | undefined, runs: readonly BoardRun[]) {
   const text = TEXT_COLUMNS.find(({ id }) => id === sort);
   const isFigure = sort !== undefined && sort !== 'overall' && columnsById(runs, measure).has(sort);
@@ -155,6 +191,7 @@ function orderOf({ sort }: BoardOptions, measure: string | undefined, runs: read
     (b?.value ?? Number.NEGATIVE_INFINITY) - (a?.value ?? Number.NEGATIVE_INFINITY) || 0;
   const byMean = (a: Entry, b: Entry) =>
     Number(b.isComplete) - Number(a.isComplete) ||
+    Number(a.fewer.length > 0) - Number(b.fewer.length > 0) ||
     Number(isWholeEntry(b)) - Number(isWholeEntry(a)) ||
     b.macroOf - a.macroOf ||
     fallen(a.mean, b.mean) ||
@@ -169,7 +206,7 @@ function orderOf({ sort }: BoardOptions, measure: string | undefined, runs: read
   };
 }
 
-/** Marks the best run of each column and its ties; published rows and incomplete runs are left out. */
+/** Marks the best run of each column and its ties; published rows, incomplete runs and runs over fewer rows are left out. */
 function marksOf(
   entries: readonly Entry[],
   columns: readonly FigureColumn[],
@@ -179,7 +216,7 @@ function marksOf(
   const marks = new Map<Entry, Set<string>>();
   /** Columns in which an entry could not be tested against the best. */
   const untested = new Map<Entry, Set<string>>();
-  const tested = entries.filter((entry) => entry.isComplete);
+  const tested = entries.filter((entry) => entry.isComplete && entry.fewer.length === 0);
   for (const { id, figure, isMean, isTested } of columns) {
     if (!isTested) continue;
     // A mean over fewer domains is another quantity: where there are runs with Overall, they are compared with each other.
@@ -219,7 +256,7 @@ function haveSameDomains(entries: readonly Entry[], measure: string | undefined)
 }
 
 function rowOf(entry: Entry, columns: readonly AnyColumn[], marked: ReadonlySet<string>): BoardRow {
-  const { name, run, isComplete, figures, macroOf } = entry;
+  const { name, run, isComplete, fewer, figures, macroOf } = entry;
   const textOf = (column: AnyColumn) => {
     if (!column.isFigure) return column.of(entry);
     const figure = figures.get(column.id);
@@ -229,5 +266,6 @@ function rowOf(entry: Entry, columns: readonly AnyColumn[], marked: ReadonlySet<
       : column.textOf(figure, run.card);
   };
   const texts = [name, ...columns.map(textOf)];
-  return { name, ...(run === undefined ? {} : { run }), isComplete, figures, marked, macroOf, texts };
+  const hasFewerRows = fewer.length > 0;
+  return { name, ...(run === undefined ? {} : { run }), isComplete, hasFewerRows, figures, marked, macroOf, texts };
 }

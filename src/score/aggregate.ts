@@ -28,7 +28,8 @@ type Repeats = readonly JudgedRow[];
  *
  * **Counts**: `chosen` gives the rows (times repeats) that the run chose by domain; a domain it lacks, or of which the file
  * holds more, counts the rows in the file, so coverage never exceeds 1. What was chosen but is not in the file is
- * `not-judged`; a row that is not valid and says nothing of why is `unstated`. A domain that was chosen but has no row is
+ * `not-judged`; a row that is not valid and says nothing of why is `unstated`; one that is valid with no rating, or with one that
+ * cannot be, is `not-rated` and not covered, so that nobody gains by rows without a rating. A domain that was chosen but has no row is
  * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
  *
  * Intervals are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100.
@@ -77,7 +78,7 @@ function domainNames(
 function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {
   const samples: Repeats[] = [...groupBy(rows, (row) => row.key).values()];
   const valid = rows.filter(isValid).length;
-  const covered = valid + rows.filter((row) => !isValid(row) && isModelCaused(row.failure?.class)).length;
+  const covered = rows.filter(isCovered).length;
   const chosen = Math.max(asked, rows.length);
   const score: DomainScore = {
     domain,
@@ -99,8 +100,17 @@ function isValid(row: JudgedRow): boolean {
   return isRated(row) || measuredOnly;
 }
 
+/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+function isCovered(row: JudgedRow): boolean {
+  if (isRated(row)) return countedRating(row, 'total') !== undefined;
+  return isValid(row) || isModelCaused(row.failure?.class);
+}
+
 function countFailures(rows: readonly JudgedRow[], chosen: number): Record<string, number> {
-  const classes = rows.filter((row) => !isValid(row)).map((row) => row.failure?.class ?? 'unstated');
+  const classes = rows.flatMap((row) => {
+    if (!isValid(row)) return row.failure?.class ?? 'unstated';
+    return isCovered(row) ? [] : 'not-rated';
+  });
   const missing = chosen - rows.length;
   return { ...count(classes), ...(missing > 0 ? { 'not-judged': missing } : {}) };
 }

@@ -1,6 +1,6 @@
 // Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
 import type { Estimate } from '../types.js';
-import { type Scale, withInterval } from './intervals.js';
+import { isUniform, LEAST_UNIFORM, type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 
 /** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
@@ -93,7 +93,8 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
  * The mean of independent estimates with equal, fixed weights (the domains of Overall): with K estimates the variance is
  * the sum of theirs over K², and the degrees of freedom are Satterthwaite's `(Σ v)² / Σ (v² / df)` (Biometrics Bulletin
  * 2(6), 1946). Rows and clusters are added up. Where one estimate has no standard error the mean has none: an Overall of which
- * a domain has fewer than five trajectories is a number alone. Throws a RangeError on none.
+ * a domain has fewer than five trajectories is a number alone. So it is where some vary and others do not, unless those that do not
+ * have 50 clusters together: an error of 0 from a handful of trajectories is no knowledge. Throws a RangeError on none.
  */
 export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = 'difference'): Estimate {
   const value = mean(estimates.map((estimate) => estimate.value));
@@ -107,6 +108,11 @@ export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = '
     }
     variance += se ** 2;
     spread += se ** 4 / df;
+  }
+  const uniform = estimates.filter(isUniform);
+  const uniformClusters = uniform.reduce((sum, estimate) => sum + estimate.clusters, 0);
+  if (uniform.length > 0 && uniform.length < estimates.length && uniformClusters < LEAST_UNIFORM) {
+    return { value, rows, clusters };
   }
   // Without any variance every quantile gives the same interval: the point itself.
   const df = spread === 0 ? clusters - estimates.length : variance ** 2 / spread;

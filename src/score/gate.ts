@@ -69,8 +69,9 @@ export interface GateReport extends GateDecision {
  * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure.
  *
  * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
- * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors
- * hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same report.
+ * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and
+ * rules against a published row, hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same
+ * report.
  * @throws UserError (2) where the runs' repeats are none of the planned looks.
  */
 export function decide(evidence: Evidence, policy: Policy): GateReport {
@@ -273,7 +274,7 @@ function publishedTests(
   policy: Policy,
   { name, scores }: NonNullable<Evidence['published']>,
 ): Test[] {
-  const both = (candidate?.domains ?? []).flatMap(({ domain, scores: { total } }) => {
+  const both = (candidate?.domains ?? []).flatMap(({ domain, withFailures: { total } }) => {
     const score = ownOf(scores, domain);
     return score === undefined || total === undefined ? [] : [{ domain, score, total }];
   });
@@ -401,7 +402,7 @@ function lackOf({ target, estimate }: Test): string | undefined {
   const { se, df, clusters } = estimate;
   if (se === undefined || df === undefined) {
     return target.domain === undefined
-      ? `each domain needs at least ${LEAST_CLUSTERS} trajectories`
+      ? `each domain needs at least ${LEAST_CLUSTERS} trajectories, and those in which every row says the same ${LEAST_UNIFORM} together`
       : `${counted(clusters, 'trajectory', 'trajectories')}, and at least ${LEAST_CLUSTERS} are needed`;
   }
   if (isUniform(estimate) && clusters < LEAST_UNIFORM) {

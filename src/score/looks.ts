@@ -6,10 +6,10 @@ import { normalDensity, normalQuantile, normalTail } from './normal.js';
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
 
-/** Intervals that the region of a look is divided into for Simpson's rule, at least; more where the next look is near. */
-const LEAST_STEPS = 96;
+/** Intervals that the region of a look is divided into for Boole's rule, at least; more where the next look is near. */
+const LEAST_STEPS = 256;
 /** Intervals in a standard deviation of what comes between two looks. */
-const STEPS_A_SPREAD = 6;
+const STEPS_A_SPREAD = 16;
 /** Standard errors below which no path is followed. */
 const LOWEST = -8;
 
@@ -58,13 +58,13 @@ function chanceOfCrossing(schedule: Schedule, critical: number): number {
 }
 
 function survivors(paths: readonly Path[], spread: number, from: number, to: number, nextSpread: number): Path[] {
-  const steps = 2 * Math.ceil(Math.max(LEAST_STEPS, (STEPS_A_SPREAD * (to - from)) / Math.min(spread, nextSpread)) / 2);
+  const steps = 4 * Math.ceil(Math.max(LEAST_STEPS, (STEPS_A_SPREAD * (to - from)) / Math.min(spread, nextSpread)) / 4);
   const step = (to - from) / steps;
   return Array.from({ length: steps + 1 }, (_, index) => {
     const at = from + index * step;
     const density = paths.reduce((sum, path) => sum + path.mass * normalDensity((at - path.at) / spread), 0) / spread;
-    const weight = index === 0 || index === steps ? 1 : index % 2 === 1 ? 4 : 2;
-    return { at, mass: (density * weight * step) / 3 };
+    const weight = index === 0 || index === steps ? 7 : index % 2 === 1 ? 32 : index % 4 === 2 ? 12 : 14;
+    return { at, mass: (density * weight * step * 2) / 45 };
   });
 }
 

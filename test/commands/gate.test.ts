@@ -22,6 +22,7 @@ beforeAll(async () => {
   });
   await make('impossible', { rating: (domain, row) => (domain === 'os' && row === 3 ? 100 : around(3)(domain, row)) });
   await make('all-impossible', { rating: () => 100 });
+  await make('without-os', { rating: (domain, row) => (domain === 'os' ? undefined : around(3)(domain, row)) });
   await make('other-judge', { identity: { judge: 'another' } });
   await make('costly', { meta: { cost: '12.50' } });
 });
@@ -129,6 +130,17 @@ describe('floors and published rows', () => {
     [['--min-overall', '55', '--min', 'os=55', '--min', 'web=90'], 4],
   ])('a floor needs no base: %j', async (flags, code) => {
     expect(await gate(['same', ...flags])).toMatchObject({ code, stderr: '' });
+  });
+
+  it('an Overall of some of the seven domains says so, beside a floor and beside a base', async () => {
+    const told = 'Overall is here the mean of 6 domains: the candidate has no score in OS.';
+    for (const args of [
+      ['--min-overall', '55', 'without-os'],
+      ['base', 'without-os'],
+    ]) {
+      const { stdout } = await gate(args);
+      expect(stdout.replace(/\s+/g, ' ')).toContain(told);
+    }
   });
 
   it('a floor beside a base is held together with it', async () => {

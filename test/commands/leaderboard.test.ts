@@ -125,6 +125,17 @@ describe('awb leaderboard', () => {
     expect([base.best, worse.best]).toEqual([true, false]);
   });
 
+  it('rows of few trajectories that all differ alike prove nothing: neither is marked the better', async () => {
+    const own = join(dir, 'own.sqlite');
+    await scored({ db: own, label: 'best', rating: (row) => 3 + (row % 2) / 2, rows: 12 });
+    await scored({ db: own, label: 'behind', rating: (row) => 2.9 + (row % 2) / 2, rows: 12 });
+    const [block] = (await board(['--db', own])).blocks;
+    expect(block.rows.map((row: { figures: { mcp: { best: boolean } } }) => row.figures.mcp.best)).toEqual([
+      false,
+      false,
+    ]);
+  });
+
   it('the more runs the best is chosen from, the further it has to be ahead of another', async () => {
     const own = join(dir, 'own.sqlite');
     const base = (row: number) => 3 + (row % 3) * 0.5;

@@ -340,7 +340,8 @@ describe('bad input', () => {
     };
     await writeFile(join(dir, 'judged.jsonl'), `${rated('a', 3)}\n${rated('b', 100)}\n`);
     const { code, stderr, stdout } = await run({ json: true });
-    expect(code).toBe(0);
+    expect(code).toBe(EXIT.incomplete);
+    expect(stderr).toContain('Web: 50 % of 2 rows (not valid: not-rated 1)');
     expect(stderr).toContain(`warning: ${join(dir, 'judged.jsonl')}:2: format 100, factuality 100`);
     expect(stderr).toContain('all others leave them out');
     const { domains } = JSON.parse(stdout);

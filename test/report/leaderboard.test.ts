@@ -11,9 +11,9 @@ import { leaderboard } from '../../src/report/leaderboard.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../src/report/published.js';
 import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard } from '../../src/types.js';
 
-const estimate = (value: number): Estimate => ({
+const estimate = (value: number, rows = 9): Estimate => ({
   value,
-  rows: 9,
+  rows,
   clusters: 3,
   se: 1,
   df: 2,
@@ -27,6 +27,8 @@ interface Given {
   readonly withFailures?: number;
   readonly measures?: Readonly<Record<string, number>>;
   readonly chosen?: number;
+  /** Rows behind each figure. */
+  readonly rows?: number;
 }
 
 /** A card on which every figure is `value`. */
@@ -34,7 +36,7 @@ function cardOf(value: number, given: Given = {}): ScoreCard {
   const { domains = DOMAINS, coverage = 1, withFailures = value, chosen = 70 } = given;
   const rated = (figure: number) =>
     given.measures === undefined
-      ? Object.fromEntries([...DIMENSIONS, 'total'].map((name) => [name, estimate(figure)]))
+      ? Object.fromEntries([...DIMENSIONS, 'total'].map((name) => [name, estimate(figure, given.rows)]))
       : {};
   const measures = Object.fromEntries(
     Object.entries(given.measures ?? {}).map(([name, measure]) => [name, estimate(measure)]),
@@ -360,6 +362,38 @@ describe('marks', () => {
       ['four', []],
       ['three', []],
     ]);
+  });
+});
+
+describe('a run over fewer rows than others', () => {
+  const whole = run('whole', 50, { rows: 40 });
+  const easy = run('easy', 90, { rows: 30 });
+
+  it('stands behind them, whatever its figures, and is neither tested nor marked', () => {
+    const [block] = blocksOf([easy, whole, run('other', 49, { rows: 40 })], {}, () => true);
+    expect(names(block)).toEqual(['whole', 'other', 'easy']);
+    expect(block?.rows.map((row) => [row.hasFewerRows, row.marked.has('overall')])).toEqual([
+      [false, true],
+      [false, true],
+      [true, false],
+    ]);
+    const notes = block?.notes.join(' ');
+    expect(notes).toContain('ranked behind them and neither tested nor marked: easy (MCP 30,');
+    expect(notes).toContain('different numbers of rows: 210 to 280');
+  });
+
+  it('is not the best of its name', () => {
+    const [block] = blocksOf([whole, run('whole', 90, { rows: 30 })], { show: 'best' });
+    expect(block?.rows.map((row) => row.figures.get('overall')?.value)).toEqual([50]);
+  });
+
+  it.each([
+    ['a few rows that the judge failed', 0.99, 995, false],
+    ['as --min-coverage has it', 0.5, 600, false],
+    ['more', 0.99, 980, true],
+  ])('is none for %s', (_, minCoverage, rows, hasFewerRows) => {
+    const [block] = blocksOf([run('a', 50, { rows: 1000 }), run('b', 60, { rows })], { minCoverage });
+    expect(block?.rows.find(({ name }) => name === 'b')).toMatchObject({ hasFewerRows });
   });
 });
 

@@ -101,10 +101,15 @@ describe('official counting', () => {
     expect(Object.keys(card.overall).sort()).toEqual(['quality', 'total']);
   });
 
-  test('a valid row without any rating above 0 is valid and scores nothing', () => {
-    const card = aggregate([rated({ format: 0 })]);
-    expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 1, macroOf: 0 });
-    expect(card.overall).toEqual({});
+  test.each([
+    ['without any rating above 0', { format: 0 }, {}],
+    ['with a rating that cannot be', { format: 9 }, { format: expect.anything(), total: expect.anything() }],
+  ])('a valid row %s is valid, and not covered: nobody gains by it', (_, ratings, official) => {
+    const card = aggregate([rated(ratings)]);
+    expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 0 });
+    expect(card.domains[0]?.failures).toEqual({ 'not-rated': 1 });
+    expect(card.overall).toEqual(official);
+    expect(card.overallWithFailures).toEqual({});
   });
 
   test('unknown domains get rows of their own, by name, after the published ones in their order', () => {
@@ -395,7 +400,8 @@ describe('any judged file', () => {
         const card = aggregate(some, new Map([['mcp', chosen]]));
         for (const one of card.domains) {
           const failures = Object.values(one.failures).reduce((sum, count) => sum + count, 0);
-          expect(one.valid + failures).toBe(one.chosen);
+          const { 'not-rated': validAlike = 0 } = one.failures;
+          expect(one.valid + failures - validAlike).toBe(one.chosen);
           for (const { value, low = value, high = value } of Object.values(one.scores)) {
             expect(Math.max(0, low)).toBe(low);
             expect(Math.min(100, high)).toBe(high);

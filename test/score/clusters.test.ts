@@ -172,6 +172,16 @@ describe('mean of estimates', () => {
     expect(meanOfEstimates([known, few])).toEqual({ value: 35, rows: 9, clusters: 9 });
   });
 
+  test.each([
+    [24, undefined],
+    [25, expect.any(Number)],
+  ])('with domains of %d trajectories each that never differ beside one that does', (count, se) => {
+    const flat = clusteredEstimate(each(...Array.from({ length: count }, () => 7)));
+    const known = clusteredEstimate(each(10, 20, 30, 20, 20));
+    expect(meanOfEstimates([flat, known, flat])).toMatchObject({ value: 34 / 3 });
+    expect(meanOfEstimates([flat, known, flat]).se).toEqual(se);
+  });
+
   test('of figures that never differ is a point', () => {
     const flat = clusteredEstimate(each(...Array.from({ length: 25 }, () => 7)));
     expect(meanOfEstimates([flat, flat])).toMatchObject({ value: 7, se: 0, df: 48, low: 7, high: 7 });

@@ -127,6 +127,21 @@ describe('too little evidence', () => {
     expect(decide({ comparison }, parsePolicy({ max_drop: { overall: 1, each_domain: 1 } })).verdict).toBe('GO');
   });
 
+  test('domains in which five trajectories say the same lend Overall no certainty', () => {
+    const side = (shift: number) => [
+      ...['mcp', 'search', 'terminal', 'swe', 'android', 'os'].flatMap((name) => rated(name, [3, 3, 3, 3, 3])),
+      ...rated(
+        'web',
+        Array.from({ length: 60 }, (_, row) => 3 + ((row + shift) % 3) / 2),
+      ),
+    ];
+    const compared = compareRuns({ rows: side(0) }, { rows: side(1) }, { draws: 0 });
+    if (compared.status !== 'ok') throw new Error(compared.reason);
+    const report = decide({ comparison: compared }, defaultPolicy());
+    expect(report.verdict).toBe('INCONCLUSIVE');
+    expect(report.summary).toContain('and those in which every row says the same 50 together');
+  });
+
   test('a domain whose few rows agree does not pass beside others that moved', () => {
     const os = domain('os', { ...difference(0, 0), difference: { value: 0, rows: 40, clusters: 40, se: 0, df: 39 } });
     const { rules } = gate(fine, [os], { max_drop: { os: 1 } });
@@ -375,7 +390,7 @@ describe('floors', () => {
   });
 
   test('need the coverage of the candidate where there is no base', () => {
-    const candidate = aggregate(steady('os', 5), new Map([['os', 50]]));
+    const candidate = aggregate(steady('os', 4), new Map([['os', 50]]));
     const report = decide({ candidate }, parsePolicy({ min_score: { os: 10 } }));
     expect(report.verdict).toBe('INCOMPLETE');
     expect(report.rules[0]?.sentence).toContain('os: 40 of 50 rows have a rating (80 %); 99 % are needed');
@@ -408,6 +423,17 @@ describe('a published base', () => {
     expect(overall?.bound).toBe(78);
     expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
     expect(overall?.sentence).not.toMatch(/advice/i);
+  });
+
+  test('is held against what counts failures of the model: refusing does not pass', () => {
+    const refused = rated('os', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]).map((row, index) => {
+      return { ...row, key: `no-${index}`, failed: 1, failure: { class: 'refused' as const, reason: 'no' } };
+    });
+    const refuser = aggregate([...steady('os', 4.5), ...refused]);
+    const { rules } = decide({ candidate: refuser, published: { name: 'M', scores: { os: 90 } } }, defaultPolicy());
+    expect(refuser.overall.total?.value).toBeGreaterThan(90);
+    expect(rules.map(({ kind, verdict }) => [kind, verdict])).toContainEqual(['published', 'NO-GO']);
+    expect(rules.map(({ kind, verdict }) => [kind, verdict])).not.toContainEqual(['published', 'GO']);
   });
 
   test('leaves floors their force', () => {

@@ -19,6 +19,14 @@ describe('alpha of a look', () => {
     expect(alphaOfLook(schedule, 0.05)).toBeCloseTo(alpha, 6);
   });
 
+  // Gauss-Legendre quadrature of the same recursion with 1,200 nodes a look.
+  test.each([
+    [[1, 2, 3, 4], 0.01821100866698],
+    [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.01061774742017],
+  ])('of the schedule %j is %d to nine digits', (schedule, alpha) => {
+    expect(alphaOfLook(schedule, 0.05) / alpha).toBeCloseTo(1, 8);
+  });
+
   test('lies between Bonferroni’s share and alpha, and does not depend on the unit of the repeats', () => {
     const schedules = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { minLength: 2, maxLength: 3 });
     fc.assert(
