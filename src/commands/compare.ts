@@ -58,7 +58,7 @@ export const command = defineCommand({
   description:
     'Compares two judged runs on the rows of both, paired row by row: differences with intervals by domain and dimension, and the rows that moved most.',
   examples: [
-    { line: 'awb compare step-100 step-200 --db runs.sqlite', does: 'two checkpoints that awb score stored' },
+    { line: 'awb compare step-100 step-200', does: 'two checkpoints that awb score stored' },
     { line: 'awb compare base/judged.jsonl new/judged.jsonl -o comparison.md', does: 'two judged files, as Markdown' },
   ],
   options: OPTIONS,

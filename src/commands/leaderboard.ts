@@ -81,7 +81,7 @@ export const command = defineCommand({
   description:
     'Shows the runs of one or more SQLite files in blocks of what was judged alike, with the best of each column and what cannot be told from it.',
   examples: [
-    { line: 'awb leaderboard --db results/runs.sqlite --with-published', does: 'the published models beside yours' },
+    { line: 'awb leaderboard --with-published', does: 'the published models beside yours' },
     { line: 'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html', does: 'a web page' },
     { line: 'awb leaderboard --columns mcp,swe,overall --format latex', does: 'a table for a paper' },
   ],

@@ -49,7 +49,7 @@ export const command = defineCommand({
   examples: [
     { line: 'awb report --run out/judged.jsonl -o report.html', does: 'a judged file' },
     {
-      line: 'awb report --db runs.sqlite --run step-200 --compare step-100 -o report.html',
+      line: 'awb report --run step-200 --compare step-100 -o report.html',
       does: 'a checkpoint against another',
     },
   ],
