@@ -1,10 +1,20 @@
-// What a JSON value is, and one text for it.
+// What a JSON value is, how an object is read, and one text for one value.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Neither a list nor null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The JSON object that a text is; undefined where it is no JSON, or JSON of another kind. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** JSON with sorted keys, and without what is undefined: one text for one value. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
 import { failureToPredict, impossibleFigures, isModelCaused, officialRating } from '../points.js';
 import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
@@ -116,7 +116,7 @@ export async function readCosts(path: string, stop?: AbortSignal): Promise<Reado
   try {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
-      const record = 'text' in found ? objectOf(parsed(found.text)) : undefined;
+      const record = 'text' in found ? parseObject(found.text) : undefined;
       const log = callLog(record?.log);
       if (typeof record?.id === 'string' && log !== undefined) costs.set(record.id, log);
     }
@@ -129,7 +129,7 @@ export async function readCosts(path: string, stop?: AbortSignal): Promise<Reado
 function parseLine(path: string, line: Line): { fields: Fields; text: string } {
   const found = textOf(line);
   if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; mend the line or take it out`);
-  const fields = objectOf(parsed(found.text));
+  const fields = parseObject(found.text);
   if (fields !== undefined) return { fields, text: found.text };
   throw line.ended
     ? bad(path, line.number, 'not a JSON object; mend the line or take it out')
@@ -138,14 +138,6 @@ function parseLine(path: string, line: Line): { fields: Fields; text: string } {
 
 function bad(path: string, line: number, reason: string): UserError {
   return new UserError(`${path}:${line}: ${reason}`, EXIT.badData);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function objectOf(value: unknown): Fields | undefined {

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
 import type { Domain, PredictionRecord, Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf, type RowRef } from './dataset.js';
@@ -96,7 +96,7 @@ export async function openPredictions(
     sha256: hash.digest('hex'),
     async read(ref) {
       const text = decoded(await readSpan(handle, ref.offset, ref.length)) ?? '';
-      const fields = objectOf(text) ?? {};
+      const fields = parseObject(text) ?? {};
       const gen = fields.gen ?? '';
       if (typeof gen !== 'string' || stampOf(gen, ref.failure?.class) !== ref.stamp) throw changed(path);
       const sample = ref.row === undefined ? wholeSample(text) : await (data as Dataset).readSample(ref.row);
@@ -117,7 +117,7 @@ function readRef(
   const found = textOf(line);
   if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; make the file again with awb infer`);
   const { text } = found;
-  const fields = objectOf(text);
+  const fields = parseObject(text);
   if (fields === undefined) throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
   const gen = fields.gen ?? undefined;
   if (gen !== undefined && typeof gen !== 'string') {
@@ -215,15 +215,6 @@ function awbOf(fields: Fields): (PredictionRecord & Fields) | undefined {
   const awb = fields.awb as (PredictionRecord & Fields) | undefined | null;
   const usable = typeof awb === 'object' && awb !== null && typeof awb.key === 'string' && Number.isInteger(awb.repeat);
   return usable ? awb : undefined;
-}
-
-function objectOf(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function bad(path: string, line: number, reason: string): UserError {

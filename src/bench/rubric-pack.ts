@@ -4,7 +4,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, nearest, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { isObject, parseObject } from '../json.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
 import { DOMAINS } from '../types.js';
 
@@ -144,8 +144,8 @@ function assemblePack(contents: PackContents): RubricPack {
 
 function readPackFile(text: string, file: string): PackFile {
   const wrong = (what: string) => new UserError(`${file}: ${what}`, EXIT.badData);
-  const pack = parseJson(text);
-  if (!isObject(pack)) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
+  const pack = parseObject(text);
+  if (pack === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
   for (const key of Object.keys(pack)) {
     if (PACK_KEYS.includes(key)) continue;
     const near = nearest(key, PACK_KEYS);
@@ -167,14 +167,6 @@ function readPackFile(text: string, file: string): PackFile {
     }
   }
   return pack as unknown as PackFile;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function listFolder(folder: string): Promise<string[]> {

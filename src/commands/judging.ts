@@ -32,6 +32,7 @@ import {
   type Usage,
   type Verdict,
 } from '../types.js';
+import { addUsage } from '../usage.js';
 import { ASKING_OPTIONS, openInstrument, samplingIdentity, type Target } from './asking.js';
 import { httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
 import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
@@ -282,9 +283,7 @@ interface Tries {
 function addTry(all: Map<string, Tries>, id: string, outcome: ModelReply | ModelFailure): Tries {
   const before = all.get(id) ?? { count: 0, attempts: 0, ms: 0, usage: {} };
   const usage: Usage = { ...before.usage };
-  for (const [name, count] of Object.entries(outcome.log.usage) as [keyof Usage, number][]) {
-    usage[name] = (usage[name] ?? 0) + count;
-  }
+  addUsage(usage, outcome.log.usage);
   const after = {
     count: before.count + 1,
     attempts: before.attempts + outcome.log.attempts,

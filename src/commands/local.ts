@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { parseObject } from '../json.js';
 import { printable } from '../printable.js';
 import type { Identity } from '../run/manifest.js';
 import type { Io } from '../types.js';
@@ -154,12 +154,8 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
 
 /** Undefined for a line of anybody else: a GPU's driver may print there too. */
 function documentIn(line: string): ServeDocument | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) && value.schema === 'awb.serve/1' ? (value as unknown as ServeDocument) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseObject(line);
+  return value?.schema === 'awb.serve/1' ? (value as unknown as ServeDocument) : undefined;
 }
 
 function interrupted(io: Io): UserError {

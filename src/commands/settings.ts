@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type * as Yaml from 'yaml';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { isObject, parseObject } from '../json.js';
 import { oneLine, printable } from '../printable.js';
 import type { Io } from '../types.js';
 import { parseYaml, type YamlFile } from './yaml-file.js';
@@ -278,13 +278,8 @@ function readMap(texts: readonly string[]): Read {
 }
 
 function readJson(text: string): Read {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return { value };
-  } catch {
-    // The same answer as for JSON that is not an object.
-  }
-  return { expected: 'a JSON object such as {"top_k": 20}' };
+  const value = parseObject(text);
+  return value === undefined ? { expected: 'a JSON object such as {"top_k": 20}' } : { value };
 }
 
 /** A value in the configuration file: as YAML has it, and its scalars as they are written (1.10 and 300000000000000001 stay so). */

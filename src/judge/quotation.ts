@@ -3,6 +3,9 @@ import { tagSpans } from '../reply.js';
 import { DIMENSIONS, type Ratings } from '../types.js';
 import { decimalDigit } from './python-json.js';
 
+/** The tag a judge is asked to put its verdict into. */
+export const VERDICT_TAG = 'final_evaluation';
+
 /** What a judge was shown of one case. The prediction's author may know all of this code; the other texts are the benchmark's. */
 export interface Material {
   readonly prediction: string;
@@ -14,14 +17,14 @@ export interface Material {
 const MOST_TAGS = 32;
 
 /**
- * The reply without its blocks (from a `<tag>` to a `</tag>`) that stand word for word in the material; white space, backslashes,
+ * The reply without its blocks (from a verdict's tag to the closing one) that stand word for word in the material; white space, backslashes,
  * case, look-alike letters and what cannot be seen are no difference. Undefined where there are too many tags to search.
  */
-export function withoutQuotations(reply: string, tag: string, { prediction, others }: Material): string | undefined {
-  const opens = tagSpans(reply, tag);
-  const closes = tagSpans(reply, `/${tag}`);
+export function withoutQuotations(reply: string, { prediction, others }: Material): string | undefined {
+  const opens = tagSpans(reply, VERDICT_TAG);
+  const closes = tagSpans(reply, `/${VERDICT_TAG}`);
   if (opens.length + closes.length > MOST_TAGS) return undefined;
-  const suspects = [prediction, ...others.filter((text) => /final_evaluation/i.test(text))];
+  const suspects = [prediction, ...others.filter((text) => text.toLowerCase().includes(VERDICT_TAG))];
   const texts = suspects.map(folded).filter(holdsTag).map(squeezed);
   if (texts.length === 0) return reply;
   const kept: string[] = [];
@@ -71,8 +74,10 @@ export function hidesTag(text: string): boolean {
   return holdsTag(folded(text));
 }
 
+const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
+
 function holdsTag(text: string): boolean {
-  return /<\s{0,3}\/?\s{0,3}final_evaluation/.test(text);
+  return TAG.test(text);
 }
 
 const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));

@@ -3,7 +3,7 @@ import { jsonrepair } from 'jsonrepair';
 import { lastBlock, PYTHON_SPACE, pythonStrip, tagSpans, withoutThinking } from '../reply.js';
 import { DIMENSIONS, type Ratings, type Verdict } from '../types.js';
 import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';
-import { hidesTag, type Material, mayQuote, withoutQuotations } from './quotation.js';
+import { hidesTag, type Material, mayQuote, VERDICT_TAG, withoutQuotations } from './quotation.js';
 
 /** How replies are read: `strict` accepts nothing but the judge's own five ratings of 1 to 5, `official` what the official script accepts. */
 export const VERDICT_READINGS = ['strict', 'official'] as const;
@@ -16,9 +16,6 @@ export const OFFICIAL_FAILURES = {
   empty: 'No model generation',
   unreadable: 'Judge scoring failed',
 } as const;
-
-/** The tag a judge is asked to put its verdict into. */
-export const VERDICT_TAG = 'final_evaluation';
 
 /** A longer verdict (UTF-16 units) is not mended under the strict reading: mending takes quadratic time on stray quotes. */
 const MENDABLE_LENGTH = 32_000;
@@ -120,7 +117,7 @@ const ENDS_AT_BRACE = /\}\s*(?:`{3}\s*)?$/;
 
 /** The inside of the reply's final block. */
 function finalBlock(reply: string, material: Material): string | Unreadable {
-  const text = withoutQuotations(reply, VERDICT_TAG, material);
+  const text = withoutQuotations(reply, material);
   if (text === undefined) return unreadable(SEVERAL);
   const opens = tagSpans(text, VERDICT_TAG);
   const closes = tagSpans(text, `/${VERDICT_TAG}`);

@@ -1,7 +1,7 @@
 // A reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
-import { isObject, type JsonObject } from '../json.js';
+import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Usage } from '../types.js';
 import { isTokenCount } from '../usage.js';
 import type { AttemptReply } from './attempt.js';
@@ -245,15 +245,6 @@ export class Reading {
 
 function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Lists in lists without end cannot be written again, and say nothing. */

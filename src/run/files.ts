@@ -6,7 +6,7 @@ import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, 
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { type JsonObject, parseObject } from '../json.js';
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FLUSH_BYTES = 1 << 20;
@@ -218,11 +218,7 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
   const remedy = 'move it aside, or start over with --fresh';
   const text = await readText(path, remedy);
   if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-  } catch {
-    // Falls through to the error below.
-  }
+  const value = parseObject(text);
+  if (value !== undefined) return value;
   throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
 }
