@@ -42,6 +42,8 @@ export interface Manifest {
   readonly process: { readonly pid: number; readonly host: string };
   /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes, which earlier versions left out. */
   readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
+  /** SHA-256 hex of all the rest as canonical JSON; earlier versions left it out. */
+  readonly checksum?: string;
 }
 
 export interface Counts {
@@ -131,6 +133,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   state: isText,
   process: isObject,
   output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
+  checksum: isText,
 };
 
 /** The first field, by its path, that is there and of another type than was written. */
@@ -143,21 +146,26 @@ function oddField(manifest: JsonObject): string | undefined {
 }
 
 /**
- * What is to be said of a run's file that is not as the run wrote it, which a user may want or a failing disk have done;
- * undefined where it is, or where the manifest beside it does not tell.
+ * What is to be said of a run's file, or of its manifest, that is not as the run wrote it, which a user may want or a failing disk
+ * have done; undefined where both are, or where the manifest does not tell.
  */
-export function changeSince(
-  manifest: { readonly kind?: unknown; readonly output?: unknown } | undefined,
-  path: string,
-  sha256: string,
-): string | undefined {
-  const { sha256: written } = (manifest?.output ?? {}) as { readonly sha256?: unknown };
-  if (typeof written !== 'string' || written === sha256) return undefined;
-  return `${path} was edited or damaged since awb ${manifest?.kind} wrote it (its manifest has another SHA-256); the same awb ${manifest?.kind} command writes it anew`;
+export function changeSince(manifest: Manifest | undefined, path: string, sha256: string): string | undefined {
+  if (manifest === undefined) return undefined;
+  const { kind, output, checksum } = manifest;
+  const said = (what: string, how: string) =>
+    `${what} was edited or damaged since awb ${kind} wrote it (${how}); the same awb ${kind} command writes it anew`;
+  const { sha256: written = sha256 } = output ?? {};
+  if (written !== sha256) return said(path, 'its manifest has another SHA-256');
+  if (checksum === undefined || checksum === checksumOf(manifest)) return undefined;
+  return said(`the manifest of ${path}`, 'its checksum is another one');
+}
+
+function checksumOf({ checksum: _, ...rest }: Manifest): string {
+  return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
 export async function writeManifest(path: string, manifest: Manifest): Promise<void> {
-  await writeJson(path, manifest);
+  await writeJson(path, { ...manifest, checksum: checksumOf(manifest) });
 }
 
 /** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */

@@ -320,6 +320,29 @@ describe('an output that is not as it was written', () => {
     const scored = await awb(['score', '--predictions', judged, '--db', join(run.out, 'db.sqlite')]);
     expect(scored.stderr).toContain('judged.jsonl was edited or damaged since awb judge wrote it');
   });
+
+  test('nor its manifest: whatever was changed in it is said', async () => {
+    const run = await setUp({ 'a_test.jsonl': madeUpRows('mcp', 2) });
+    await run.infer();
+    const measure = ['judge', '--mode', 'metrics', '--predictions', run.predictions, '--output-dir', run.out];
+    await awb(measure);
+    const judged = join(run.out, 'judged.jsonl');
+    const path = join(run.out, 'judged.manifest.json');
+    const score = () => awb(['score', '--predictions', judged, '--db', join(run.out, 'db.sqlite')]);
+    expect((await score()).stderr).not.toContain('edited or damaged');
+    const whole = await readFile(path, 'utf8');
+    for (const [from, to] of [
+      ['"mcp": 2', '"mcp": 3'],
+      ['"model": "', '"model": "~'],
+      ['"ok": 2', '"ok": 1'],
+    ] as const) {
+      expect(whole).toContain(from);
+      await writeFile(path, whole.replace(from, to));
+      expect((await score()).stderr).toContain('the manifest of');
+    }
+    await awb(measure);
+    expect((await score()).stderr).not.toContain('edited or damaged');
+  });
 });
 
 describe('what is written', () => {
