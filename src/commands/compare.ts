@@ -17,6 +17,7 @@ import {
   ratingWarning,
   readRuns,
   type Shared,
+  sameBytesNote,
   sharedBy,
   shownRun,
   weaknessesOf,
@@ -86,6 +87,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
     weaknesses,
     notes: [
       ...[base, candidate].flatMap((run) => [...coverageWarning(run), ...ratingWarning(run)]),
+      ...sameBytesNote(base, candidate),
       ...notesOn(shared, allowed),
       ...notes,
     ],

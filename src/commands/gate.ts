@@ -19,11 +19,13 @@ import { DOMAINS, type Domain, type Io } from '../types.js';
 import {
   heedStop,
   impossibleRows,
+  isOneRun,
   notesOn,
   nothingToCompare,
   type ReadRun,
   RUN_OPTIONS,
   readRuns,
+  sameBytesNote,
   sharedBy,
   shownRun,
   writeText,
@@ -138,6 +140,9 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const runs = await readRuns(names, settings, io);
   const candidate = runs.at(-1) as ReadRun;
   const base = runs.length === 2 ? (runs[0] as ReadRun) : undefined;
+  if (base !== undefined && isOneRun(base, candidate)) {
+    throw new UserError(`${base.name} is base and candidate at once, which passes any gate; name two runs`);
+  }
   const domains = [...new Set(runs.flatMap(({ rows }) => rows.map((row) => row.domain)))];
   const policy = relaxed(policyOf(settings, written, domains, baseName), settings.allowDifferent);
   const { evidence, notes } = evidenceOf(base, candidate, published, policy);
@@ -304,7 +309,10 @@ function evidenceOf(
   const known = IDENTITIES.filter((name) => shared[name].state !== 'unknown');
   const identity: Evidence['identity'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
   const allowed: Identity[] = IDENTITIES.filter((name) => !policy.requireEqual.includes(name));
-  return { evidence: { ...own, comparison, identity }, notes: notesOn(shared, allowed) };
+  return {
+    evidence: { ...own, comparison, identity },
+    notes: [...sameBytesNote(base, candidate), ...notesOn(shared, allowed)],
+  };
 }
 
 /** The world model's tokens, and the cost where the run was told it: `--meta cost=12.5`. */

@@ -337,6 +337,18 @@ function weaknessIn(text: string): string | undefined {
   return [weaknesses].flat().find((one): one is string => typeof one === 'string' && one.trim() !== '');
 }
 
+/** Whether one judged file stands on both sides: what is held against itself never falls behind. */
+export function isOneRun(base: ReadRun, candidate: ReadRun): boolean {
+  return base.source === candidate.source && base.sha256 === candidate.sha256;
+}
+
+/** Two names, and the same bytes behind them. */
+export function sameBytesNote(base: ReadRun, candidate: ReadRun): string[] {
+  return base.sha256 === candidate.sha256
+    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte by byte.']
+    : [];
+}
+
 /** Two runs that no row can be compared of. */
 export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: string): UserError {
   const measured = [base, candidate].some(({ manifest }) => manifest?.identity?.mode === 'metrics');

@@ -60,7 +60,7 @@ describe('the verdict is the exit code', () => {
     expect((await gate(['base', 'impossible'])).stdout.replace(/\s+/g, ' ')).toContain(told);
     expect(await gate(['impossible', 'same'])).toMatchObject({ code: 3 });
     expect(await gate(['--min-overall', '1', 'all-impossible'])).toMatchObject({ code: 3 });
-    expect(await gate(['impossible', 'impossible'])).toMatchObject({ code: 3 });
+    expect(await gate(['impossible', 'all-impossible'])).toMatchObject({ code: 3 });
     const junit = join(dir, 'impossible.xml');
     await gate(['base', 'impossible', '--junit', junit]);
     expect(await readFile(junit, 'utf8')).toMatch(/testsuite name="run"[\s\S]*ratings of 1 to 5[\s\S]*<error/);
@@ -141,6 +141,18 @@ describe('floors and published rows', () => {
       const { stdout } = await gate(args);
       expect(stdout.replace(/\s+/g, ' ')).toContain(told);
     }
+  });
+
+  it('a run that is held against itself is refused, and a copy of it is said to be one', async () => {
+    const itself = await gate(['base', 'base', '--min-overall', '1']);
+    expect([itself.code, itself.stdout]).toEqual([2, '']);
+    expect(itself.stderr).toContain('base is base and candidate at once, which passes any gate; name two runs');
+    const copy = join(await temporaryFolder(), 'copy.jsonl');
+    await writeFile(copy, await readFile(join(dir, 'base', 'judged.jsonl')));
+    const { code, stdout } = await gate(['base', copy]);
+    expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([0, expect.stringContaining('- ONE AND THE SAME: base and')]);
+    const compared = await awb(['compare', '--db', 'runs.sqlite', 'base', 'base'], { cwd: dir });
+    expect(compared.stdout).toContain('ONE AND THE SAME: base and');
   });
 
   it('a floor beside a base is held together with it', async () => {
