@@ -35,7 +35,7 @@ async function hungUp(script: string): Promise<{ code: number | null; count: num
     env: { PATH: process.env.PATH },
   });
   const pid = await firstLineOf(shell);
-  await expect.poll(() => server.count, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => server.count, { timeout: 25_000 }).toBeGreaterThan(0);
   process.kill(pid, 'SIGHUP');
   const ended = new Promise<number | null>((done) => shell.on('close', done));
   // A process that heeds the signal has said so by now; one that does not goes on once it gets its answers.

@@ -529,7 +529,7 @@ describe('interrupts', () => {
       const { state, handler } = stalling(4);
       const run = await setUp(handler);
       const { child, ended } = start([...run.args, '--concurrency', '1']);
-      await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
+      await expect.poll(() => run.server.count, { timeout: 25_000 }).toBe(5);
       child.kill(signal);
       expect(await ended).toMatchObject({ code, signal: null, stdout: expect.stringContaining('interrupted:') });
       expect(await readRows(run.predictions)).toHaveLength(4);
@@ -546,7 +546,7 @@ describe('interrupts', () => {
     const { state, handler } = stalling(4);
     const run = await setUp(handler);
     const { child, ended } = start([...run.args, '--concurrency', '1']);
-    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBe(5);
+    await expect.poll(() => run.server.count, { timeout: 25_000 }).toBe(5);
     child.kill('SIGINT');
     const again = setInterval(() => child.kill('SIGINT'), 150);
     const { code, stdout, stderr } = await ended;
@@ -566,7 +566,7 @@ describe('the run folder', () => {
     let hangs = true;
     const run = await setUp((request) => (hangs ? 'hang' : fine(request)));
     const { child, ended } = start(run.args);
-    await expect.poll(() => run.server.count, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => run.server.count, { timeout: 25_000 }).toBeGreaterThan(0);
     const second = await run.infer();
     expect(second.code).toBe(73);
     expect(second.stderr).toContain(`process ${child.pid}`);

@@ -64,7 +64,7 @@ async function refusesConnections(): Promise<void> {
   const { port } = server;
   const run = await setUp(port);
   const running = awb([...run.args, '--concurrency', '4', '--max-attempts', '2']);
-  await expect.poll(() => server.count, { timeout: 10_000 }).toBe(16);
+  await expect.poll(() => server.count, { timeout: 25_000 }).toBe(16);
   await server.close();
   await wait(OUTAGE_MS);
   await serve(fine, port);
@@ -84,7 +84,7 @@ async function answers502(): Promise<void> {
   );
   const run = await setUp(server.port);
   const running = awb([...run.args, '--concurrency', '4', '--max-attempts', '2']);
-  await expect.poll(() => server.count, { timeout: 10_000 }).toBeGreaterThan(12);
+  await expect.poll(() => server.count, { timeout: 25_000 }).toBeGreaterThan(12);
   isOut = true;
   const before = server.count;
   await wait(OUTAGE_MS);
@@ -128,7 +128,7 @@ describe('an outage', () => {
     process.child.stderr?.on('data', (text) => {
       said += text;
     });
-    await expect.poll(() => said, { timeout: 20_000 }).toContain('gives no reply');
+    await expect.poll(() => said, { timeout: 25_000 }).toContain('gives no reply');
     process.child.kill('SIGINT');
     const { code, stdout } = await process.ended;
     expect(code).toBe(130);
@@ -149,7 +149,7 @@ describe('an engine that is still loading', () => {
       () => ({ status: 503, body: { error: { code: 503, message: 'Loading model' } } }),
       port,
     );
-    await expect.poll(() => loading.count, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => loading.count, { timeout: 25_000 }).toBeGreaterThan(0);
     await loading.close();
     await serve(fine, port);
     const { code, stderr } = await running;

@@ -83,9 +83,10 @@ test('a FIFO that nobody reads keeps no process alive that is to end', async () 
   // The verdict is printed before the file is written.
   await new Promise((done) => child.stdout.once('data', done));
   child.kill('SIGINT');
-  await new Promise((done) => setTimeout(done, 300));
-  child.kill('SIGINT');
+  // Two that a busy machine delivers together are one.
+  const again = setInterval(() => child.kill('SIGINT'), 300);
   expect(await ended).toBe(130);
+  clearInterval(again);
 });
 
 /** The program with no file allowed to grow beyond a kilobyte, which fails in mid-write as a full disk does. */
