@@ -379,6 +379,7 @@ class Asking<J extends Job> {
     if (retryAfterMs > retryMs) {
       this.#sayWaitTooLong(lane, retryAfterMs);
       if (answered) return this.#afterTrouble(call, { ...attempt, down: true, retryAfterMs: 0 }, lane);
+      if (lane.probes.has(call)) return this.#afterVainProbe(call, attempt, lane);
       return this.#afterLastTry(call, { ...attempt, down: true }, lane);
     }
     this.#holdBack(lane, retryAfterMs, now);

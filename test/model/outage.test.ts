@@ -410,6 +410,22 @@ describe('a server that asks to wait for longer than --retry-minutes', () => {
   });
 
   it.each(hostile)(
+    'and has never answered is tried now and then, beside one that does the work (%d ms)',
+    async (retryAfterMs) => {
+      const run = stage(
+        ({ host }) =>
+          host === 'a'
+            ? { ms: 10, attempt: failed('rate-limit', { retryAfterMs, reason: 'rate limited' }) }
+            : { ms: 1_000, attempt: ok() },
+        { hosts: ['a', 'b'], concurrency: 2 },
+      );
+      await run.ask(singles(MANY));
+      expect(new Set(run.statuses())).toEqual(new Set(['ok']));
+      expect(run.started.filter(({ host }) => host === 'a').length).toBeLessThan(12);
+    },
+  );
+
+  it.each(hostile)(
     'for good is unavailable: the run ends after --retry-minutes, and shows that time (%d ms)',
     async (retryAfterMs) => {
       const run = stage(
