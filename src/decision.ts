@@ -1,6 +1,7 @@
 // What a gate decides: the words in which score says it and report shows it.
 
-import { counted } from './figures.js';
+import { percent } from './coverage.js';
+import { counted, twoDecimals } from './figures.js';
 import type { Dimension, Domain } from './types.js';
 
 /**
@@ -102,6 +103,20 @@ export interface GateLevel {
   readonly look?: number;
   /** What decides, in one sentence. */
   readonly sentence: string;
+}
+
+/** What a limit holds, in its unit: the same text in a sentence and in a table. */
+export function limitText(limit: Limit, value: number): string {
+  switch (limit) {
+    case 'truncated_share':
+      return percent(value);
+    case 'tokens_per_row':
+      return String(Number(value.toFixed(1)));
+    case 'cost':
+      return twoDecimals(value);
+    default:
+      return limit satisfies never;
+  }
 }
 
 /** How many rules stand against a GO, and how, such as `1 of 9 rules broken`. */

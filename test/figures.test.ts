@@ -3,7 +3,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { counted, signed, twoDecimals } from '../src/figures.js';
 import { decide } from '../src/score/gate.js';
-import { defaultPolicy } from '../src/score/policy.js';
+import { defaultPolicy, parsePolicy } from '../src/score/policy.js';
 import { DOMAINS } from '../src/types.js';
 
 describe('two decimals', () => {
@@ -42,6 +42,15 @@ describe('two decimals', () => {
     expect(sentenceOf('mcp')).toContain('Overall changed by +0.12 points');
     expect(sentenceOf('kitchen')).toContain('Overall (macro of 7) changed by +0.12 points');
   });
+});
+
+test('a limit of tokens reads alike in a sentence and in a table, and shows by how little it is exceeded', () => {
+  const usage = { tokensPerRow: 12000.4, cost: 12.5 };
+  const { rules } = decide({ usage }, parsePolicy({ limits: { tokens_per_row: 12000, cost: 12.5 } }));
+  expect(rules.map(({ sentence }) => sentence)).toEqual([
+    "The candidate's completion tokens a row: 12000.4, more than the limit of 12000.",
+    "The candidate's cost: 12.50, within the limit of 12.50.",
+  ]);
 });
 
 test('one is one, and none is many', () => {

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { adviceText, type GateOutcome, IDENTITIES, type Identity } from '../decision.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
 import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
 import { type GatePage, gateText } from '../report/gate-page.js';
@@ -346,9 +347,7 @@ function domainNotes({ card }: ReadRun): string[] {
   const lacking = DOMAINS.filter((domain) => !scored.includes(domain));
   if (lacking.length === 0 || lacking.length === DOMAINS.length) return [];
   const names = lacking.map(domainName).join(', ');
-  return [
-    `Overall is here the mean of ${scored.length} ${scored.length === 1 ? 'domain' : 'domains'}: the candidate has no score in ${names}.`,
-  ];
+  return [`Overall is here the mean of ${counted(scored.length, 'domain')}: the candidate has no score in ${names}.`];
 }
 
 /** What the rules that may not decide would come to, beside a verdict that others brought. */

@@ -140,6 +140,7 @@ function runFields(block: Block, index: number, row: BoardRow) {
     valid: run?.card.valid ?? null,
     coverage: run?.card.coverage ?? null,
     complete: row.isComplete,
+    fewer_rows: row.hasFewerRows,
     macro_of: row.macroOf,
   } satisfies Record<(typeof RUN_FIELDS)[number], CsvValue>;
 }
@@ -165,6 +166,7 @@ const RUN_FIELDS = [
   'valid',
   'coverage',
   'complete',
+  'fewer_rows',
   'macro_of',
 ] as const;
 

@@ -1,8 +1,14 @@
 // What a gate decided, as people read it: one headline, a table of the rules, then the reasons.
 
 import type { Comparison, Difference } from '../comparison.js';
-import { percent } from '../coverage.js';
-import { againstText, type GateDecision, type GateOutcome, isCondition, type RuleResult } from '../decision.js';
+import {
+  againstText,
+  type GateDecision,
+  type GateOutcome,
+  isCondition,
+  limitText,
+  type RuleResult,
+} from '../decision.js';
 import { domainName } from '../domains.js';
 import { counted, signed, twoDecimals } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
@@ -133,8 +139,7 @@ function differenceOf({ domain, dimension }: RuleResult, comparison: Comparison 
 }
 
 function inUnit({ limit }: RuleResult, value: number | undefined): string {
-  if (value === undefined) return NONE;
-  return limit === 'truncated_share' ? percent(value) : Number(value.toFixed(2)).toString();
+  return limit === undefined || value === undefined ? NONE : limitText(limit, value);
 }
 
 /** In parentheses where the gate does not heed it. */

@@ -169,8 +169,8 @@ function mostRows(runs: readonly BoardRun[], measure: string | undefined): Reado
 }
 
 /**
- * The domains in which a run was asked so many rows less than another that its figures say something else: of the most rows it has
- * less than the least coverage. Whoever is asked the easy rows alone would stand above all others.
+ * The domains in which a run has so many rows less than another that its figures say something else: its share of the most rows is
+ * below the least coverage. A run that was asked the easy rows alone would otherwise stand above all others.
  */
 function domainsWithFewer(
   { card }: BoardRun,

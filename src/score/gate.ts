@@ -12,6 +12,7 @@ import {
   isCondition,
   LIMITS,
   type Limit,
+  limitText,
   type RepeatAdvice,
   type RuleResult,
   type Tier,
@@ -593,10 +594,10 @@ function ratingRules({ impossible }: Evidence): RuleResult[] {
   ];
 }
 
-const LIMIT_NAMES: Readonly<Record<Limit, { readonly what: string; show(value: number): string }>> = {
-  truncated_share: { what: 'truncated predictions', show: percent },
-  tokens_per_row: { what: 'completion tokens a row', show: (value) => value.toFixed(0) },
-  cost: { what: 'cost', show: twoDecimals },
+const LIMIT_NAMES: Readonly<Record<Limit, string>> = {
+  truncated_share: 'truncated predictions',
+  tokens_per_row: 'completion tokens a row',
+  cost: 'cost',
 };
 
 function limitRules(evidence: Evidence, policy: Policy): RuleResult[] {
@@ -607,7 +608,7 @@ function limitRules(evidence: Evidence, policy: Policy): RuleResult[] {
 }
 
 function limitRule(limit: Limit, { value: most, tier }: Bound, used: number | undefined): RuleResult {
-  const { what, show } = LIMIT_NAMES[limit];
+  const what = LIMIT_NAMES[limit];
   const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
   const relation = verdict === 'NO-GO' ? 'more than' : 'within';
   return {
@@ -621,8 +622,8 @@ function limitRule(limit: Limit, { value: most, tier }: Bound, used: number | un
     impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
     sentence:
       used === undefined
-        ? `The candidate's ${what}: not recorded, so the limit of ${show(most)} cannot be tested.`
-        : `The candidate's ${what}: ${show(used)}, ${relation} the limit of ${show(most)}.`,
+        ? `The candidate's ${what}: not recorded, so the limit of ${limitText(limit, most)} cannot be tested.`
+        : `The candidate's ${what}: ${limitText(limit, used)}, ${relation} the limit of ${limitText(limit, most)}.`,
   };
 }
 
