@@ -151,7 +151,7 @@ function wasAskedWithoutFit(stored: Manifest | undefined): boolean {
 }
 
 /** The parameters that an earlier session of the run found rejected and left out. */
-export function droppedBefore(stored: Manifest | undefined): readonly string[] {
+function droppedBefore(stored: Manifest | undefined): readonly string[] {
   const sampling = stored?.identity.sampling as { dropped?: readonly string[] } | undefined;
   return sampling?.dropped ?? [];
 }

@@ -195,7 +195,7 @@ function writeError(name: string, error: unknown, remedy: string): unknown {
  * The text of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
  * @throws UserError (66) that ends with the remedy.
  */
-export async function readText(path: string, remedy: string): Promise<string | undefined> {
+async function readText(path: string, remedy: string): Promise<string | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {

@@ -161,7 +161,7 @@ export function readSampling(
 
 type Range = readonly [from: number, to: number, lower?: 'above'];
 
-export function readNumber(value: unknown, name: string, ...[from, to, lower]: Range): number | undefined {
+function readNumber(value: unknown, name: string, ...[from, to, lower]: Range): number | undefined {
   if (value === undefined) return undefined;
   const fits = typeof value === 'number' && (lower === 'above' ? value > from : value >= from) && value <= to;
   if (fits) return value;

@@ -27,7 +27,7 @@ export interface StoredTensor {
 }
 
 /** Tensors begin at multiples of this many bytes. */
-export const ALIGNMENT = 32;
+const ALIGNMENT = 32;
 
 const VALUE_TYPE = { u32: 4, i32: 5, f32: 6, bool: 7, text: 8, array: 9 } as const;
 
