@@ -137,6 +137,17 @@ test('the README is short', () => {
   expect(page('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });
 
+test('the gate keeps its promises in the same figures everywhere', () => {
+  const promises = (path: string) =>
+    [...page(path).matchAll(/^\| [^|]+\|(?: [\d.]+ % \|){3}$/gm)].map(([line]) => line);
+  const inDocs = promises('docs/compare-and-gate.md');
+  expect(promises('README.md').length).toBe(4);
+  expect(inDocs).toEqual(expect.arrayContaining(promises('README.md')));
+  // What was simulated stands in bench/README.md, its lines under other names.
+  const figures = (line: string) => line.split('|').slice(2).join('|');
+  expect(promises('bench/README.md').map(figures)).toEqual(expect.arrayContaining(inDocs.map(figures)));
+});
+
 test('the addresses are those of package.json', () => {
   const { repository, homepage, bugs } = JSON.parse(page('package.json')) as Record<string, unknown>;
   expect(repository).toEqual({ type: 'git', url: 'git+https://github.com/agentworldbench/agentworldbench.git' });
