@@ -39,13 +39,18 @@ export function redactValue(value: unknown, redact: Redact): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [redact(name), redactValue(inner, redact)]));
 }
 
+const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
 /** What a secret may read as. */
 function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   const base64 = [0, 1, 2].map((before) => base64Of(bytes, before));
   const base64Url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
-  const plain = [secret, JSON.stringify(secret).slice(1, -1), hex, hex.toUpperCase(), ...base64, ...base64Url];
+  const json = JSON.stringify(secret).slice(1, -1);
+  // PHP escapes slashes in JSON as well.
+  const text = [secret, json, json.replaceAll('/', '\\/'), secret.replace(/[&<>"]/g, (sign) => HTML[sign] as string)];
+  const plain = [...text, hex, hex.toUpperCase(), ...base64, ...base64Url];
   return [...plain, ...base64.map(encodeURIComponent)];
 }
 

@@ -12,6 +12,8 @@ const everyByte = (text: string) => Buffer.from(text).toString('hex').replace(/.
 test.each<[string, (text: string) => string]>([
   ['as it is', (text) => text],
   ['inside JSON', (text) => JSON.stringify(text)],
+  ['inside JSON that escapes slashes', (text) => JSON.stringify(text).replaceAll('/', '\\/')],
+  ['in a web page', (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('>', '&gt;')],
   ['in a URL', encodeURIComponent],
   ['in a URL, every byte', everyByte],
   ['in a URL, every byte in capitals', (text) => everyByte(text).toUpperCase()],
