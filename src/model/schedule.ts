@@ -89,8 +89,8 @@ export interface ScheduleOptions {
  * each with another row, and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
  * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
  *
- * An endpoint that has never answered is given up when a row has used up its tries without a connection (or, beside others, at a
- * gateway with nobody behind it), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
+ * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
+ * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
 export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
   const settings: Settings = {
@@ -467,9 +467,10 @@ class Asking<J extends Job> {
     return this.#afterLastTry(call, attempt, lane);
   }
 
-  /** No try is left at an endpoint that has never answered: where that is not the row's doing, another may take it over. */
+  /** No try is left at an endpoint that has never answered: where that is hardly the row's doing, another may take it over. */
   #afterLastTry(call: Call, attempt: AttemptFailure, lane: Lane): number | Outcome {
-    const canPassOn = attempt.down === true && this.#inService.some((other) => other !== lane);
+    const others = this.#inService.filter((other) => other !== lane);
+    const canPassOn = attempt.down ? others.length > 0 : others.some(({ health }) => health.answered);
     if (!attempt.unreachable && !canPassOn) return this.#lose(call, attempt, lane);
     this.#giveUp(lane, attempt.unreachable ? neverReached(attempt.reason) : neverReady(attempt.reason));
     return 0;

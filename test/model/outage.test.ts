@@ -300,6 +300,7 @@ describe('one endpoint of several', () => {
   it.each<[string, Attempt]>([
     ['has nobody behind its gateway', badGateway],
     ['answers with a web page', webPage],
+    ['fails', serverError],
     ['asks to wait for a day', failed('rate-limit', { retryAfterMs: 86_400_000 })],
     ['is unavailable for a day', failed('transient', { down: true, retryAfterMs: 86_400_000 })],
   ])('that %s from the start costs no row, and is used once it is back', async (_name, attempt) => {
