@@ -248,9 +248,13 @@ function tiesOf(stores: ReadonlyMap<string, StoreReader>, io: Io): IsTied {
   const critical = remembered(String, (runs: number) => criticalBest(runs));
   return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
-    const found = differenceIn(comparison([best, other, measure]), domain, measure === undefined ? name : 'total');
-    const { value, se, df, low } = found?.difference ?? {};
-    if (value === undefined || se === undefined || df === undefined) return undefined;
+    // One comparison answers for both directions.
+    const sign = best.id < other.id ? 1 : -1;
+    const pair = sign === 1 ? ([best, other, measure] as const) : ([other, best, measure] as const);
+    const found = differenceIn(comparison(pair), domain, measure === undefined ? name : 'total');
+    const { se, df, low } = found?.difference ?? {};
+    if (found === undefined || se === undefined || df === undefined) return undefined;
+    const value = sign * found.difference.value;
     // Without an interval (few trajectories in common, or few that all say the same) nothing shows a run to be worse.
     if (value >= 0 || low !== undefined) return value + critical(runs)(df) * se >= 0;
     return undefined;

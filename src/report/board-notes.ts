@@ -12,6 +12,7 @@ import { PUBLISHED_SOURCE } from './published.js';
 interface NoteSource {
   readonly entries: readonly Entry[];
   readonly untested: ReadonlyMap<Entry, ReadonlySet<string>>;
+  readonly behind: ReadonlyMap<Entry, ReadonlySet<string>>;
   readonly columns: readonly AnyColumn[];
   readonly group: Group;
   readonly options: BoardOptions;
@@ -52,10 +53,23 @@ export function notesOf(source: NoteSource): string[] {
           `A domain's coverage is below ${percent(options.minCoverage)}, so the run is neither tested nor marked: ${incomplete.map((entry) => shortOf(entry, options)).join('; ')}.`,
         ]),
     ...fewerNotes(runs, measure),
+    ...behindNotes(source),
     ...untestedNotes(source),
     ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
     ...selectionNotes(source),
     ...publishedNotes(entries),
+  ];
+}
+
+/** Whose figures are larger only since it was asked other rows. */
+function behindNotes({ behind, columns }: NoteSource): string[] {
+  if (behind.size === 0) return [];
+  const listed = [...behind].map(([{ name }, ids]) => {
+    const headings = columns.filter(({ id }) => ids.has(id)).map(({ heading }) => heading);
+    return `${name} (${headings.join(', ')})`;
+  });
+  return [
+    `Larger figures over other rows, and behind another run on the rows that both have, so not marked: ${listed.join('; ')}.`,
   ];
 }
 

@@ -64,7 +64,7 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
     return entryOfRun(run, name, figures, fewer, options, measure);
   });
   const entries = [...own.sort(order), ...published.map(entryOfPublished).sort(order)];
-  const { marks, untested } = marksOf(own, columns.filter(isFigureColumn), measure, isTied);
+  const { marks, untested, behind } = marksOf(own, columns.filter(isFigureColumn), measure, isTied);
   const rows = entries.map((entry) => rowOf(entry, columns, marks.get(entry) ?? new Set()));
   const hasMarks = rows.some((row) => row.marked.size > 0);
   const judged = { judgedWith: group.judgedWith, isOfficial: official };
@@ -75,7 +75,7 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
     columns: [{ id: 'name', heading: 'Run', short: 'Run', align: 'left', isFigure: false }, ...columns],
     rows,
     ...(hasMarks ? { markNote: MARK_NOTE } : {}),
-    notes: notesOf({ entries, untested, columns, group, options, measure }),
+    notes: notesOf({ entries, untested, behind, columns, group, options, measure }),
   };
 }
 
@@ -216,6 +216,8 @@ function marksOf(
   const marks = new Map<Entry, Set<string>>();
   /** Columns in which an entry could not be tested against the best. */
   const untested = new Map<Entry, Set<string>>();
+  /** Columns in which an entry has a larger figure than the best, and is behind another on the rows of both. */
+  const behind = new Map<Entry, Set<string>>();
   const tested = entries.filter((entry) => entry.isComplete && entry.fewer.length === 0);
   for (const { id, figure, isMean, isTested } of columns) {
     if (!isTested) continue;
@@ -227,19 +229,26 @@ function marksOf(
       add(untested, entry, id);
     if (having.length < 2 || (isMean && !haveSameDomains(having, measure))) continue;
     const figureIn = (entry: Entry) => entry.figures.get(id)?.value as number;
-    const best = having.reduce((a, b) => (figureIn(b) > figureIn(a) ? b : a));
-    const others = having.filter((entry) => entry !== best);
-    const ties = others.map((entry) => isTied(best.run as BoardRun, entry.run as BoardRun, figure, having.length));
+    const isTiedWith = (best: Entry, entry: Entry) =>
+      isTied(best.run as BoardRun, entry.run as BoardRun, figure, having.length);
+    // Over other rows a run may have the largest figure, and be behind on those that it shares with another.
+    const ranked = [...having].sort((a, b) => figureIn(b) - figureIn(a));
+    const isBehind = (entry: Entry) => ranked.some((one) => one !== entry && isTiedWith(one, entry) === false);
+    const best = ranked.find((entry) => !isBehind(entry)) ?? (ranked[0] as Entry);
+    const others = ranked.filter((entry) => entry !== best);
+    const ties = others.map((entry) => isTiedWith(best, entry));
     for (const [index, entry] of others.entries()) {
       if (ties[index] === undefined) add(untested, entry, id);
     }
     // The best of runs of which none can be tested is the largest number, and no more than that.
     if (ties.every((tied) => tied === undefined)) continue;
-    for (const entry of [best, ...others.filter((_, index) => ties[index] === true)]) {
+    const after = ranked.indexOf(best);
+    for (const entry of ranked.slice(0, after)) add(behind, entry, id);
+    for (const entry of [best, ...others.filter((_, index) => index >= after && ties[index] === true)]) {
       add(marks, entry, id);
     }
   }
-  return { marks, untested };
+  return { marks, untested, behind };
 }
 
 function add(columns: Map<Entry, Set<string>>, entry: Entry, id: string): void {

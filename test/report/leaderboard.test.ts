@@ -301,10 +301,15 @@ describe('marks', () => {
     const asked: string[] = [];
     const [block] = blocksOf(runs, { columns: ['mcp', 'overall'] }, (best, other, { domain, name }) => {
       asked.push(`${best.label}:${other.label}:${domain ?? 'all'}:${name}`);
-      return other.label === 'near' && domain === undefined;
+      return other.label === 'best' || (other.label === 'near' && domain === undefined);
     });
     expect(block?.rows.map((row) => [...row.marked])).toEqual([['mcp', 'overall'], ['overall'], []]);
-    expect(asked).toEqual(['best:near:mcp:total', 'best:far:mcp:total', 'best:near:all:total', 'best:far:all:total']);
+    expect(asked.slice(0, 4)).toEqual([
+      'near:best:mcp:total',
+      'far:best:mcp:total',
+      'best:near:mcp:total',
+      'best:far:mcp:total',
+    ]);
   });
 
   it('are left out where there is nothing to compare with', () => {
@@ -380,6 +385,20 @@ describe('a run over fewer rows than others', () => {
     const notes = block?.notes.join(' ');
     expect(notes).toContain('ranked behind them and neither tested nor marked: easy (MCP 30,');
     expect(notes).toContain('different numbers of rows: 210 to 280');
+  });
+
+  it('over as many rows, but others, is not marked where it is behind on those that both have', () => {
+    const [lucky, better, third] = [run('lucky', 60), run('better', 50), run('third', 40)];
+    const isTied: IsTied = (best, other) => !(best === better && other === lucky);
+    const [block] = blocksOf([lucky, better, third], {}, isTied);
+    expect(block?.rows.map((row) => [row.name, row.marked.has('overall')])).toEqual([
+      ['lucky', false],
+      ['better', true],
+      ['third', true],
+    ]);
+    expect(block?.notes.join(' ')).toContain(
+      'behind another run on the rows that both have, so not marked: lucky (MCP,',
+    );
   });
 
   it('is not the best of its name', () => {
