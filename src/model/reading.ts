@@ -21,7 +21,7 @@ const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 't
 
 /** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
 export class Reading {
-  usage: Usage = {};
+  readonly usage: Usage = {};
   /** The reply has come to its end; what is late or broken behind it costs no more than its token counts. */
   finished = false;
   readonly #clocks: RunningClocks;
@@ -180,14 +180,12 @@ export class Reading {
   /** Token counts as OpenAI names them, and DeepSeek's name for cached ones. */
   #count(raw: unknown): void {
     if (!isObject(raw)) return;
-    const counts = {
-      promptTokens: raw.prompt_tokens,
-      cachedTokens: asObject(raw.prompt_tokens_details).cached_tokens ?? raw.prompt_cache_hit_tokens,
-      completionTokens: raw.completion_tokens,
-      reasoningTokens: asObject(raw.completion_tokens_details).reasoning_tokens,
-    };
-    const credible = Object.entries(counts).filter(([, count]) => isTokenCount(count));
-    if (credible.length > 0) this.usage = { ...this.usage, ...Object.fromEntries(credible) };
+    const cached = asObject(raw.prompt_tokens_details).cached_tokens ?? raw.prompt_cache_hit_tokens;
+    const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
+    if (isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
+    if (isTokenCount(cached)) this.usage.cachedTokens = cached;
+    if (isTokenCount(raw.completion_tokens)) this.usage.completionTokens = raw.completion_tokens;
+    if (isTokenCount(reasoning)) this.usage.reasoningTokens = reasoning;
   }
 
   #firstChoice(choices: unknown): JsonObject | undefined {

@@ -60,7 +60,7 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
     entries,
     ...(repaired === undefined ? {} : { repaired }),
     async append(record) {
-      const line = Buffer.from(`${sealed(record)}\n`);
+      const line = sealed(record);
       const offset = await appender.append(line);
       entries.set(record.id, { offset, length: line.length - 1, summary: summarise(record) });
     },
@@ -166,10 +166,12 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const CARRIAGE_RETURN = 0x0d;
 
-/** A record as its line: JSON with a checksum as its last member. */
-function sealed({ id, row, log }: JournalRecord): string {
-  const body = JSON.stringify({ id, row, log }).slice(0, -1);
-  return `${body},"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`;
+/** A record as its line: JSON with a checksum as its last member, which is written over a placeholder: records can be long. */
+function sealed({ id, row, log }: JournalRecord): Buffer {
+  const line = Buffer.from(`${JSON.stringify({ id, row, log, crc: '00000000' })}\n`);
+  const checksum = crc32(line.subarray(0, -1 - SEAL_BYTES)).toString(16).padStart(8, '0');
+  line.write(checksum, line.length - '00000000"}\n'.length, 'latin1');
+  return line;
 }
 
 /** The record of a line; undefined where it is none, or not what was written. Lines of earlier versions have no checksum. */
