@@ -169,7 +169,9 @@ const CARRIAGE_RETURN = 0x0d;
 /** A record as its line: JSON with a checksum as its last member, which is written over a placeholder: records can be long. */
 function sealed({ id, row, log }: JournalRecord): Buffer {
   const line = Buffer.from(`${JSON.stringify({ id, row, log, crc: '00000000' })}\n`);
-  const checksum = crc32(line.subarray(0, -1 - SEAL_BYTES)).toString(16).padStart(8, '0');
+  const checksum = crc32(line.subarray(0, -1 - SEAL_BYTES))
+    .toString(16)
+    .padStart(8, '0');
   line.write(checksum, line.length - '00000000"}\n'.length, 'latin1');
   return line;
 }
