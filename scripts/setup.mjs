@@ -1,16 +1,19 @@
 // Makes a fresh clone runnable: installs what the lock file names, and compiles. Harmless when repeated.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const root = new URL('..', import.meta.url);
 const installed = new URL('node_modules/.package-lock.json', root);
 const lock = new URL('package-lock.json', root);
+const AMX_LIBRARIES = ['linux-x64/bins/linux-x64/libggml-cpu-sapphirerapids.so'];
 /** In a pipe npm is silent for a minute or more; on a terminal it shows its own progress. */
 const STILL_INSTALLING_MS = 15_000;
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) await install();
+// With one thread llama.cpp's code for AMX gives NaN now and then (v0.4.0): this checkout does without it, by the next best code.
+for (const library of AMX_LIBRARIES) rmSync(new URL(`node_modules/@node-llama-cpp/${library}`, root), { force: true });
 await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']);
 
 async function install() {

@@ -180,13 +180,16 @@ describe('a scripted model', () => {
   test.each(Object.entries(scripts))('says its script to the letter, at any temperature: %s', async (_, script) => {
     const model = await load(scriptedModel(script));
     const thought = script.thinking === '' ? '' : `${script.thinking}\n`;
-    for (const sampling of [{}, { temperature: 1, seed: 3 }]) {
-      const thinking = await generate(model, render(model, MESSAGES), sampling, 2000);
-      expect(thinking.text).toBe(`${thought}</think>\n\n${script.content}`);
-      const plain = await generate(model, render(model, MESSAGES, { enable_thinking: false }), sampling, 2000);
-      expect(plain.text).toBe(script.content);
+    try {
+      for (const sampling of [{}, { temperature: 1, seed: 3 }]) {
+        const thinking = await generate(model, render(model, MESSAGES), sampling, 2000);
+        expect(thinking.text).toBe(`${thought}</think>\n\n${script.content}`);
+        const plain = await generate(model, render(model, MESSAGES, { enable_thinking: false }), sampling, 2000);
+        expect(plain.text).toBe(script.content);
+      }
+    } finally {
+      await model.dispose();
     }
-    await model.dispose();
   });
 
   test.each(['x', 'The end.', 'naïve 🙂', '\n', '   ', '<|im_start|>', '</tool_call>'])(
