@@ -12,7 +12,8 @@ const AMX_LIBRARIES = ['linux-x64/bins/linux-x64/libggml-cpu-sapphirerapids.so']
 const STILL_INSTALLING_MS = 15_000;
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) await install();
-// With one thread llama.cpp's code for AMX gives NaN now and then (v0.4.0): this checkout does without it, by the next best code.
+// llama.cpp's code for AMX (v0.4.0) gives NaN where one thread computes several slots, and is suspected of wrong first tokens
+// elsewhere: this checkout does without it, by the next best code.
 for (const library of AMX_LIBRARIES) rmSync(new URL(`node_modules/@node-llama-cpp/${library}`, root), { force: true });
 await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']);
 
