@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { buildMessages } from '../dist/infer/messages.js';
-import { keptModel, RANDOM_MODELS } from '../dist/serve/maker/model.js';
 import { commonPrefix } from '../dist/serve/slots.js';
+import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
 
 const { values: flags } = parseArgs({
   options: {

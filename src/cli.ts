@@ -1,7 +1,9 @@
 // The program: finds the subcommand, reads its settings, runs it, and turns what goes wrong into a message and an exit code.
 
 import { inspect } from 'node:util';
-import { type CommandEntry, readCommandLine } from './commands/command-line.js';
+import { EXIT, type ExitCode, UserError } from './errors.js';
+import { oneLine, printable } from './printable.js';
+import { type CommandEntry, readCommandLine } from './settings/command-line.js';
 import {
   type CommandSpec,
   describeSettings,
@@ -10,9 +12,7 @@ import {
   type RunAwb,
   requireSettings,
   resolveSettings,
-} from './commands/settings.js';
-import { EXIT, type ExitCode, UserError } from './errors.js';
-import { oneLine, printable } from './printable.js';
+} from './settings/settings.js';
 import type { Io, TextSink } from './types.js';
 import { openCommandFilter } from './workflow-commands.js';
 
@@ -65,7 +65,7 @@ const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'completion',
     summary: 'print the script that completes commands and flags in bash, zsh or fish',
-    load: () => import('./commands/completion.js'),
+    load: () => import('./settings/completion.js'),
   },
 ];
 
@@ -87,7 +87,7 @@ export async function main(
   };
   try {
     if (argv[0] === 'completion-server') {
-      return await (await import('./commands/completion.js')).answerCompletion(io, commands);
+      return await (await import('./settings/completion.js')).answerCompletion(io, commands);
     }
     return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets);
   } catch (error) {

@@ -9,6 +9,14 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Data in, data out: no disk, network, clock or chance. */
 const PURE_ROOMS = ['infer', 'judge', 'score', 'report'];
+/** What several pages share, and what each of them may stand on beside the rooms and the ground floor. */
+const WORKINGS: Readonly<Record<string, readonly string[]>> = {
+  settings: [],
+  asking: ['settings'],
+  runs: ['settings'],
+};
+/** The pages: they may use everything but one another. */
+const PAGES = 'commands';
 /** Files on the top floor of src that are not ground floor. */
 const ENTRANCES = ['bin.ts', 'cli.ts', 'hang-up.ts'];
 /** Where each package may come in: folders (with a slash) and files. */
@@ -20,9 +28,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'cli-table3': ['report/'],
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/runtime.ts'],
-  commander: ['commands/command-line.ts'],
-  '@pnpm/tabtab': ['commands/completion.ts'],
-  yaml: ['commands/', 'cli.ts'],
+  commander: ['settings/command-line.ts'],
+  '@pnpm/tabtab': ['settings/completion.ts'],
+  yaml: ['settings/', 'cli.ts'],
 };
 const IMPURE =
   /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;
@@ -80,11 +88,18 @@ function importBreach(path: string, target: string): string | undefined {
       : `${path} is no door for ${name}`;
   }
   const file = targetPath(path, target);
+  return mayImport(path, file) ? undefined : `${path} imports from ${file}`;
+}
+
+function mayImport(path: string, file: string): boolean {
   const [from, to] = [roomOf(path), roomOf(file)];
-  const allowed = ENTRANCES.includes(file)
-    ? path === 'bin.ts'
-    : to === '' || to === from || from === 'commands' || (path === 'cli.ts' && to === 'commands');
-  return allowed ? undefined : `${path} imports from ${file}`;
+  if (ENTRANCES.includes(file)) return path === 'bin.ts';
+  if (to === '') return true;
+  if (path === 'cli.ts') return to === PAGES || to === 'settings';
+  if (from === PAGES) return to !== PAGES;
+  if (to === PAGES || from === '') return false;
+  const below = WORKINGS[from];
+  return to === from || (below !== undefined && (below.includes(to) || !(to in WORKINGS)));
 }
 
 function targetPath(path: string, target: string): string {
@@ -129,6 +144,10 @@ describe('the rules bite', () => {
     ['an import over several lines', 'judge/a.ts', "import {\n  b,\n} from '../model/b.js';"],
     ['a ground floor that imports a room', 'reply.ts', "import { b } from './judge/b.js';"],
     ['a program that imports a room past its commands', 'cli.ts', "import { b } from './model/b.js';"],
+    ['a room that imports a working', 'run/a.ts', "import { b } from '../settings/b.js';"],
+    ['a working that imports a command', 'asking/a.ts', "import { b } from '../commands/b.js';"],
+    ['a working that imports one beside it', 'asking/a.ts', "import { b } from '../runs/b.js';"],
+    ['a command that imports another', 'commands/a.ts', "import type { B } from './b.js';"],
     ['a command that imports the program', 'commands/a.ts', "import { main } from '../cli.js';"],
     ['a pure room that reads files', 'score/a.ts', "import { readFileSync } from 'node:fs';"],
     ['a ground floor that reads files', 'reply.ts', "import type { Stats } from 'node:fs';"],
@@ -166,6 +185,8 @@ describe('the rules bite', () => {
 
 test.each([
   ['commands/a.ts', "import { b } from '../model/b.js';\nimport { c } from '../judge/c.js';"],
+  ['commands/a.ts', "import { b } from '../asking/b.js';\nimport { c } from '../runs/c.js';"],
+  ['asking/a.ts', "import { b } from '../settings/b.js';\nimport { c } from '../model/c.js';"],
   ['judge/a.ts', "import type { B } from '../types.js';\nimport { c } from './c.js';"],
   ['judge/a.ts', "// import { b } from '../model/b.js';\n/** never `process.exit()` or `Date.now()` */"],
   ['report/a.ts', 'const day = new Date(ms).toISOString(); const { process } = manifest; manifest.process.pid;'],

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../src/cli.js';
-import type { CommandEntry } from '../src/commands/command-line.js';
-import { COMMON, type CommandSpec, defineCommand } from '../src/commands/settings.js';
 import { EXIT, UserError } from '../src/errors.js';
+import type { CommandEntry } from '../src/settings/command-line.js';
+import { COMMON, type CommandSpec, defineCommand } from '../src/settings/settings.js';
 import type { Io } from '../src/types.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -5,8 +5,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { COMMON } from '../src/commands/settings.js';
 import { EXIT } from '../src/errors.js';
+import { COMMON } from '../src/settings/settings.js';
 import { openSqlite } from '../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from './support/cli.js';
 

@@ -5,8 +5,6 @@ import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison.js';
-import { compareRuns } from '../score/compare.js';
-import type { Io } from '../types.js';
 import {
   coverageWarning,
   heedStop,
@@ -22,8 +20,10 @@ import {
   shownRun,
   weaknessesOf,
   writeText,
-} from './runs.js';
-import { defineCommand, type OptionTable, type Settings } from './settings.js';
+} from '../runs/runs.js';
+import { compareRuns } from '../score/compare.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import type { Io } from '../types.js';
 
 const OPTIONS = {
   base: {

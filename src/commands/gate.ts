@@ -10,13 +10,8 @@ import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
 import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
-import { type GatePage, gateText } from '../report/gate-page.js';
+import { type GatePage, gateText } from '../report/page/gate.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
-import { compareRuns } from '../score/compare.js';
-import { decide, type Evidence, type GateReport } from '../score/gate.js';
-import { repeatsOf } from '../score/looks.js';
-import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../score/policy.js';
-import { DOMAINS, type Domain, type Io } from '../types.js';
 import {
   heedStop,
   impossibleRows,
@@ -30,9 +25,14 @@ import {
   sharedBy,
   shownRun,
   writeText,
-} from './runs.js';
-import { defineCommand, type OptionTable, type Settings } from './settings.js';
-import { parseYaml } from './yaml-file.js';
+} from '../runs/runs.js';
+import { compareRuns } from '../score/compare.js';
+import { decide, type Evidence, type GateReport } from '../score/gate.js';
+import { repeatsOf } from '../score/looks.js';
+import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../score/policy.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import { parseYaml } from '../settings/yaml-file.js';
+import { DOMAINS, type Domain, type Io } from '../types.js';
 
 const OPTIONS = {
   base: {

@@ -1,6 +1,9 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
+import { ASKING_OPTIONS, openInstrument, openTarget, samplingIdentity, type Target } from '../asking/asking.js';
+import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from '../asking/stage.js';
+import { printStageResult } from '../asking/summary.js';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../bench/dataset.js';
 import { withMembers } from '../bench/row-text.js';
 import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/rubric-pack.js';
@@ -12,6 +15,8 @@ import { flagsOf } from '../infer/observation.js';
 import { printable } from '../printable.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import type { Identity, Manifest } from '../run/manifest.js';
+import { programName } from '../settings/program-name.js';
+import { defineCommand, httpUrl, type OptionTable, type Settings, type ShownSettings } from '../settings/settings.js';
 import { shellLine } from '../shell.js';
 import {
   DOMAINS,
@@ -22,11 +27,6 @@ import {
   type PredictionRecord,
   type Usage,
 } from '../types.js';
-import { ASKING_OPTIONS, openInstrument, openTarget, samplingIdentity, type Target } from './asking.js';
-import { programName } from './program-name.js';
-import { defineCommand, httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
-import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
-import { printStageResult } from './summary.js';
 
 const OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },

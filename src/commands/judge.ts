@@ -1,17 +1,8 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { join, resolve } from 'node:path';
-import { openDataset } from '../bench/dataset.js';
-import { openPredictions, type PredictionFile } from '../bench/predictions.js';
-import { loadRubricPack } from '../bench/rubric-pack.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { printable } from '../printable.js';
-import type { RubricPack } from '../rubric.js';
-import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
-import { shellLine } from '../shell.js';
-import type { Io } from '../types.js';
-import { openTarget, type Target } from './asking.js';
-import { chooseFile } from './judged-files.js';
+import { openTarget, type Target } from '../asking/asking.js';
+import { chooseFile } from '../asking/judged-files.js';
 import {
   FINAL_FAILURES,
   JUDGE_OPTIONS,
@@ -22,12 +13,21 @@ import {
   judgeRows,
   summarise,
   VERDICT_FORMAT,
-} from './judging.js';
-import { programName } from './program-name.js';
-import { recheck } from './recheck.js';
-import { defineCommand, type ShownSettings } from './settings.js';
-import { openRun } from './stage.js';
-import { printStageResult } from './summary.js';
+} from '../asking/judging.js';
+import { recheck } from '../asking/recheck.js';
+import { openRun } from '../asking/stage.js';
+import { printStageResult } from '../asking/summary.js';
+import { openDataset } from '../bench/dataset.js';
+import { openPredictions, type PredictionFile } from '../bench/predictions.js';
+import { loadRubricPack } from '../bench/rubric-pack.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import type { RubricPack } from '../rubric.js';
+import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import { programName } from '../settings/program-name.js';
+import { defineCommand, type ShownSettings } from '../settings/settings.js';
+import { shellLine } from '../shell.js';
+import type { Io } from '../types.js';
 
 export const command = defineCommand({
   description:

@@ -7,18 +7,19 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
-import type { BoardRun, IsTied, JudgedWith } from '../report/board.js';
+import type { BoardRun, IsTied, JudgedWith } from '../report/board/board.js';
 import { FORMATS, type Format } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard.js';
+import { DEFAULT_DB, requireDatabase } from '../runs/paths.js';
+import { heedStop, writeText } from '../runs/runs.js';
 import { aggregate } from '../score/aggregate.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
 import { criticalBest } from '../score/multiple.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import { shownPath } from '../settings/shown-path.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
-import { DEFAULT_DB, requireDatabase, shownPath } from './paths.js';
-import { heedStop, writeText } from './runs.js';
-import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
   db: {

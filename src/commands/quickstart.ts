@@ -9,13 +9,19 @@ import { twoDecimals } from '../figures.js';
 import { BASELINES } from '../infer/baselines.js';
 import { type Column, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
-import { keptModel, RANDOM_MODELS } from '../serve/maker/model.js';
 import { hasRuntime } from '../serve/runtime.js';
+import { programName } from '../settings/program-name.js';
+import {
+  defineCommand,
+  type OptionTable,
+  type RunAwb,
+  type Settings,
+  type ShownSettings,
+} from '../settings/settings.js';
+import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
+import { keptModel, RANDOM_MODELS } from '../tiny-model/model.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
-import { shownPath } from './paths.js';
-import { programName } from './program-name.js';
-import { defineCommand, type OptionTable, type RunAwb, type Settings, type ShownSettings } from './settings.js';
 
 const OPTIONS = {
   'output-dir': { kind: 'text', value: 'DIR', default: './quickstart', help: 'folder for what it makes' },

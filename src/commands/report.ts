@@ -18,18 +18,26 @@ import {
   type SampleTexts,
   type TextsChunk,
   textsChunk,
-} from '../report/html.js';
+} from '../report/page/report.js';
 import { recordId } from '../run/journal.js';
 import { judgeNameOf, worldModelOf } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
+import { type Pages, pagesAt, type Written } from '../runs/report-files.js';
+import {
+  coverageWarning,
+  notesOn,
+  type ReadRun,
+  RUN_OPTIONS,
+  ratingWarning,
+  readRuns,
+  sharedBy,
+} from '../runs/runs.js';
 import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
+import { defineCommand } from '../settings/settings.js';
+import { shownPath } from '../settings/shown-path.js';
+import { toolVersion } from '../settings/version.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';
-import { shownPath } from './paths.js';
-import { type Pages, pagesAt, type Written } from './report-files.js';
-import { coverageWarning, notesOn, type ReadRun, RUN_OPTIONS, ratingWarning, readRuns, sharedBy } from './runs.js';
-import { defineCommand } from './settings.js';
-import { toolVersion } from './version.js';
 
 /** What `report` needs of its settings; paths may be relative to the working folder. */
 export interface ReportSettings {

@@ -12,7 +12,12 @@ import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
 import { modelOf, worldModelOf } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import { DEFAULT_DB, judgedFileOf } from '../runs/paths.js';
 import { aggregate } from '../score/aggregate.js';
+import { programName } from '../settings/program-name.js';
+import { defineCommand } from '../settings/settings.js';
+import { shownPath } from '../settings/shown-path.js';
+import { toolVersion } from '../settings/version.js';
 import { shellLine } from '../shell.js';
 import type { RunRecord, StoredJudgement, StoredRun } from '../store/records.js';
 import { openStore } from '../store/store.js';
@@ -25,10 +30,6 @@ import {
   type ScoreCard,
   type ScoreSet,
 } from '../types.js';
-import { DEFAULT_DB, judgedFileOf, shownPath } from './paths.js';
-import { programName } from './program-name.js';
-import { defineCommand } from './settings.js';
-import { toolVersion } from './version.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {

@@ -1,9 +1,12 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
+import { type Loading, showLoading } from '../asking/loading.js';
+import type { ServeDocument } from '../asking/local.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { cacheFolder } from '../hub/cache-folder.js';
+import { AGENTWORLD, type ResolvedModel, resolveModel } from '../hub/download.js';
 import { printable } from '../printable.js';
-import { AGENTWORLD, type ResolvedModel, resolveModel } from '../serve/download.js';
 import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
@@ -18,11 +21,9 @@ import {
   shapeOf,
   tradesText,
 } from '../serve/plan.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
-import { cacheFolder } from './cache-folder.js';
-import { type Loading, showLoading } from './loading.js';
-import { defineCommand, type OptionTable, type Settings } from './settings.js';
 
 const OPTIONS = {
   model: {
@@ -113,14 +114,6 @@ export const command = defineCommand({
   options: OPTIONS,
   run: serve,
 });
-
-/** What is printed once requests are taken: with --json this document, and nothing else. */
-export interface ServeDocument {
-  readonly schema: 'awb.serve/1';
-  /** Base URL for clients, ending in /v1. */
-  readonly url: string;
-  readonly model: ModelFacts;
-}
 
 async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   requirePossible(settings);

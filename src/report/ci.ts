@@ -5,7 +5,7 @@ import { domainName } from '../domains.js';
 import { oneLine, printable } from '../printable.js';
 import { differencesDocument, differenceTable, markdownTable, runDocument } from './comparison.js';
 import { asciiJson, markdownText } from './formats.js';
-import { factsOf, type GatePage, headlineOf, isReason, ruleTable } from './gate-page.js';
+import { factsOf, type GatePage, headlineOf, isReason, ruleTable } from './page/gate.js';
 
 // The job summary.
 

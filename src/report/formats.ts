@@ -4,9 +4,17 @@ import { UserError } from '../errors.js';
 import { twoDecimals } from '../figures.js';
 import { printable, shortenedByWords } from '../printable.js';
 import { DOMAINS } from '../types.js';
-import { type Block, type BoardRow, type Figure, headingOf, isMarked, type Leaderboard, remarksOn } from './board.js';
-import type { Sha256 } from './html-page.js';
-import { leaderboardPage } from './leaderboard-page.js';
+import {
+  type Block,
+  type BoardRow,
+  type Figure,
+  headingOf,
+  isMarked,
+  type Leaderboard,
+  remarksOn,
+} from './board/board.js';
+import type { Sha256 } from './page/frame.js';
+import { leaderboardPage } from './page/leaderboard.js';
 import { bold, type Look, terminal, wrapped } from './terminal.js';
 
 /** What formats need to know beside the leaderboard. */

@@ -15,7 +15,7 @@ import {
   type IsTied,
   isMeasured,
   type Leaderboard,
-} from './board.js';
+} from './board/board.js';
 import {
   type AnyColumn,
   columnsById,
@@ -27,10 +27,10 @@ import {
   requireMeasure,
   rowsOf,
   TEXT_COLUMNS,
-} from './board-columns.js';
-import { groupsOf, isOfficial, titlesOf } from './board-groups.js';
-import { keyOfName, named } from './board-names.js';
-import { notesOf } from './board-notes.js';
+} from './board/columns.js';
+import { groupsOf, isOfficial, titlesOf } from './board/groups.js';
+import { keyOfName, named } from './board/names.js';
+import { notesOf } from './board/notes.js';
 import { PUBLISHED, type PublishedRow } from './published.js';
 import { NONE } from './table.js';
 

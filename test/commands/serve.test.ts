@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aliasesOf } from '../../src/commands/serve.js';
 import { EXIT } from '../../src/errors.js';
 import { needsTwoThreads } from '../../src/serve/load.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
 

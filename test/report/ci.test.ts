@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RuleResult } from '../../src/decision.js';
 import { ANNOTATION_LIMIT, annotations, gateJson, jobSummary, junit } from '../../src/report/ci.js';
-import { type GatePage, gateText } from '../../src/report/gate-page.js';
+import { type GatePage, gateText } from '../../src/report/page/gate.js';
 
 function rule(more: Partial<RuleResult> = {}): RuleResult {
   return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };

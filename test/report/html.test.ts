@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Report, reportPage, type SampleTexts, textsChunk, textsPage } from '../../src/report/html.js';
+import { type Report, reportPage, type SampleTexts, textsChunk, textsPage } from '../../src/report/page/report.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import type { JudgedRow } from '../../src/types.js';
 

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/board.js';
+import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/board/board.js';
 import { csvCell, FORMATS, type Format } from '../../src/report/formats.js';
-import { STYLE } from '../../src/report/html-style.js';
 import { leaderboard } from '../../src/report/leaderboard.js';
+import { STYLE } from '../../src/report/page/style.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../src/report/published.js';
 import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard } from '../../src/types.js';
 

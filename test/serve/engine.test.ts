@@ -17,8 +17,8 @@ import {
   type TokenScore,
 } from '../../src/serve/engine-contract.js';
 import { type EngineSettings, needsTwoThreads } from '../../src/serve/load.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
 import { installationHint } from '../../src/serve/runtime.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 
 type Batch = readonly { readonly slot: number; readonly tokens: number }[];
 type Answer = { reasoning: string; content: string; end: Extract<GenerateEvent, { type: 'end' }> | undefined };

@@ -2,7 +2,6 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FULL_SIZE, tensorsOf } from '../../src/serve/maker/shape.js';
 import {
   type CacheType,
   cacheBytesPerToken,
@@ -19,6 +18,7 @@ import {
   shapeOf,
   tradesText,
 } from '../../src/serve/plan.js';
+import { FULL_SIZE, tensorsOf } from '../../src/tiny-model/shape.js';
 
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;

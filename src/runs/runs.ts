@@ -17,11 +17,12 @@ import { replaceFile } from '../run/files.js';
 import { judgeNameOf } from '../run/made-with.js';
 import { changeSince, checkedManifest, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
+import type { OptionTable } from '../settings/settings.js';
+import { shownPath } from '../settings/shown-path.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
-import { DEFAULT_DB, judgedFileOf, requireDatabase, shownPath } from './paths.js';
-import type { OptionTable } from './settings.js';
+import { DEFAULT_DB, judgedFileOf, requireDatabase } from './paths.js';
 
 /** How a command names its two runs. */
 export const RUN_OPTIONS = {

@@ -1,10 +1,10 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
-import { percent } from '../coverage.js';
-import { coversBenchmark, domainName, inTableOrder } from '../domains.js';
-import { nearest, UserError } from '../errors.js';
-import { twoDecimals } from '../figures.js';
-import { oneLine } from '../printable.js';
+import { percent } from '../../coverage.js';
+import { coversBenchmark, domainName, inTableOrder } from '../../domains.js';
+import { nearest, UserError } from '../../errors.js';
+import { twoDecimals } from '../../figures.js';
+import { oneLine } from '../../printable.js';
 import {
   DIMENSIONS,
   type Dimension,
@@ -13,11 +13,11 @@ import {
   type Estimate,
   type ScoreCard,
   type ScoreSet,
-} from '../types.js';
+} from '../../types.js';
+import { PUBLISHED_SOURCE } from '../published.js';
+import { type Column, intervalText, NONE } from '../table.js';
 import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
-import { NAME_COLUMNS } from './board-names.js';
-import { PUBLISHED_SOURCE } from './published.js';
-import { type Column, intervalText, NONE } from './table.js';
+import { NAME_COLUMNS } from './names.js';
 
 export interface FigureColumn extends BoardColumn {
   readonly isFigure: true;

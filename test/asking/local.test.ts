@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startLocal } from '../../src/commands/local.js';
+import { startLocal } from '../../src/asking/local.js';
 import { EXIT } from '../../src/errors.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/serve/maker/model.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import type { Io } from '../../src/types.js';
 import { RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 

@@ -14,8 +14,8 @@ import {
   modelBytes,
   RANDOM_MODELS,
   scriptedModel,
-} from '../../../src/serve/maker/model.js';
-import { FULL_SIZE, isAttentionLayer, tensorsOf } from '../../../src/serve/maker/shape.js';
+} from '../../src/tiny-model/model.js';
+import { FULL_SIZE, isAttentionLayer, tensorsOf } from '../../src/tiny-model/shape.js';
 
 const SCRIPT = {
   thinking: 'Two files are listed – a third, “naïve”, is new.',

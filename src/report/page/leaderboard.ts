@@ -1,6 +1,6 @@
 // A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report.
 
-import { counted, twoDecimals } from '../figures.js';
+import { counted, twoDecimals } from '../../figures.js';
 import {
   type Block,
   type BoardColumn,
@@ -9,10 +9,10 @@ import {
   headingOf,
   type Leaderboard,
   remarksOn,
-} from './board.js';
-import { escapeHtml, pageHead, type Sha256 } from './html-page.js';
-import { PUBLISHED_SOURCE } from './published.js';
-import { type Column, intervalText, NONE } from './table.js';
+} from '../board/board.js';
+import { PUBLISHED_SOURCE } from '../published.js';
+import { type Column, intervalText, NONE } from '../table.js';
+import { escapeHtml, pageHead, type Sha256 } from './frame.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 

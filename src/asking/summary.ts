@@ -1,8 +1,8 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { printable } from '../printable.js';
+import { shownPath } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
-import { shownPath } from './paths.js';
 import { type StageResult, sameCommand } from './stage.js';
 
 /** What the two stages say differently. */

@@ -1,6 +1,6 @@
 // What runs are called in a leaderboard.
 
-import { oneLine } from '../printable.js';
+import { oneLine } from '../../printable.js';
 import type { BoardOptions, BoardRun } from './board.js';
 
 /** Longest name that is shown whole. */

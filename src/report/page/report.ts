@@ -1,11 +1,12 @@
 // The HTML report: one file that needs no other and no network, or, where texts are many, pages of texts beside it.
 
-import { percent } from '../coverage.js';
-import { domainName } from '../domains.js';
-import { isRated } from '../points.js';
-import { printable } from '../printable.js';
-import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../types.js';
-import { difference } from './difference.js';
+import { percent } from '../../coverage.js';
+import { domainName } from '../../domains.js';
+import { isRated } from '../../points.js';
+import { printable } from '../../printable.js';
+import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../../types.js';
+import { difference } from '../difference.js';
+import { leastText, overallName } from '../table.js';
 import {
   type ChangeLine,
   changeChart,
@@ -21,10 +22,9 @@ import {
   signed,
   signedRange,
   tallyTable,
-} from './html-charts.js';
-import { escapeHtml, pageHead, type Sha256 } from './html-page.js';
-import { SCRIPT } from './html-script.js';
-import { leastText, overallName } from './table.js';
+} from './charts.js';
+import { escapeHtml, pageHead, type Sha256 } from './frame.js';
+import { SCRIPT } from './script.js';
 
 /** A run as the report shows it. */
 export interface ReportRun {

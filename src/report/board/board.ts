@@ -1,8 +1,8 @@
 // What a leaderboard is made of: the words that those who make one and those who print it share.
 
-import type { Domain, Estimate, ScoreCard } from '../types.js';
-import type { PublishedRow } from './published.js';
-import type { Column } from './table.js';
+import type { Domain, Estimate, ScoreCard } from '../../types.js';
+import type { PublishedRow } from '../published.js';
+import type { Column } from '../table.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
 export interface JudgedWith {

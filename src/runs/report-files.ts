@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { type Report, reportPage, textsPage } from '../report/html.js';
+import { type Report, reportPage, textsPage } from '../report/page/report.js';
 import { replaceFile } from '../run/files.js';
 
 /** Where texts go while it is not known yet whether they fit into the page. */

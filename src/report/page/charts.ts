@@ -1,12 +1,12 @@
 // Charts and tables of the HTML report's overview, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
-import { FIGURES } from '../comparison.js';
-import { domainName } from '../domains.js';
-import { possibleRating } from '../points.js';
-import { printable } from '../printable.js';
-import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
-import { escapeHtml } from './html-page.js';
-import { measureTable, overallName, scoreTable, type Table } from './table.js';
+import { FIGURES } from '../../comparison.js';
+import { domainName } from '../../domains.js';
+import { possibleRating } from '../../points.js';
+import { printable } from '../../printable.js';
+import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../../types.js';
+import { measureTable, overallName, scoreTable, type Table } from '../table.js';
+import { escapeHtml } from './frame.js';
 
 /** A line of a chart: a figure of this run, and beside it that of another. */
 interface ChartLine {

@@ -8,9 +8,9 @@ import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { printable } from '../printable.js';
 import type { Identity } from '../run/manifest.js';
+import type { ModelFacts } from '../serve/engine-contract.js';
+import type { OptionTable } from '../settings/settings.js';
 import type { Io } from '../types.js';
-import type { ServeDocument } from './serve.js';
-import type { OptionTable } from './settings.js';
 
 export const LOCAL_OPTIONS = {
   local: {
@@ -20,6 +20,14 @@ export const LOCAL_OPTIONS = {
     help: 'serve this GGUF file or hub model here for the run, a call a slot (AWB_… settings of awb serve hold)',
   },
 } as const satisfies OptionTable;
+
+/** What is printed once requests are taken: with --json this document, and nothing else. */
+export interface ServeDocument {
+  readonly schema: 'awb.serve/1';
+  /** Base URL for clients, ending in /v1. */
+  readonly url: string;
+  readonly model: ModelFacts;
+}
 
 export interface LocalServer {
   /** Base URL, ending in /v1. */

@@ -3,7 +3,7 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { shownPath } from '../../src/commands/paths.js';
+import { shownPath } from '../../src/settings/shown-path.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 

@@ -21,6 +21,7 @@ import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import { fingerprintOf, type Identity, type Manifest } from '../run/manifest.js';
+import { httpUrl, type OptionTable, type Settings, type ShownSettings } from '../settings/settings.js';
 import {
   DIMENSIONS,
   type Domain,
@@ -34,7 +35,6 @@ import {
 } from '../types.js';
 import { addUsage } from '../usage.js';
 import { ASKING_OPTIONS, openInstrument, samplingIdentity, type Target } from './asking.js';
-import { httpUrl, type OptionTable, type Settings, type ShownSettings } from './settings.js';
 import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
 
 export const JUDGE_OPTIONS = {

@@ -1,13 +1,13 @@
 // What a reader must know to read a block of a leaderboard rightly.
 
-import { percent, shortDomains } from '../coverage.js';
-import { domainName } from '../domains.js';
-import { twoDecimals } from '../figures.js';
-import { oneLine } from '../printable.js';
+import { percent, shortDomains } from '../../coverage.js';
+import { domainName } from '../../domains.js';
+import { twoDecimals } from '../../figures.js';
+import { oneLine } from '../../printable.js';
+import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
-import { type AnyColumn, rowsOf } from './board-columns.js';
-import { keyOfName } from './board-names.js';
-import { PUBLISHED_SOURCE } from './published.js';
+import { type AnyColumn, rowsOf } from './columns.js';
+import { keyOfName } from './names.js';
 
 interface NoteSource {
   readonly entries: readonly Entry[];

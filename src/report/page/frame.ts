@@ -1,7 +1,7 @@
 // What the HTML pages share: their look, text as markup, and a head under which a page can ask for nothing.
 
-import { oneLine } from '../printable.js';
-import { STYLE } from './html-style.js';
+import { oneLine } from '../../printable.js';
+import { STYLE } from './style.js';
 
 /** SHA-256 of a text's UTF-8 bytes in base64. */
 export type Sha256 = (text: string) => string;

@@ -17,7 +17,7 @@ import {
   listModels,
   type ModelOptions,
   resolveModel,
-} from '../../src/serve/download.js';
+} from '../../src/hub/download.js';
 import { lockFile } from '../../src/store/lock.js';
 import { ROOT } from '../support/cli.js';
 

@@ -1,6 +1,6 @@
 // What a gate decided, as people read it: one headline, a table of the rules, then the reasons.
 
-import type { Comparison, Difference } from '../comparison.js';
+import type { Comparison, Difference } from '../../comparison.js';
 import {
   againstText,
   type GateDecision,
@@ -8,13 +8,13 @@ import {
   isCondition,
   limitText,
   type RuleResult,
-} from '../decision.js';
-import { domainName } from '../domains.js';
-import { counted, signed, twoDecimals } from '../figures.js';
-import { oneLine, printable } from '../printable.js';
-import type { ShownRun } from './comparison.js';
-import { NONE, type Table } from './table.js';
-import { type Look, painted, terminal, wrapped } from './terminal.js';
+} from '../../decision.js';
+import { domainName } from '../../domains.js';
+import { counted, signed, twoDecimals } from '../../figures.js';
+import { oneLine, printable } from '../../printable.js';
+import type { ShownRun } from '../comparison.js';
+import { NONE, type Table } from '../table.js';
+import { type Look, painted, terminal, wrapped } from '../terminal.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */
 export interface GatePage extends GateDecision {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { EXIT, type ExitCode, UserError } from '../../src/errors.js';
 import {
   COMMON,
   type CommandSpec,
@@ -16,8 +17,7 @@ import {
   type Resolved,
   requireSettings,
   resolveSettings,
-} from '../../src/commands/settings.js';
-import { EXIT, type ExitCode, UserError } from '../../src/errors.js';
+} from '../../src/settings/settings.js';
 
 const cwd = mkdtempSync(join(tmpdir(), 'awb-settings-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

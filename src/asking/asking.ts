@@ -7,9 +7,9 @@ import { openEndpoint } from '../model/endpoint.js';
 import { type HttpProxy, proxyFor } from '../model/proxy.js';
 import { openBackend } from '../model/schedule.js';
 import type { Identity, Manifest } from '../run/manifest.js';
+import type { OptionTable, Settings } from '../settings/settings.js';
 import type { Backend, Io, Sampling } from '../types.js';
 import { LOCAL_OPTIONS, startLocal } from './local.js';
-import type { OptionTable, Settings } from './settings.js';
 import type { Run } from './stage.js';
 
 export const ASKING_OPTIONS = {

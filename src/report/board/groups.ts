@@ -1,10 +1,10 @@
 // Runs -> groups of what was judged alike, which alone may stand beside each other, and their titles.
 
-import { canonicalJson } from '../json.js';
-import { oneLine, printable } from '../printable.js';
+import { canonicalJson } from '../../json.js';
+import { oneLine, printable } from '../../printable.js';
+import { PUBLISHED_SOURCE } from '../published.js';
 import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith } from './board.js';
-import { nameOf } from './board-names.js';
-import { PUBLISHED_SOURCE } from './published.js';
+import { nameOf } from './names.js';
 
 const OFFICIAL: JudgedWith = {
   kind: 'rubric',

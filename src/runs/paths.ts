@@ -1,19 +1,13 @@
-// Paths between users and files: how they are shown, what stands for what, and where a SQLite file may be.
+// Where runs lie: what a path stands for, and where a SQLite file may be.
 
 import { existsSync, readdirSync } from 'node:fs';
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { printable } from '../printable.js';
+import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
 
 /** The SQLite file of every command that is not told another one, in the working folder. */
 export const DEFAULT_DB = 'awb.sqlite';
-
-/** A path for people: below the working folder without it, elsewhere whole, and never through `..`. */
-export function shownPath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
-  const below = relative(cwd, path);
-  return printable(below === '' || below.startsWith('..') || isAbsolute(below) ? path : below);
-}
 
 /** The judged file that a path stands for: the file itself, or the one in the folder of a run. */
 export function judgedFileOf(path: string, { cwd }: Pick<Io, 'cwd'>): string {

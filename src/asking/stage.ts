@@ -18,10 +18,10 @@ import {
   writeManifest,
 } from '../run/manifest.js';
 import { openProgress, type Progress } from '../run/progress.js';
+import { toolVersion } from '../settings/version.js';
 import { lockFile } from '../store/lock.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest, Usage } from '../types.js';
 import { addUsage } from '../usage.js';
-import { toolVersion } from './version.js';
 
 /** One row to be asked once: a row of the data, in one of its repeats. */
 export interface StageJob extends Job {
