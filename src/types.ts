@@ -178,6 +178,8 @@ export interface JudgedRow {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;
+  /** Which judgement of its prediction this is, from 0. */
+  readonly index: number;
   readonly domain: Domain;
   readonly turnIdx: number;
   /** The official keys; `failed` absent where the file has none. */

@@ -4,7 +4,7 @@ import { countedPoints, impossibleFigures, officialRating, possibleRating, ratin
 import { DIMENSIONS, type JudgedRow } from '../src/types.js';
 
 function row(fields: Partial<JudgedRow>): JudgedRow {
-  const ids = { key: 'k', trajectory: 't', repeat: 0, domain: 'web', turnIdx: 1 };
+  const ids = { key: 'k', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1 };
   return { ...ids, failed: 0, total: 3, ratings: {}, flags: [], ...fields };
 }
 

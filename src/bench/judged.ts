@@ -22,7 +22,7 @@ export interface JudgedFile {
 }
 
 type Fields = JsonObject;
-type Identified = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat'>;
+type Identified = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'>;
 
 /** Where something stands, for error texts. */
 interface Place {
@@ -61,7 +61,7 @@ async function readRows(path: string, handle: FileHandle, stop: AbortSignal | un
     const { fields, text } = parseLine(path, line);
     const place = { path, line: line.number };
     const identified = identify(fields, text, equals, place);
-    const id = `${identified.key}#${identified.repeat}`;
+    const id = `${identified.key}#${identified.repeat}#${identified.index}`;
     const earlier = lines.get(id);
     if (earlier !== undefined) {
       throw bad(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
@@ -147,15 +147,17 @@ function objectOf(value: unknown): Fields | undefined {
 function identify(fields: Fields, text: string, equals: EqualRows, place: Place): Identified {
   const awb = objectOf(fields.awb);
   if (typeof awb?.key === 'string' && typeof awb.trajectory === 'string') {
-    return { key: awb.key, trajectory: awb.trajectory, repeat: countIn(awb, 'repeat', place) ?? 0 };
+    const { key, trajectory } = awb;
+    const index = countIn(objectOf(awb.judge) ?? {}, 'index', place) ?? 0;
+    return { key, trajectory, repeat: countIn(awb, 'repeat', place) ?? 0, index };
   }
   const reading = readRow(text);
   if (reading.ok) {
     const { key, trajectory } = reading.row.sample;
-    return { key: equals.keyOf(key), trajectory, repeat: 0 };
+    return { key: equals.keyOf(key), trajectory, repeat: 0, index: 0 };
   }
   const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
-  return { key, trajectory: key, repeat: 0 };
+  return { key, trajectory: key, repeat: 0, index: 0 };
 }
 
 function judgedRow(place: Place, fields: Fields, identified: Identified): JudgedRow {
@@ -173,6 +175,7 @@ function judgedRow(place: Place, fields: Fields, identified: Identified): Judged
     key: identified.key,
     trajectory: identified.trajectory,
     repeat: identified.repeat,
+    index: identified.index,
     domain,
     turnIdx: countIn(fields, 'turn_idx', place) ?? 1,
     total: numberIn(fields, 'total_score', place) ?? 0,

@@ -290,7 +290,7 @@ class Appender {
   }
 }
 
-/** The id of a row asked for the given (0-based) time. */
-export function recordId(key: string, repeat: number): string {
-  return `${key}#${repeat}`;
+/** The id of a row's repeat and, where its prediction was judged more than once, of the judgement; both are 0-based. */
+export function recordId(key: string, repeat: number, index = 0): string {
+  return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
 }

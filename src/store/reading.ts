@@ -261,6 +261,7 @@ function judgedRowOf(row: Row, measures: ReadonlyMap<string, Record<string, numb
     key,
     trajectory: row.text('trajectory'),
     repeat,
+    index: 0,
     domain: row.text('domain'),
     turnIdx: row.number('turn_idx'),
     ...(failed === undefined ? {} : { failed }),

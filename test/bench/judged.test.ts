@@ -66,6 +66,7 @@ describe('a row of ours', () => {
       key: 'abc',
       trajectory: 'def',
       repeat: 3,
+      index: 0,
       domain: 'mcp',
       turnIdx: 2,
       failed: 0,
@@ -74,6 +75,16 @@ describe('a row of ours', () => {
       measures: { chrf: 12.5 },
       flags: ['truncated'],
     });
+  });
+
+  it('stands there once for each judgement of its prediction', async () => {
+    const judged = (judge: object) => ours({ judge: { status: 'ok', ...judge } });
+    const rows = await read(judged({}), judged({ index: 1 }), judged({ index: 2 }));
+    expect(rows.map(({ key, repeat, index }) => [key, repeat, index])).toEqual(
+      [0, 1, 2].map((index) => ['k', 0, index]),
+    );
+    const twice = file([{ index: 1 }, {}, { index: 1 }].map((judge) => JSON.stringify(judged(judge))).join('\n'));
+    await expect(twice.then((path) => readJudged(path))).rejects.toThrow(/:3: the row of line 1 stands here again/);
   });
 
   it.each([
@@ -233,6 +244,7 @@ describe('a file that cannot be scored', () => {
     ['total_score', '1e400', /"total_score" cannot be Infinity/],
     ['failed', '-1e300', /"failed" cannot be -1e\+300/],
     ['awb', '{"key":"k","trajectory":"t","repeat":1e19}', /"repeat" cannot be 10000000000000000000/],
+    ['awb', '{"key":"k","trajectory":"t","judge":{"index":1e19}}', /"index" cannot be 10000000000000000000/],
     ['awb', '{"measures":{"chrf":1e999}}', /"chrf" cannot be Infinity/],
   ])('because of a %s of %s says which line and number', async (key, number, message) => {
     const line = JSON.stringify({ ...official, id: 8, [key]: 'HERE' }).replace('"HERE"', number);

@@ -10,7 +10,14 @@ const EVIL = `"><img src=x onerror=alert(1)></script><script>alert(2)</script><!
 
 function rowOf(index: number, change: Partial<JudgedRow> = {}): JudgedRow {
   const ratings = { format: 5, factuality: 2, consistency: 3, realism: 4, quality: 1 };
-  const base = { key: `k${index}`, trajectory: `t${index % 3}`, repeat: 0, domain: 'mcp', turnIdx: index + 1 };
+  const base = {
+    key: `k${index}`,
+    trajectory: `t${index % 3}`,
+    repeat: 0,
+    index: 0,
+    domain: 'mcp',
+    turnIdx: index + 1,
+  };
   return { ...base, failed: 0, total: 3, ratings, flags: [], ...change };
 }
 

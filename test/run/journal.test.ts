@@ -32,6 +32,12 @@ function record(id: string, gen = `gen of ${id}`): JournalRecord {
 const gensOf = (journal: Journal<string>) =>
   Object.fromEntries([...journal.entries.keys()].map((id) => [id, journal.read(id).row.gen]));
 
+test('The id of a record names key and repeat, and the judgement from the second on', () => {
+  expect(recordId('k', 2)).toBe('k#2');
+  expect(recordId('k', 2, 0)).toBe('k#2');
+  expect(recordId('k', 2, 1)).toBe('k#2#1');
+});
+
 describe('a journal', () => {
   test('begins empty and gives back what was appended, in this session and in the next', async () => {
     const journal = await reopen();

@@ -13,6 +13,7 @@ function row(fields: Partial<JudgedRow> = {}): JudgedRow {
     key: `key-${serial}`,
     trajectory: `trajectory-${serial}`,
     repeat: 0,
+    index: 0,
     domain: 'terminal',
     turnIdx: 1,
     total: 0,

@@ -24,6 +24,7 @@ function row(key: string, total: number, more: Partial<JudgedRow> = {}): JudgedR
     key,
     trajectory: key,
     repeat: 0,
+    index: 0,
     domain: 'os',
     turnIdx: 1,
     failed: 0,

@@ -317,6 +317,7 @@ function rated(name: string, totals: number[], more: Partial<JudgedRow> = {}): J
       key,
       trajectory: key,
       repeat: 0,
+      index: 0,
       domain: name,
       turnIdx: 1,
       failed: 0,

@@ -106,6 +106,7 @@ describe('repeats of a run', () => {
       key: `${domain}${index % count}`,
       trajectory: 't',
       repeat: Math.floor(index / count),
+      index: 0,
       domain,
       turnIdx: 1,
       failed: 0,

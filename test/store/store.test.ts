@@ -53,6 +53,7 @@ const rated: StoredJudgement = {
     key: 'k1',
     trajectory: 't1',
     repeat: 0,
+    index: 0,
     domain: 'mcp',
     turnIdx: 2,
     failed: 0,
@@ -69,6 +70,7 @@ const failed: StoredJudgement = {
     key: 'k1',
     trajectory: 't1',
     repeat: 1,
+    index: 0,
     domain: 'mcp',
     turnIdx: 2,
     failed: 1,
@@ -305,6 +307,7 @@ describe('reading', () => {
       ...rated.row,
       key: `k${String(Math.floor(index / 3)).padStart(5, '0')}`,
       repeat: index % 3,
+      index: 0,
       measures: { chrf: index, exact_match: index % 2 },
     }));
     save(

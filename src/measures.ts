@@ -1,0 +1,25 @@
+// What a measure's numbers mean: where they end, and which way is better.
+
+/** One measure, such as a text similarity or bits a byte. */
+export interface Measure {
+  /** Its lowest and highest value; `-Infinity` or `Infinity` where it has no end. */
+  readonly range: readonly [low: number, high: number];
+  /** Which way is better; a target where it is best at one value. */
+  readonly better: 'larger' | 'smaller' | 'neither' | { readonly target: number };
+}
+
+/** What is known of a measure by its name. */
+export type MeasureLookup = (name: string) => Measure;
+
+/** What holds for a measure that nobody declares: 0 to 100, larger is better. */
+export const DEFAULT_MEASURE: Measure = { range: [0, 100], better: 'larger' };
+
+/** The lookup of declared measures; every other name gets the default. */
+export function measuresOf(declared: Readonly<Record<string, Measure>> = {}): MeasureLookup {
+  return (name) => (Object.hasOwn(declared, name) ? declared[name] : undefined) ?? DEFAULT_MEASURE;
+}
+
+/** Whether a measure ends at both sides. */
+export function isBounded({ range: [low, high] }: Measure): boolean {
+  return Number.isFinite(low) && Number.isFinite(high);
+}
