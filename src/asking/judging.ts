@@ -34,8 +34,11 @@ import {
   type Verdict,
 } from '../types.js';
 import { addUsage } from '../usage.js';
-import { ASKING_OPTIONS, openInstrument, samplingIdentity, type Target } from './asking.js';
+import { openInstrument } from './instrument.js';
+import { ASKING_OPTIONS } from './options.js';
+import { samplingIdentity } from './sampling.js';
 import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
+import type { Target } from './target.js';
 
 export const JUDGE_OPTIONS = {
   predictions: {

@@ -1,9 +1,12 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
-import { ASKING_OPTIONS, openInstrument, openTarget, samplingIdentity, type Target } from '../asking/asking.js';
+import { openInstrument } from '../asking/instrument.js';
+import { ASKING_OPTIONS } from '../asking/options.js';
+import { samplingIdentity } from '../asking/sampling.js';
 import { openRun, type RowSummary, type Run, runStage, type StageJob, type StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
+import { openTarget, type Target } from '../asking/target.js';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../bench/dataset.js';
 import { withMembers } from '../bench/row-text.js';
 import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/rubric-pack.js';

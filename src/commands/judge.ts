@@ -1,7 +1,6 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { join, resolve } from 'node:path';
-import { openTarget, type Target } from '../asking/asking.js';
 import { chooseFile } from '../asking/judged-files.js';
 import {
   FINAL_FAILURES,
@@ -17,6 +16,7 @@ import {
 import { recheck } from '../asking/recheck.js';
 import { openRun } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
+import { openTarget, type Target } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';

@@ -1,0 +1,104 @@
+// The options by which infer and judge ask a model: sampling, speed and the local server.
+
+import type { OptionTable, Settings } from '../settings/settings.js';
+import { LOCAL_OPTIONS } from './local.js';
+
+export const ASKING_OPTIONS = {
+  ...LOCAL_OPTIONS,
+  'max-tokens': {
+    kind: 'integer',
+    min: 1,
+    default: 32768,
+    group: 'Sampling',
+    help: 'output budget, thinking included',
+  },
+  temperature: {
+    kind: 'number',
+    min: 0,
+    words: ['default'],
+    default: 0.6,
+    group: 'Sampling',
+    help: 'sampling temperature; the word default sends none',
+  },
+  'top-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'sent only when given, like all below' },
+  'top-k': { kind: 'integer', min: -1, group: 'Sampling', help: 'keep the K likeliest tokens' },
+  'min-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'least share of the likeliest token' },
+  'presence-penalty': { kind: 'number', min: -2, max: 2, group: 'Sampling', help: 'penalty for repeated tokens' },
+  'reasoning-effort': {
+    kind: 'text',
+    value: 'LEVEL',
+    group: 'Sampling',
+    help: 'reasoning effort, such as low or high',
+  },
+  seed: { kind: 'integer', min: 0, group: 'Sampling', help: 'seed; repeats and further attempts vary it reproducibly' },
+  'extra-body': { kind: 'json', value: 'JSON', group: 'Sampling', help: 'object merged into the request body' },
+  preset: {
+    kind: 'choice',
+    choices: ['model-card'],
+    group: 'Sampling',
+    help: 'model-card: top-p 0.95 and top-k 20 beside temperature 0.6',
+  },
+  'allow-param-drop': {
+    kind: 'boolean',
+    group: 'Sampling',
+    help: "leave out a parameter that the server rejects; becomes part of the run's identity",
+  },
+  'fit-max-tokens': {
+    kind: 'boolean',
+    group: 'Sampling',
+    help: 'where the context overflows, ask once more with the budget that fits, and flag the row',
+  },
+  concurrency: {
+    kind: 'integer',
+    min: 1,
+    max: 4096,
+    words: ['adaptive'],
+    default: 'adaptive',
+    group: 'Speed',
+    help: 'calls in flight per endpoint, kept exactly; or adaptive, up to 256',
+  },
+  stream: { kind: 'boolean', default: true, group: 'Speed', help: 'ask for whole replies instead of streams' },
+  'first-token-timeout': {
+    kind: 'duration',
+    min: 0.001,
+    default: 900,
+    group: 'Speed',
+    help: 'longest wait for the first token',
+  },
+  'gap-timeout': {
+    kind: 'duration',
+    min: 0.001,
+    default: 300,
+    group: 'Speed',
+    help: 'longest wait between two tokens',
+  },
+  'call-timeout': { kind: 'duration', min: 0.001, default: 3600, group: 'Speed', help: 'longest call' },
+  'max-attempts': {
+    kind: 'integer',
+    min: 1,
+    default: 6,
+    group: 'Speed',
+    help: 'tries of a call that fails in passing',
+  },
+  'retry-minutes': {
+    kind: 'number',
+    min: 0,
+    default: 10,
+    group: 'Speed',
+    help: 'longest time of trying again, and longest outage of an endpoint',
+  },
+  'wait-ready': {
+    kind: 'duration',
+    min: 0,
+    default: 0,
+    group: 'Speed',
+    help: 'longest wait for an engine that is still loading its model, such as 15m',
+  },
+  'keep-going': {
+    kind: 'boolean',
+    group: 'Speed',
+    help: 'ask on although the first 20 rows failed in one way and none succeeded',
+  },
+} as const satisfies OptionTable;
+
+export type AskingSettings = Settings<typeof ASKING_OPTIONS>;

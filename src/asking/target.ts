@@ -1,0 +1,73 @@
+// Whom a run asks: the endpoints that the flags name, or a server of its own.
+
+import { type HttpProxy, proxyFor } from '../model/proxy.js';
+import type { Io } from '../types.js';
+import { startLocal } from './local.js';
+import type { AskingSettings } from './options.js';
+
+/** Which endpoint to ask, and under which flags the user named it. */
+export interface Target {
+  readonly prefix: 'model' | 'judge';
+  readonly baseUrls: readonly string[];
+  /** What each of them is asked through. */
+  readonly proxies: readonly (HttpProxy | undefined)[];
+  readonly model: string;
+  readonly apiKey: string;
+  /** What a run's identity holds of the model: its name, or the file that is served here. */
+  readonly identity: unknown;
+  /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
+  readonly hosts: readonly string[];
+  readonly responseFormat?: unknown;
+  /** Of a server that runs for this target alone: how many requests it serves at once, and how it was lost, once it was. */
+  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
+  close(): Promise<void>;
+}
+
+/**
+ * The target that the flags name; under --local the server is started here, and stopped by `close`.
+ * @throws UserError (2) for a proxy in the environment that cannot be used
+ */
+export async function openTarget(
+  prefix: Target['prefix'],
+  named: {
+    readonly baseUrls: readonly string[];
+    readonly model: string | undefined;
+    readonly apiKey: string | undefined;
+    readonly local: string | undefined;
+  },
+  settings: AskingSettings,
+  io: Io,
+): Promise<Target> {
+  if (named.local !== undefined) {
+    const server = await startLocal(named.local, io, settings);
+    const { url, name: model, apiKey, identity, close } = server;
+    return {
+      prefix,
+      baseUrls: [url],
+      proxies: [undefined],
+      model,
+      apiKey,
+      identity,
+      hosts: ['local'],
+      own: server,
+      close,
+    };
+  }
+  const { baseUrls, model = '' } = named;
+  return {
+    prefix,
+    baseUrls,
+    proxies: baseUrls.map((url) => proxyFor(url, io.env)),
+    model,
+    apiKey: named.apiKey ?? openAiKey(baseUrls, io.env),
+    identity: model,
+    hosts: baseUrls.map((url) => new URL(url).host),
+    async close() {},
+  };
+}
+
+/** `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
+function openAiKey(baseUrls: readonly string[], env: Io['env']): string {
+  const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
+  return (atOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
+}
