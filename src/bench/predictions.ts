@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
-import { type JsonObject, parseObject } from '../json.js';
+import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
 import type { Domain, PredictionRecord, Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf, type RowRef } from './dataset.js';
@@ -14,6 +14,8 @@ export interface PredictionRef {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;
+  /** Of a judged file: which judgement of its prediction the row holds, from 0. */
+  readonly index: number;
   readonly domain: Domain;
   readonly turnIdx: number;
   readonly line: number;
@@ -40,6 +42,7 @@ export interface PredictedRow {
 
 export interface PredictionFile {
   readonly path: string;
+  /** In file order. */
   readonly refs: readonly PredictionRef[];
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
@@ -51,16 +54,32 @@ export interface PredictionFile {
 type Fields = JsonObject;
 
 /**
- * Indexes a predictions file. Lean rows are looked up in `data` by their key. A row without `gen` (absent or null) was not
- * predicted: it fails as `absent`, and the others are judged.
- * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
- * there twice, a lean row without its data, or a file without a single `gen`.
+ * Indexes a predictions file, each prediction once: of a judged file that holds several judgements of it, the first stands for it.
+ * @throws UserError as `openRows`.
  */
 export async function openPredictions(
   path: string,
   data: Dataset | undefined,
   stop?: AbortSignal,
 ): Promise<PredictionFile> {
+  const file = await openRows(path, data, stop);
+  const seen = new Set<string>();
+  const refs = file.refs.filter(({ key, repeat }) => {
+    const id = `${key}#${repeat}`;
+    const isFirst = !seen.has(id);
+    seen.add(id);
+    return isFirst;
+  });
+  return { ...file, refs };
+}
+
+/**
+ * Indexes the rows of a predictions file, or of a judged one. Lean rows are looked up in `data` by their key. A row without `gen`
+ * (absent or null) was not predicted: it fails as `absent`, and the others are judged.
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
+ * there twice, a lean row without its data, or a file without a single `gen`.
+ */
+export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
   const hint = '--predictions names the file that awb infer wrote';
   const handle = await openToRead(path, hint);
   const hash = createHash('sha256');
@@ -71,7 +90,7 @@ export async function openPredictions(
   try {
     for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
       const ref = readRef(path, line, equals, rows, data !== undefined);
-      const id = `${ref.key}#${ref.repeat}`;
+      const id = `${ref.key}#${ref.repeat}#${ref.index}`;
       const earlier = seen.get(id);
       if (earlier !== undefined) {
         throw bad(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
@@ -134,6 +153,7 @@ function readRef(
   return {
     ...identity,
     repeat: awb?.repeat ?? 0,
+    index: judgementIndexOf(awb),
     line: line.number,
     ...placeOf(line),
     stamp: stampOf(gen ?? '', failure?.class),
@@ -190,6 +210,11 @@ function leanRow(
   if (domainOf(task) !== row.domain)
     throw bad(path, line.number, '"task" was changed after awb infer wrote it; make it again');
   return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
+}
+
+function judgementIndexOf(awb: Fields | undefined): number {
+  const index = isObject(awb?.judge) ? awb.judge.index : undefined;
+  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0;
 }
 
 function failureOf(gen: string | undefined, awb: PredictionRecord | undefined): PredictionRef['failure'] {

@@ -2,7 +2,7 @@
 
 import { readPrediction, withoutMarker } from '../reply.js';
 import type { Dataset } from './dataset.js';
-import { openPredictions, type PredictedRow, type PredictionRef } from './predictions.js';
+import { openRows, type PredictedRow, type PredictionRef } from './predictions.js';
 
 /** A turn before the one that was predicted. */
 export interface EarlierTurn {
@@ -27,7 +27,7 @@ export interface RowTexts {
 }
 
 export interface JudgedTexts {
-  /** Key and repeat of every row, in file order. */
+  /** Key, repeat and judgement index of every row, in file order. */
   readonly refs: readonly PredictionRef[];
   /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<RowTexts>;
@@ -43,7 +43,7 @@ export async function openJudgedTexts(
   data: Dataset | undefined,
   stop?: AbortSignal,
 ): Promise<JudgedTexts> {
-  const file = await openPredictions(path, data, stop);
+  const file = await openRows(path, data, stop);
   return { refs: file.refs, read: async (ref) => textsOf(await file.read(ref)), close: file.close };
 }
 

@@ -156,7 +156,7 @@ async function withTexts<T>(
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
       const file = await openJudgedTexts(each.source, data, io.stop);
       opened.push(file);
-      const refs = new Map(file.refs.map((ref) => [recordId(ref.key, ref.repeat), ref]));
+      const refs = new Map(file.refs.map((ref) => [recordId(ref.key, ref.repeat, ref.index), ref]));
       const read = async (id: string) => {
         const ref = refs.get(id);
         return ref === undefined ? undefined : file.read(ref);
@@ -190,11 +190,11 @@ async function gather(
   let chunk: TextsChunk | undefined;
   for (const row of inReadingOrder(run)) {
     if (io.stop.aborted) return undefined;
-    const id = recordId(row.key, row.repeat);
+    const id = recordId(row.key, row.repeat, row.index);
     const texts = await run.read(id);
     if (texts === undefined) throw changed(run);
     const pair = partner(row);
-    const otherTexts = pair === undefined ? undefined : await other?.read(recordId(pair.key, pair.repeat));
+    const otherTexts = pair === undefined ? undefined : await other?.read(recordId(pair.key, pair.repeat, pair.index));
     if (chunk === undefined || chunk.size > CHUNK_CHARACTERS) {
       if (chunk !== undefined) await pages.add(chunk.json());
       chunk = textsChunk();
@@ -224,6 +224,7 @@ function inReadingOrder({ rows, card }: ReadRun): JudgedRow[] {
     trajectories.get(row.trajectory) ?? 0,
     row.turnIdx,
     row.repeat,
+    row.index,
   ];
   return rows
     .map((row) => ({ row, place: placeOf(row) }))
@@ -231,14 +232,15 @@ function inReadingOrder({ rows, card }: ReadRun): JudgedRow[] {
     .map(({ row }) => row);
 }
 
-/** The other run's row for a row: of the same repeat, or else its first. */
+/** The other run's row for a row: of the same repeat and judgement, or else of the same repeat, or else its first. */
 function partnersIn(other: ReadRun | undefined): (row: JudgedRow) => JudgedRow | undefined {
   const rows = new Map<string, JudgedRow>();
   for (const row of other?.rows ?? []) {
-    rows.set(recordId(row.key, row.repeat), row);
+    rows.set(recordId(row.key, row.repeat, row.index), row);
     if (!rows.has(row.key)) rows.set(row.key, row);
   }
-  return (row) => rows.get(recordId(row.key, row.repeat)) ?? rows.get(row.key);
+  return ({ key, repeat, index }) =>
+    rows.get(recordId(key, repeat, index)) ?? rows.get(recordId(key, repeat)) ?? rows.get(key);
 }
 
 function contextLength({ systemPrompt, history, action }: RowTexts): number {
@@ -277,7 +279,7 @@ function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered, 
     ...(change === undefined ? {} : { change }),
     warnings: warningsOf(run, other, change),
     turns: binsOf(samples, (row) => row.turnIdx),
-    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat)) ?? 0),
+    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat, row.index)) ?? 0),
     usage,
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,

@@ -89,7 +89,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const card = aggregate(judged.rows, chosenOf(manifest));
   const run = describeRun(source, judged.sha256, manifest, settings.label);
-  const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat)) }));
+  const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat, row.index)) }));
   const db = resolve(io.cwd, settings.db);
   const stored = storeRun(db, run, judgements, card);
   const short = shortDomains(card, settings.minCoverage);

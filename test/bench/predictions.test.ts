@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Dataset, openDataset } from '../../src/bench/dataset.js';
-import { openPredictions, type PredictionFile, type PredictionRef } from '../../src/bench/predictions.js';
+import { openPredictions, openRows, type PredictionFile, type PredictionRef } from '../../src/bench/predictions.js';
 import { withMembers } from '../../src/bench/row-text.js';
 import { EXIT, type UserError } from '../../src/errors.js';
 import { temporaryFolder } from '../support/cli.js';
@@ -81,6 +81,22 @@ describe('predictions of ours', () => {
     const refs = await refsOf([...first.lines, ...second.lines]);
     expect(refs.map((ref) => ref.repeat)).toEqual([0, 1]);
     expect(refs[0]?.key).toBe(refs[1]?.key);
+  });
+
+  test('judged several times they are one prediction each, while the rows of all judgements can be read', async () => {
+    const judged = async (index?: number) =>
+      (await predicted([rowText()], WHOLE, { judge: { status: 'ok', ...(index === undefined ? {} : { index }) } }))
+        .lines;
+    const lines = [...(await judged()), ...(await judged(1)), ...(await judged(2))];
+    expect((await refsOf(lines)).map(({ index, line }) => [index, line])).toEqual([[0, 1]]);
+    const rows = await openRows(await writeText(await temporaryFolder(), 'j.jsonl', lines), undefined);
+    onTestFinished(() => rows.close());
+    expect(rows.refs.map(({ index, line }) => [index, line])).toEqual([
+      [0, 1],
+      [1, 2],
+      [2, 3],
+    ]);
+    expect(await refusal([...lines, ...(await judged(1))])).toMatch(/:4: the row of line 2 stands here again/);
   });
 
   test('a failed row tells its class and reason', async () => {
