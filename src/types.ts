@@ -257,10 +257,11 @@ export interface Job {
 /** Requests in, outcomes out, by whatever route. */
 export interface Backend {
   /**
-   * Asks every job once (its own retries included), in the order given as far as groups and slots allow.
+   * Asks every job (its own retries included), in the order given as far as groups and slots allow.
    * `request` is called when the job's turn comes; the job's slot is held until `settle` has resolved, so what it writes is
-   * durable before the next call starts. Resolves when all are settled, or when `stop` or `abort` was signalled and nothing
-   * is in flight; jobs not started are then simply not settled, and those aborted settle as `interrupted`.
+   * durable before the next call starts. Where it resolves to `'again'`, the job is asked again at once in that slot, with a new
+   * request and with all its tries; after a stop it is not. Resolves when all jobs are done, or when `stop` or `abort` was
+   * signalled and nothing is in flight; jobs not started are then simply not settled, and those aborted settle as `interrupted`.
    * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
    * `request` or `settle` threw; calls in flight are aborted first.
    */
@@ -268,7 +269,7 @@ export interface Backend {
     jobs: readonly J[],
     hooks: {
       request(job: J): Promise<ModelRequest>;
-      settle(job: J, outcome: ModelOutcome): Promise<void>;
+      settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
     },
     signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
   ): Promise<void>;

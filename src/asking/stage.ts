@@ -150,7 +150,7 @@ export interface Stage<J extends StageJob> {
   /** Opened only when a row has to be asked. */
   openBackend(notice: (text: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;
-  /** The record of an outcome, or undefined to have the row asked again in another pass. */
+  /** The record of an outcome, or undefined to have the row asked again at once. */
   settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | undefined>;
   /** The output line of a row. */
   compose(job: J, record: JournalRecord): Promise<string>;
@@ -293,24 +293,24 @@ async function askAll<J extends StageJob>(
     while (pass.length > 0 && !io.stop.aborted) {
       backend ??= await stage.openBackend(notice);
       progress.watch(backend);
-      const again = new Set<J>();
       await backend.ask(
         pass,
         {
           request: (job) => stage.request(job),
           async settle(job, outcome) {
-            if (outcome.status === 'interrupted') return;
+            if (outcome.status === 'interrupted') return 'done';
             if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
             const made = await stage.settle(job, outcome);
             await saveIdentity();
-            if (made === undefined) again.add(job);
-            else await record(job, made);
+            if (made === undefined) return 'again';
+            await record(job, made);
+            return 'done';
           },
         },
         { stop: io.stop, abort: abort.signal },
       );
-      // Rows that have become stale meanwhile are asked again together with those that the stage wants again.
-      pass = todo.filter((job) => again.has(job) || summaryOf(stage, job) === undefined);
+      // Rows whose records have become stale meanwhile are asked again in a pass of their own.
+      pass = todo.filter((job) => summaryOf(stage, job) === undefined);
     }
   } finally {
     clearTimeout(drain);

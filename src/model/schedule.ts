@@ -116,7 +116,7 @@ type Settings = Required<ScheduleOptions>;
 
 interface Hooks<J> {
   request(job: J): Promise<ModelRequest>;
-  settle(job: J, outcome: ModelOutcome): Promise<void>;
+  settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
 }
 
 type Outcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
@@ -259,6 +259,16 @@ class Asking<J extends Job> {
     this.#offer(lane);
   }
 
+  /** A row that is asked again holds its slot, and starts no sooner than any other. */
+  async #waitOutWith(call: Call, lane: Lane): Promise<void> {
+    const { clock } = this.#settings;
+    while (clock.now() < lane.pausedUntil && !this.#halted && pauseOf(lane) === undefined) {
+      call.backOff = new AbortController();
+      await clock.sleep(lane.pausedUntil - clock.now(), call.backOff.signal);
+      delete call.backOff;
+    }
+  }
+
   #takeNew(lane: Lane): Call | undefined {
     const index = lane.isRelieved ? this.#queue.takeFromOthers(lane.index) : this.#queue.take(lane.index);
     if (index === undefined) return undefined;
@@ -272,14 +282,25 @@ class Asking<J extends Job> {
     lane.calls.add(call);
   }
 
-  async #work(call: Call, lane: Lane): Promise<void> {
-    const outcome = await this.#outcomeOf(call, lane);
-    if (outcome.status === 'handed-over') this.#handedOver.set(call.job, call);
-    else if (outcome.status === 'parked') (this.#isSpent(call) ? lane.spent : lane.parked).push(call);
-    else await this.#settle(call, outcome);
+  #letGo(call: Call, lane: Lane): void {
     this.#calls.delete(call);
     lane.calls.delete(call);
     lane.probes.delete(call);
+  }
+
+  async #work(first: Call, lane: Lane): Promise<void> {
+    let call = first;
+    let outcome = await this.#outcomeOf(call, lane);
+    while (!isOnItsWay(outcome) && (await this.#settle(call, outcome)) === 'again' && !this.#halted) {
+      this.#letGo(call, lane);
+      call = newCall(call.job, this.#settings.clock.now());
+      this.#hold(call, lane);
+      await this.#waitOutWith(call, lane);
+      outcome = await this.#outcomeOf(call, lane);
+    }
+    if (outcome.status === 'handed-over') this.#handedOver.set(call.job, call);
+    else if (outcome.status === 'parked') (this.#isSpent(call) ? lane.spent : lane.parked).push(call);
+    this.#letGo(call, lane);
     if (outcome.status !== 'parked') this.#queue.release(call.job, outcome.status === 'handed-over');
     if (outcome.status === 'handed-over') for (const other of this.#inService) this.#offer(other);
     this.#failRowsThatStandAlone(lane);
@@ -297,11 +318,12 @@ class Asking<J extends Job> {
     }
   }
 
-  async #settle(call: Call, outcome: ModelOutcome): Promise<void> {
+  async #settle(call: Call, outcome: ModelOutcome): Promise<'done' | 'again'> {
     try {
-      await this.#hooks.settle(this.#jobs[call.job] as J, outcome);
+      return await this.#hooks.settle(this.#jobs[call.job] as J, outcome);
     } catch (error) {
       this.#fail(error);
+      return 'done';
     }
   }
 
@@ -624,6 +646,10 @@ class Asking<J extends Job> {
   get #inService(): readonly Lane[] {
     return this.#lanes.filter((lane) => pauseOf(lane) === undefined);
   }
+}
+
+function isOnItsWay(outcome: Outcome): outcome is typeof HANDED_OVER | typeof PARKED {
+  return outcome.status === 'handed-over' || outcome.status === 'parked';
 }
 
 function wakeFirst(throttled: Set<Call>): void {

@@ -431,6 +431,15 @@ describe('verdicts', () => {
     expect(await judgedIn(folder)).toMatchObject([{ failed: 0, total_score: 3 }]);
   });
 
+  it('that cannot be read are asked for again before another row is', async () => {
+    const folder = await inferred();
+    const server = await judgeServer([{ content: 'no verdict' }, { content: verdict(2) }]);
+    expect((await judge(folder, server, ['--concurrency', '1', '--no-stream'])).code).toBe(0);
+    const [first, second, third] = server.requests.map(({ body }) => JSON.stringify(body.messages));
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+  });
+
   it('keep remarks under the strict reading that the official one spoils', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer([{ content: verdict(4).replace('too short', 'a, b: c') }]);

@@ -48,6 +48,7 @@ describe('slots', () => {
       settle: async (job) => {
         await run.after(1_000);
         events.push(`settled ${job.id}`);
+        return 'done';
       },
     });
     expect(events).toEqual(['request 0', 'settled 0', 'request 1', 'settled 1']);
@@ -337,6 +338,7 @@ describe('what ends a run', () => {
         settle: async (job) => {
           settled.push(job.id);
           if (name === 'settle' && job.id === 0) throw broken;
+          return 'done';
         },
       });
       await expect(promise).rejects.toBe(broken);
@@ -393,7 +395,10 @@ describe('what ends a run', () => {
     const backend = openBackend([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
     const outcomes: string[] = [];
     void run.after(50).then(() => run.abort.abort());
-    const settle = async (_: TestJob, { status }: ModelOutcome) => void outcomes.push(status);
+    const settle = async (_: TestJob, { status }: ModelOutcome) => {
+      outcomes.push(status);
+      return 'done' as const;
+    };
     const signals = { stop: run.stop.signal, abort: run.abort.signal };
     await run.passUntil(backend.ask(singles(9), { request: run.request, settle }, signals));
     expect(outcomes).toEqual(['ok', 'ok']);
@@ -412,7 +417,10 @@ describe('what ends a run', () => {
       singles(9),
       {
         request: async (job) => ({ messages: [], seedOffset: job.id }),
-        settle: async (_, { status }) => void outcomes.push(status),
+        settle: async (_, { status }) => {
+          outcomes.push(status);
+          return 'done';
+        },
       },
       { stop: stop.signal, abort: new AbortController().signal },
     );
@@ -634,6 +642,7 @@ describe('whatever happens', () => {
         request: async (job) => ({ messages: [], seedOffset: job.id }),
         settle: async (job) => {
           seen[job.id] = (seen[job.id] as number) + 1;
+          return 'done';
         },
       },
       { stop: stop.signal, abort: new AbortController().signal },

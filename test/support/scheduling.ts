@@ -139,6 +139,7 @@ export function stage(script: Script, options: Partial<ScheduleOptions> & { host
   };
   const settle = async (job: TestJob, outcome: ModelOutcome) => {
     settled.set(job.id, [...(settled.get(job.id) ?? []), outcome]);
+    return 'done' as const;
   };
   const ask = (jobs: readonly TestJob[], hooks: Partial<Parameters<typeof backend.ask<TestJob>>[1]> = {}) =>
     time.passUntil(backend.ask(jobs, { request, settle, ...hooks }, { stop: stop.signal, abort: abort.signal }));
