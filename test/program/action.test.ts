@@ -6,10 +6,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { command as gate } from '../src/commands/gate.js';
-import { parsePolicy } from '../src/score/policy.js';
-import { ROOT, temporaryFolder } from './support/cli.js';
-import { around, judgedRun } from './support/judged-runs.js';
+import { command as gate } from '../../src/commands/gate.js';
+import { parsePolicy } from '../../src/score/policy.js';
+import { ROOT, temporaryFolder } from '../support/cli.js';
+import { around, judgedRun } from '../support/judged-runs.js';
 
 interface Action {
   readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;

@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Domain } from '../src/types.js';
-import { awb, ROOT, temporaryFolder } from './support/cli.js';
-import { judgedRun } from './support/judged-runs.js';
+import type { Domain } from '../../src/types.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { judgedRun } from '../support/judged-runs.js';
 
 const LEVELS: Readonly<Record<Domain, number>> = {
   mcp: 3.6,

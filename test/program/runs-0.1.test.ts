@@ -4,10 +4,10 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { awb, ROOT, temporaryFolder } from './support/cli.js';
-import { verdict } from './support/judging.js';
-import { startLoopbackServer } from './support/loopback-server.js';
-import { readRows } from './support/run-folder.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { verdict } from '../support/judging.js';
+import { startLoopbackServer } from '../support/loopback-server.js';
+import { readRows } from '../support/run-folder.js';
 
 let dir: string;
 const run = (...args: string[]) => awb(args, { cwd: dir });

@@ -3,10 +3,10 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { awb, ROOT, temporaryFolder } from './support/cli.js';
-import { type LoopbackServer, startLoopbackServer } from './support/loopback-server.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
-/** More of them by hand: `DAMAGES=500 npx vitest run test/damaged-files.test.ts`. */
+/** More of them by hand: `DAMAGES=500 npx vitest run test/program/damaged-files.test.ts`. */
 const DAMAGES = Number(process.env.DAMAGES ?? 12);
 
 /** Random numbers in [0, 1), the same for the same seed (mulberry32). */

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ROOT, temporaryFolder } from './support/cli.js';
+import { ROOT, temporaryFolder } from '../support/cli.js';
 
 const [MAJOR, MINOR, PATCH] = process.versions.node.split('.');
 

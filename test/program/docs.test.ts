@@ -5,10 +5,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EXIT } from '../src/errors.js';
-import { COMMON } from '../src/settings/settings.js';
-import { openSqlite } from '../src/store/sqlite.js';
-import { awb, ROOT, startAwb, temporaryFolder } from './support/cli.js';
+import { EXIT } from '../../src/errors.js';
+import { COMMON } from '../../src/settings/settings.js';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 
 const PAGES = [
   'README.md',
@@ -27,7 +27,7 @@ function blocks(language: string): string[] {
 async function optionNames(): Promise<Set<string>> {
   const names = new Set([...Object.keys(COMMON), 'help']);
   for (const name of ['quickstart', 'infer', 'judge', 'score', 'serve', 'compare', 'gate', 'leaderboard', 'report']) {
-    const { command } = (await import(`../src/commands/${name}.ts`)) as { command: { options: object } };
+    const { command } = (await import(`../../src/commands/${name}.ts`)) as { command: { options: object } };
     for (const option of Object.keys(command.options)) names.add(option);
   }
   return names;
@@ -188,7 +188,7 @@ describe('reference', () => {
   test('the rooms are those of the source', () => {
     const text = page('docs/architecture.md');
     const table = text.slice(text.indexOf('| room | does |'), text.indexOf('The journals are the evidence'));
-    const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map((match) => match[1]);
+    const listed = [...table.matchAll(/^\| `([\w-]+)` \|/gm)].map((match) => match[1]);
     const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     expect(listed.sort()).toEqual(rooms.map((room) => room.name).sort());
   });

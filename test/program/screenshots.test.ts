@@ -1,14 +1,14 @@
-// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run test/screenshots.test.ts
+// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run test/program/screenshots.test.ts
 
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { it } from 'vitest';
-import { startChromium } from './support/chromium.js';
-import { awb, RECORDED, temporaryFolder } from './support/cli.js';
-import { changeRows, jsonOf, type Row } from './support/judging.js';
-import { startLoopbackServer } from './support/loopback-server.js';
+import { startChromium } from '../support/chromium.js';
+import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { changeRows, jsonOf, type Row } from '../support/judging.js';
+import { startLoopbackServer } from '../support/loopback-server.js';
 
 const FOLDER = process.env.AWB_SCREENSHOTS;
 const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];

@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIMENSIONS } from '../src/types.js';
-import { awb, RECORDED, ROOT, temporaryFolder } from './support/cli.js';
-import { type Row, rowsOf, verdict } from './support/judging.js';
-import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from './support/loopback-server.js';
+import { DIMENSIONS } from '../../src/types.js';
+import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
+import { type Row, rowsOf, verdict } from '../support/judging.js';
+import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
 /** What SQLite's own shell reads, so that nothing of ours stands between the file and its reader. */
 function sqlite(db: string, sql: string): Row[] {

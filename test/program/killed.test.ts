@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { awb, startAwb, temporaryFolder } from './support/cli.js';
-import { type Answer, type LoopbackServer, startLoopbackServer } from './support/loopback-server.js';
-import { madeUpRows, readRows, writeDataset } from './support/run-folder.js';
+import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS_OF_A_DOMAIN = 100;
 const DOMAINS = ['mcp', 'terminal', 'web'];
