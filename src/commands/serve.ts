@@ -5,7 +5,8 @@ import { type Loading, showLoading } from '../asking/loading.js';
 import type { ServeDocument } from '../asking/local.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { cacheFolder } from '../hub/cache-folder.js';
-import { AGENTWORLD, type ResolvedModel, resolveModel } from '../hub/download.js';
+import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
+import { type ResolvedModel, resolveModel } from '../hub/models.js';
 import { printable } from '../printable.js';
 import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
@@ -127,7 +128,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const givingUp = new AbortController();
   const opening = openEngine({
     modelPath: model.path,
-    name: nameOf(settings.model),
+    name: servedName(settings.model),
     gpu: settings.gpu,
     gpuLayers: plan.gpuLayers,
     contextSize: plan.contextSize,
@@ -174,8 +175,8 @@ async function findModel(
   io: Io,
   { directory, ending, loading }: { directory: string; ending: AbortSignal; loading: Loading },
 ): Promise<ResolvedModel> {
-  const isLocal = !settings.model.startsWith('hf:') && settings.model !== AGENTWORLD.name;
-  return resolveModel(isLocal ? resolve(io.cwd, settings.model) : settings.model, {
+  return resolveModel(settings.model, {
+    cwd: io.cwd,
     directory,
     env: io.env,
     signal: ending,
@@ -247,13 +248,6 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
   });
 }
 
-/** The reference model also answers to its name on the hub, which the model card's own code asks for. */
-export function aliasesOf(model: string, alias: readonly string[]): string[] {
-  const own = nameOf(model);
-  const official = own.toLowerCase() === AGENTWORLD.name ? [AGENTWORLD.official] : [];
-  return [...new Set([...alias, ...official])].filter((name) => name !== own);
-}
-
 /** `12:00:01 POST /v1/chat/completions 200 1.2 s, 340 tokens in (300 cached), 56 out`: nothing of what was asked or answered. */
 function requestLine({ method, path, status, durationMs, usage }: RequestRecord, endedAt: Date): string {
   const counts =
@@ -281,7 +275,8 @@ function announce(settings: ServeSettings, io: Io, server: RunningServer, facts:
 function endingOf(settings: ServeSettings, io: Io): AbortSignal {
   if (!settings.untilStdinCloses) return io.stop;
   const closed = new AbortController();
-  void io.stdinClosed().then(() => closed.abort());
+  // Ends a download with the exit code of Ctrl-C.
+  void io.stdinClosed().then(() => closed.abort('SIGINT'));
   return AbortSignal.any([io.stop, closed.signal]);
 }
 
@@ -295,9 +290,4 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 /** Being stopped is how a server ends well. */
 function exitCodeOf(io: Io): ExitCode {
   return io.stop.aborted ? interruption(io.stop) : EXIT.done;
-}
-
-/** `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */
-function nameOf(model: string): string {
-  return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
 }

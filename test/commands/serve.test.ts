@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { aliasesOf } from '../../src/commands/serve.js';
 import { EXIT } from '../../src/errors.js';
 import { needsTwoThreads } from '../../src/serve/load.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
@@ -83,8 +82,6 @@ describe('awb serve', () => {
   test("the model card's own client code runs, and the port it names is the default", async () => {
     const { stdout } = await startAwb(['serve', '--model', worldModel, '--print-config']).ended;
     expect(stdout).toMatch(/^port +8000 /m);
-    expect(aliasesOf('qwen-agentworld-35b-a3b', [])).toEqual([OFFICIAL_NAME]);
-    expect(aliasesOf('mine.gguf', ['a', 'mine', 'a'])).toEqual(['a']);
     const client = new OpenAI({ baseURL: server.url.replace('127.0.0.1', 'localhost'), apiKey: 'EMPTY' });
     const reply = await client.chat.completions.create(CARD_REQUEST);
     expect(reply.choices[0]?.message.content).toBe(PREDICTION);

@@ -1,0 +1,179 @@
+// A hub over HTTP: its address, the token, redirects, further tries, and what its refusals mean.
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { EXIT, interruption, UserError } from '../errors.js';
+import { codeOf } from './disk-errors.js';
+
+export interface HubOptions {
+  /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Ends what is under way; its reason decides the exit code. */
+  readonly signal?: AbortSignal;
+  /** Wait before the first of several further tries, doubled with each. Default 1 s. */
+  readonly retryDelayMs?: number;
+}
+
+export interface Hub {
+  /** Without a slash at the end. */
+  readonly endpoint: string;
+  readonly host: string;
+  /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
+  get(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HubResponse>;
+  /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
+  retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T>;
+  readonly signal: AbortSignal;
+}
+
+export interface HubResponse {
+  readonly response: Response;
+  /** Of the file that a redirect leads to, as the hub's own host states it. */
+  readonly sha256?: string;
+}
+
+export const SHA256 = /^[0-9a-f]{64}$/;
+/** Silence after which a connection is taken for dead. */
+export const STALL_MS = 60_000;
+
+const HUB = 'https://huggingface.co';
+const MOST_REDIRECTS = 5;
+/** Tries in a row that bring nothing. */
+const MOST_TRIES = 5;
+const MOST_WAIT_MS = 30_000;
+
+/**
+ * `byHand` is what the user can do where the hub is out of reach, beside naming a mirror.
+ * Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used.
+ */
+export function openHub(options: HubOptions, byHand: string): Hub {
+  const address = addressOf(options.env);
+  const signal = options.signal ?? new AbortController().signal;
+  return {
+    endpoint: address.endpoint,
+    host: address.host,
+    signal,
+    get: (url, headers, ends) => get(address, url, headers, ends),
+    retry: (act) =>
+      retry(act, signal, options.retryDelayMs ?? 1_000, (error) => outOfReach(address.host, error, byHand)),
+  };
+}
+
+/** A download that the user has interrupted. */
+export function interrupted(signal: AbortSignal): UserError {
+  return new UserError('download interrupted; the same command continues it', interruption(signal));
+}
+
+interface Address {
+  readonly endpoint: string;
+  readonly host: string;
+  readonly origin: string;
+  /** Empty where there is none. */
+  readonly token: string;
+}
+
+function addressOf({ HF_ENDPOINT, HF_TOKEN }: HubOptions['env']): Address {
+  const endpoint = endpointOf(HF_ENDPOINT);
+  const { host, origin } = new URL(endpoint);
+  return { endpoint, host, origin, token: tokenOf(HF_TOKEN) };
+}
+
+function endpointOf(given = ''): string {
+  if (given.trim() === '') return HUB;
+  const url = URL.canParse(given.trim()) ? new URL(given.trim()) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw new UserError(`HF_ENDPOINT must be an http or https URL without user name and password, such as ${HUB}`);
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function tokenOf(given = ''): string {
+  const token = given.trim();
+  // What no header can carry would be shown by the error that fetch throws.
+  if (/^[\x21-\x7e]*$/.test(token)) return token;
+  throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
+}
+
+async function get(
+  { host, origin, token }: Address,
+  from: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<HubResponse> {
+  let url = new URL(from);
+  let sha256: string | undefined;
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    // Where a redirect leads elsewhere, the token stays behind.
+    const isHub = url.origin === origin;
+    const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
+    const response = await fetch(url, {
+      headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
+      redirect: 'manual',
+      signal,
+    });
+    const linked = response.headers.get('x-linked-etag')?.replaceAll('"', '') ?? '';
+    if (isHub && SHA256.test(linked)) sha256 = linked;
+    const location = response.headers.get('location');
+    if (response.ok) return { response, ...(sha256 !== undefined && { sha256 }) };
+    await response.body?.cancel();
+    if (response.status < 300 || response.status > 399 || location === null) {
+      throw refusal(response.status, host, token !== '');
+    }
+    url = new URL(location, url);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
+  }
+  throw new UserError(`${host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
+}
+
+function refusal(status: number, host: string, hasToken: boolean): Error {
+  if (status === 401) {
+    const hint = hasToken
+      ? 'check HF_TOKEN and the name'
+      : 'it is private or does not exist; set HF_TOKEN if you may read it';
+    return new UserError(`${host} asks for access to the repository: ${hint}`, EXIT.authRefused);
+  }
+  if (status === 403) {
+    const hint = 'accept its conditions on its page, and give a token that may read it in HF_TOKEN';
+    return new UserError(`${host} denies access to the repository: ${hint}`, EXIT.authRefused);
+  }
+  if (status === 404)
+    return new UserError(`${host} has no such repository, revision or file; check the name`, EXIT.inputMissing);
+  if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
+  return new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
+}
+
+async function retry<T>(
+  act: (progressed: () => void) => Promise<T>,
+  signal: AbortSignal,
+  firstDelayMs: number,
+  givingUp: (error: unknown) => UserError,
+): Promise<T> {
+  let failures = 0;
+  for (;;) {
+    try {
+      return await act(() => {
+        failures = 0;
+      });
+    } catch (error) {
+      if (signal.aborted) throw interrupted(signal);
+      if (error instanceof UserError) throw error;
+      failures += 1;
+      if (failures >= MOST_TRIES || isUnreachable(error)) throw givingUp(error);
+    }
+    await wait(Math.min(MOST_WAIT_MS, firstDelayMs * 2 ** (failures - 1)), undefined, { signal }).catch(() => {
+      throw interrupted(signal);
+    });
+  }
+}
+
+/** No connection at all: a further try would not change it soon, and the user waits. */
+function isUnreachable(error: unknown): boolean {
+  return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(codeOf(error));
+}
+
+function outOfReach(host: string, error: unknown, byHand: string): UserError {
+  const why =
+    codeOf(error) || (error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'connection lost');
+  return new UserError(
+    `${host} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
+    EXIT.unavailable,
+  );
+}

@@ -1,0 +1,142 @@
+// Files of a repository brought to this machine: one process at a time, continued where it stopped, each checked.
+
+import { mkdir, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { STALL_MS } from './client.js';
+import { onDisk } from './disk-errors.js';
+import { Part, partPath } from './part.js';
+import { bytesOf, type Repository, type RepositoryFile } from './repository.js';
+import { sizeText } from './size-text.js';
+
+export interface TransferOptions {
+  readonly onProgress?: (progress: TransferProgress) => void;
+  /**
+   * Takes a lock that dies with its process, at once or not at all: two processes that wrote into one part would spoil it. `busy` is the
+   * message of the UserError where another process holds it.
+   */
+  readonly lock: (path: string, busy: string) => Promise<() => void>;
+}
+
+export interface TransferProgress {
+  readonly file: string;
+  /** `checking`: the part from an earlier run is read again. */
+  readonly step: 'checking' | 'downloading';
+  /** Of all files together. */
+  readonly bytes: number;
+  readonly totalBytes: number;
+}
+
+type Report = (step: TransferProgress['step'], bytes: number) => void;
+
+/**
+ * Puts files into `folder`, below which they have their paths in the repository. Those that are there already stay.
+ * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept), and as `listFiles` does.
+ */
+export async function transfer(
+  repository: Repository,
+  files: readonly RepositoryFile[],
+  folder: string,
+  { lock, onProgress }: TransferOptions,
+): Promise<void> {
+  await onDisk(folder, mkdir(folder, { recursive: true }));
+  const busy = `another awb downloads from ${repository.name.repository} to ${printable(folder)}; wait for it`;
+  const unlock = await lock(join(folder, '.lock'), busy);
+  try {
+    await requireSpace(repository, files, folder);
+    const totalBytes = bytesOf(files);
+    let before = 0;
+    for (const file of files) {
+      const target = join(folder, file.path);
+      const report: Report = (step, bytes) =>
+        onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
+      if (!(await isComplete(target, file))) await transferFile(repository, file, target, report);
+      before += file.bytes;
+    }
+  } finally {
+    unlock();
+  }
+}
+
+/** Only whole files have their final name. */
+async function isComplete(target: string, { bytes }: RepositoryFile): Promise<boolean> {
+  return stat(target).then(
+    (found) => found.size === bytes,
+    () => false,
+  );
+}
+
+async function requireSpace(repository: Repository, files: readonly RepositoryFile[], folder: string): Promise<void> {
+  let needed = 0;
+  for (const file of files) {
+    const target = join(folder, file.path);
+    if (await isComplete(target, file)) continue;
+    needed +=
+      file.bytes -
+      (await stat(partPath(target, file)).then(
+        (found) => Math.min(found.size, file.bytes),
+        () => 0,
+      ));
+  }
+  const disk = await statfs(folder).catch(() => undefined);
+  if (disk === undefined || disk.bavail * disk.bsize >= needed) return;
+  throw new UserError(
+    `${printable(folder)} has ${sizeText(disk.bavail * disk.bsize)} free and the ${repository.name.kind} needs ${sizeText(needed)} more; free some, or keep downloads elsewhere`,
+    EXIT.cannotWrite,
+  );
+}
+
+async function transferFile(
+  repository: Repository,
+  file: RepositoryFile,
+  target: string,
+  report: Report,
+): Promise<void> {
+  const part = await Part.open(target, file);
+  try {
+    await part.readBack(repository.signal, (bytes) => report('checking', bytes));
+    await repository.retry(async (progressed) => {
+      while (!part.isWhole) {
+        await pull(repository, file.path, part, (bytes) => {
+          progressed();
+          report('downloading', bytes);
+        });
+      }
+    });
+    await part.sync();
+  } finally {
+    await part.close();
+  }
+  await part.finish();
+}
+
+/** One request for what is missing. Throws where it ended early; what came is kept. */
+async function pull(repository: Repository, path: string, part: Part, report: (bytes: number) => void): Promise<void> {
+  const stall = new AbortController();
+  const timer = setTimeout(() => stall.abort(), STALL_MS);
+  try {
+    const ends = AbortSignal.any([repository.signal, stall.signal]);
+    const { response, sha256 } = await repository.open(path, part.bytes, ends);
+    part.expect(sha256);
+    if (startOf(response) !== part.bytes) {
+      if (response.status === 206) throw new Error('the server sent another range than asked for');
+      await part.restart();
+    }
+    for await (const chunk of response.body ?? []) {
+      timer.refresh();
+      await part.append(chunk);
+      report(part.bytes);
+    }
+    if (!part.isWhole) throw new Error('the connection ended early');
+  } finally {
+    clearTimeout(timer);
+    stall.abort();
+  }
+}
+
+/** The position in the file at which a response begins; NaN where it does not say. */
+function startOf({ status, headers }: Response): number {
+  if (status !== 206) return 0;
+  return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1]);
+}

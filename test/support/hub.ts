@@ -1,0 +1,115 @@
+// A Hugging Face hub on loopback that can cut off, redirect, refuse and lie.
+
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect } from 'vitest';
+import { UserError } from '../../src/errors.js';
+import type { ModelOptions } from '../../src/hub/models.js';
+import { lockFile } from '../../src/store/lock.js';
+
+export const MODEL = randomBytes(300_000);
+export const SHA256 = sha256(MODEL);
+export const TOKEN = 'hf_sEcReT';
+
+export function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const closers: (() => void)[] = [];
+afterEach(closeServers);
+
+export function closeServers(): void {
+  for (const close of closers.splice(0)) close();
+}
+
+export async function listenTo(handler: Handler): Promise<string> {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  closers.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+interface HubSetup {
+  readonly files?: Readonly<Record<string, Buffer>>;
+  /** Entries of the listing instead of those of `files`. */
+  readonly entries?: readonly unknown[];
+  /** Sends a file; the default honours ranges. */
+  readonly send?: (bytes: Buffer, request: IncomingMessage, response: ServerResponse) => void;
+  /** Comes before everything; true where it answered. */
+  readonly first?: (request: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+export function sendRange(bytes: Buffer, request: IncomingMessage, response: ServerResponse): void {
+  const from = /^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1];
+  if (from === undefined) {
+    response.writeHead(200, { 'content-length': bytes.length }).end(bytes);
+    return;
+  }
+  const range = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
+  response.writeHead(206, { 'content-range': range, 'content-length': bytes.length - Number(from) });
+  response.end(bytes.subarray(Number(from)));
+}
+
+export function entryOf([path, bytes]: [string, Buffer]): unknown {
+  return {
+    type: 'file',
+    path,
+    size: bytes.length,
+    oid: 'f00',
+    lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 135 },
+  };
+}
+
+export async function openHub(setup: HubSetup = {}) {
+  const { files = { 'm-Q4_K_M.gguf': MODEL }, send = sendRange } = setup;
+  const seen: IncomingMessage[] = [];
+  const url = await listenTo((request, response) => {
+    seen.push(request);
+    if (setup.first?.(request, response)) return;
+    const path = request.url ?? '';
+    if (path.includes('/tree/')) {
+      response.end(JSON.stringify(setup.entries ?? Object.entries(files).map(entryOf)));
+      return;
+    }
+    // The revision is one part of the path, whatever slashes it holds.
+    const bytes = files[decodeURIComponent(path.replace(/^\/[^/]+\/[^/]+\/resolve\/[^/]+\//, ''))];
+    if (bytes === undefined) response.writeHead(404).end();
+    else send(bytes, request, response);
+  });
+  const directory = await mkdtemp(join(tmpdir(), 'awb-models-'));
+  const options = (more: Partial<ModelOptions> = {}): ModelOptions => ({
+    cwd: directory,
+    directory,
+    env: { HF_ENDPOINT: url },
+    lock: lockFile,
+    retryDelayMs: 1,
+    ...more,
+  });
+  const downloads = () => seen.filter((request) => request.url?.includes('/resolve/'));
+  return { url, seen, downloads, directory, options };
+}
+
+export async function filesIn(directory: string): Promise<string[]> {
+  return (await readdir(directory, { recursive: true }))
+    .filter((path) => path.includes('.') && !path.endsWith('/.lock'))
+    .sort();
+}
+
+/** The error that a promise rejects with. */
+export async function failure(promise: Promise<unknown>): Promise<UserError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(UserError);
+  return error as UserError;
+}
