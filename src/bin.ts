@@ -2,15 +2,14 @@
 // The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
 
 import { writeSync } from 'node:fs';
+import { EXIT, exitCodeOf } from './errors.js';
 import { outlivesHangUp } from './hang-up.js';
 import type { Io, TextSink } from './types.js';
 
-// Nothing but types and what every Node has is imported above: an old one gets as far as the message below, and would stop
-// at syntax that it cannot read.
+// Nothing is imported above but types and what an old Node can read: it gets as far as the message below.
 const OLDEST = [20, 20];
 /** `npm` and `npx` pass on a Ctrl-C that the terminal has delivered already; two within this time are one. */
 const SAME_SIGNAL_MS = 100;
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 143 };
 
 const version = process.versions.node.split('.').map(Number);
 const isOld =
@@ -20,7 +19,7 @@ if (isOld) {
     `awb: needs Node.js ${OLDEST.join('.')} or later, and this is ${process.version}; ` +
       'install a current one from https://nodejs.org and try again\n',
   );
-  process.exitCode = 1;
+  process.exitCode = EXIT.unexpected;
 } else {
   run();
 }
@@ -55,7 +54,7 @@ function run(): void {
   process.on('exit', () => {
     if (outputFault === undefined) return;
     process.stderr.write(`awb: cannot write the output: ${outputFault.message}\n`);
-    if (!process.exitCode) process.exitCode = 74;
+    if (!process.exitCode) process.exitCode = EXIT.cannotWrite;
   });
   import('node:v8')
     .then(({ setFlagsFromString }) => {
@@ -99,7 +98,7 @@ function stopSignal(lastWords: () => string): AbortSignal {
         controller.abort(signal === 'SIGHUP' ? 'SIGTERM' : signal);
       } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
         sayAtOnce(`awb: ${lastWords()}\n`);
-        process.exit(EXIT_CODES[signal]);
+        process.exit(exitCodeOf(signal));
       }
     });
   }

@@ -1,7 +1,7 @@
 // The program: finds the subcommand, reads its settings, runs it, and turns what goes wrong into a message and an exit code.
 
 import { inspect } from 'node:util';
-import { EXIT, type ExitCode, UserError } from './errors.js';
+import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
 import { type CommandEntry, readCommandLine } from './settings/command-line.js';
 import {
@@ -112,7 +112,7 @@ function report(error: unknown, io: Io, verbose: boolean): ExitCode {
     write(`awb: ${error.message}`);
     return error.exitCode;
   }
-  write(`awb: unexpected error: ${error instanceof Error ? error.message : String(error)}`);
+  write(`awb: unexpected error: ${messageOf(error)}`);
   write(
     verbose
       ? inspect(error)

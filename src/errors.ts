@@ -1,5 +1,8 @@
 // What can go wrong for a user, each with its exit code and its next step.
 
+import { isObject } from './json.js';
+import { present } from './present.js';
+
 /** Exit codes, as docs/exit-codes.md lists them. The larger ones follow sysexits.h. */
 export const EXIT = {
   done: 0,
@@ -31,14 +34,29 @@ export class UserError extends Error {
   }
 }
 
-/** The exit code of a command whose user has interrupted it: of Ctrl-C, or of any other signal. */
+/** The exit code of a command that a signal ended: Ctrl-C (SIGINT), or any other. */
+export function exitCodeOf(signal: unknown): ExitCode {
+  return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
+/** The exit code of a command that its user has interrupted. */
 export function interruption(stop: AbortSignal): ExitCode {
-  return stop.reason === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  return exitCodeOf(stop.reason);
 }
 
 /** @throws UserError (130 or 143) once the user has interrupted a command that has nothing to save. */
 export function throwIfStopped(stop: AbortSignal | undefined): void {
   if (stop?.aborted) throw new UserError('interrupted; the same command starts over', interruption(stop));
+}
+
+/** The code that Node and its packages give an error, such as `ENOENT`; undefined where there is none. */
+export function codeOf(error: unknown): string | undefined {
+  return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** What an error says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The known name nearest to a mistyped one, or undefined when none is near (Levenshtein distance of at most a third of its length, and 2). */
@@ -60,10 +78,10 @@ function editDistance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const current = [i];
     for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[j] as number) + 1, (current[j - 1] as number) + 1));
+      const substitution = present(previous[j - 1]) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(substitution, present(previous[j]) + 1, present(current[j - 1]) + 1));
     }
     previous = current;
   }
-  return previous[b.length] as number;
+  return present(previous[b.length]);
 }

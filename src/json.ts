@@ -7,6 +7,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A whole number that a double holds exactly. */
+export function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
 /** The JSON object that a text is; undefined where it is no JSON, or JSON of another kind. */
 export function parseObject(text: string): JsonObject | undefined {
   try {

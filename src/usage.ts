@@ -1,5 +1,7 @@
 // Token counts: which are credible, and what they come to.
 
+import { isInteger } from './json.js';
+import { keysOf } from './keys.js';
 import type { Usage } from './types.js';
 
 /** No call has as many tokens; up to here the sum over millions of rows is exact. */
@@ -7,12 +9,10 @@ const MOST_TOKENS = 1e9;
 
 /** Whether a server's word for a number of tokens can be one. */
 export function isTokenCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MOST_TOKENS;
+  return isInteger(value) && value >= 0 && value <= MOST_TOKENS;
 }
 
 /** Adds the counts that are there to a sum. */
-export function addUsage(sum: Usage, more: Usage | undefined): void {
-  for (const [name, count] of Object.entries(more ?? {}) as [keyof Usage, number][]) {
-    sum[name] = (sum[name] ?? 0) + count;
-  }
+export function addUsage(sum: Usage, more: Usage = {}): void {
+  for (const name of keysOf(more)) sum[name] = (sum[name] ?? 0) + (more[name] ?? 0);
 }

@@ -369,7 +369,7 @@ describe('the process', () => {
   const bin = join(dir, 'bin.js');
   afterAll(() => rmSync(dir, { recursive: true }));
 
-  // bin.ts and what it needs to take signals are compiled; the program beside them is scripted.
+  // bin.ts and what it imports at once are compiled; the program beside them is scripted.
   beforeAll(() => {
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = '--ignoreConfig --noCheck --noResolve --module nodenext --target es2022 --outDir'.split(' ');
@@ -377,7 +377,7 @@ describe('the process', () => {
       tsc,
       ...options,
       dir,
-      ...['bin.ts', 'hang-up.ts'].map((file) => join(ROOT, 'src', file)),
+      ...['bin.ts', 'hang-up.ts', 'errors.ts', 'json.ts', 'present.ts'].map((file) => join(ROOT, 'src', file)),
     ]);
     writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
   });

@@ -22,6 +22,7 @@ import type { RubricPack } from '../rubric.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import { fingerprintOf, type Identity, type Manifest } from '../run/manifest.js';
 import { httpUrl, type OptionTable, type Settings, type ShownSettings } from '../settings/settings.js';
+import { groundTruthOf } from '../turn.js';
 import {
   DIMENSIONS,
   type Domain,
@@ -418,7 +419,7 @@ function measured(job: JudgeJob, row: PredictedRow, failure: Failure | undefined
   }
   const isEmpty = failure !== undefined || flagsOf({ content: row.gen }).includes('empty');
   const prediction = isEmpty ? '' : withoutMarker(readPrediction(row.gen));
-  const truth = withoutMarker(row.sample.responses[row.sample.turnIdx - 1] as string);
+  const truth = withoutMarker(groundTruthOf(row.sample));
   return {
     id: job.id,
     row: { official: {}, judge: { status: 'ok' }, measures: measure(prediction, truth) },

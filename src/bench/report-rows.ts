@@ -1,6 +1,7 @@
 // The texts of a judged file, each row's read when its turn comes: what was asked, predicted, true, and said by the judge.
 
 import { readPrediction, withoutMarker } from '../reply.js';
+import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
 import { openRows, type PredictedRow, type PredictionRef } from './predictions.js';
 
@@ -50,15 +51,14 @@ export async function openJudgedTexts(
 function textsOf({ text, gen, awb, sample }: PredictedRow): RowTexts {
   const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
   const judge = (awb.judge ?? {}) as Readonly<Record<string, unknown>>;
-  const last = sample.turnIdx - 1;
   const judgeReply = [fields.judge_raw_output, judge.raw_output].find((reply) => typeof reply === 'string');
   return {
     prediction: gen === '' ? '' : withoutMarker(readPrediction(gen)),
-    truth: withoutMarker(sample.responses[last] as string),
-    action: sample.currentPrompt || (sample.prompts[last] as string),
-    history: sample.prompts.slice(0, last).map((action, turn) => ({
-      action,
-      observation: withoutMarker(sample.responses[turn] as string),
+    truth: withoutMarker(groundTruthOf(sample)),
+    action: actionOf(sample),
+    history: earlierTurns(sample).map(({ prompt, response }) => ({
+      action: prompt,
+      observation: withoutMarker(response),
     })),
     systemPrompt: sample.systemPrompt,
     strengths: textsIn(fields.strengths),

@@ -3,6 +3,7 @@
 import { extname } from 'node:path';
 import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison.js';
 import {
@@ -46,7 +47,7 @@ const OPTIONS = {
   },
   format: {
     kind: 'choice',
-    choices: Object.keys(COMPARISON_FORMATS) as ComparisonFormat[],
+    choices: keysOf(COMPARISON_FORMATS),
     group: 'Output',
     help: "form of the output (default: by the file's ending, else terminal)",
   },

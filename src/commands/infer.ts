@@ -10,11 +10,12 @@ import { openTarget, type Target } from '../asking/target.js';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../bench/dataset.js';
 import { withMembers } from '../bench/row-text.js';
 import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/rubric-pack.js';
-import { type Choice, chooseRows, ORDERS, type Order } from '../bench/selection.js';
+import { type Choice, chooseRows, ORDERS } from '../bench/selection.js';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
-import { BASELINES, type Baseline, donorsOf } from '../infer/baselines.js';
-import { buildMessages, PROTOCOLS, type Protocol } from '../infer/messages.js';
+import { BASELINES, donorsOf } from '../infer/baselines.js';
+import { buildMessages, PROTOCOLS } from '../infer/messages.js';
 import { flagsOf } from '../infer/observation.js';
+import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import type { Identity, Manifest } from '../run/manifest.js';
@@ -62,13 +63,13 @@ const OPTIONS = {
   'model-api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Model', help: 'key, sent as bearer token' },
   baseline: {
     kind: 'choice',
-    choices: Object.keys(BASELINES) as Baseline[],
+    choices: keysOf(BASELINES),
     group: 'Model',
     help: 'a world model that needs no model, for calibration',
   },
   protocol: {
     kind: 'choice',
-    choices: Object.keys(PROTOCOLS) as Protocol[],
+    choices: keysOf(PROTOCOLS),
     default: 'history',
     group: 'Model',
     help: 'message layout; history is the official one',
@@ -83,7 +84,7 @@ const OPTIONS = {
   repeats: { kind: 'integer', min: 1, max: 1000, default: 1, group: 'Model', help: 'ask every row K times' },
   order: {
     kind: 'choice',
-    choices: Object.keys(ORDERS) as Order[],
+    choices: keysOf(ORDERS),
     default: 'prefix',
     group: 'Speed',
     help: 'prefix: turns of a trajectory together, so that prefix caches hit',

@@ -5,6 +5,7 @@ import { extname, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
+import { keysOf } from '../keys.js';
 import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
 import type { BoardRun, IsTied, JudgedWith } from '../report/board/board.js';
@@ -64,7 +65,7 @@ const OPTIONS = {
   measure: { kind: 'text', value: 'NAME', default: 'chrf', group: 'Table', help: 'what is shown of --mode metrics' },
   format: {
     kind: 'choice',
-    choices: Object.keys(FORMATS) as Format[],
+    choices: keysOf(FORMATS),
     group: 'Table',
     help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face (default: by the file's ending, else terminal)",
   },

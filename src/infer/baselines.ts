@@ -1,5 +1,7 @@
 // World models that need no model: for calibration, and as the leaderboard's lower and upper marks.
 
+import { present } from '../present.js';
+import { groundTruthOf } from '../turn.js';
 import type { Sample } from '../types.js';
 
 /**
@@ -46,14 +48,10 @@ function donorFor<Row extends { readonly trajectory: string }>(
   members: readonly Row[],
 ): Row | undefined {
   for (let step = 1; step < members.length; step++) {
-    const other = members[(index + step) % members.length] as Row;
+    const other = present(members[(index + step) % members.length]);
     if (other.trajectory !== row.trajectory) return other;
   }
   return members.length > 1 ? members[(index + 1) % members.length] : undefined;
-}
-
-function groundTruthOf(sample: Sample): string {
-  return sample.responses[sample.turnIdx - 1] as string;
 }
 
 function tagged(observation: string): string {
@@ -62,7 +60,7 @@ function tagged(observation: string): string {
 
 /** The text under `**Current State:**` or `**Current Phone State:**`, up to the action or the request to predict. */
 function initialState(sample: Sample): string | undefined {
-  const turn = sample.currentPrompt === '' ? (sample.prompts[0] as string) : sample.currentPrompt;
+  const turn = sample.currentPrompt === '' ? present(sample.prompts[0]) : sample.currentPrompt;
   const heading = /^\*\*Current (?:Phone )?State:\*\*[ \t]*\r?\n/m.exec(turn);
   if (heading === null) return undefined;
   const rest = turn.slice(heading.index + heading[0].length);

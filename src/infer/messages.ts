@@ -1,4 +1,5 @@
 // The chat messages that put one turn to the world model, by protocol.
+import { actionOf, earlierTurns, promptOf } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 
 /**
@@ -7,11 +8,11 @@ import type { ChatMessage, Sample } from '../types.js';
  */
 export const PROTOCOLS = {
   /** The official script today: earlier turns as a dialogue, then the turn with its request to predict. */
-  history: (sample) => [...earlierTurns(sample), user(sample.prompts[sample.turnIdx - 1] as string)],
+  history: (sample) => [...dialogue(sample), user(promptOf(sample))],
   /** The same without the request to predict behind the last turn. */
-  'history-bare': (sample) => [...earlierTurns(sample), user(bareTurn(sample))],
+  'history-bare': (sample) => [...dialogue(sample), user(actionOf(sample))],
   /** The turn alone, as the script's first release sent it. */
-  blind: (sample) => [user(bareTurn(sample))],
+  blind: (sample) => [user(actionOf(sample))],
 } satisfies Record<string, (sample: Sample) => ChatMessage[]>;
 export type Protocol = keyof typeof PROTOCOLS;
 
@@ -21,14 +22,11 @@ export function buildMessages(sample: Sample, protocol: Protocol, systemPrompt: 
   return [...system, ...PROTOCOLS[protocol](sample)];
 }
 
-function earlierTurns(sample: Sample): ChatMessage[] {
-  return sample.prompts
-    .slice(0, sample.turnIdx - 1)
-    .flatMap((prompt, turn) => [user(prompt), { role: 'assistant', content: sample.responses[turn] as string }]);
-}
-
-function bareTurn(sample: Sample): string {
-  return sample.currentPrompt || (sample.prompts[sample.turnIdx - 1] as string);
+function dialogue(sample: Sample): ChatMessage[] {
+  return earlierTurns(sample).flatMap(({ prompt, response }) => [
+    user(prompt),
+    { role: 'assistant', content: response },
+  ]);
 }
 
 function user(content: string): ChatMessage {

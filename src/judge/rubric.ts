@@ -2,6 +2,7 @@
 import { UserError } from '../errors.js';
 import { pythonStrip, withoutMarker } from '../reply.js';
 import { type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
+import { actionOf, earlierTurns, groundTruthOf, type Turn } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 import type { Material } from './quotation.js';
 
@@ -40,7 +41,7 @@ export function materialOf(sample: Sample, prediction: string): Material {
 }
 
 interface Case {
-  readonly history: readonly { readonly prompt: string; readonly response: string }[];
+  readonly history: readonly Turn[];
   readonly turn: number;
   readonly currentTurn: string;
   readonly prediction: string;
@@ -48,15 +49,12 @@ interface Case {
 }
 
 function readCase(sample: Sample, prediction: string): Case {
-  const last = sample.turnIdx - 1;
   return {
-    history: sample.prompts
-      .slice(0, last)
-      .map((prompt, index) => ({ prompt, response: sample.responses[index] as string })),
+    history: earlierTurns(sample),
     turn: sample.turnIdx,
-    currentTurn: sample.currentPrompt || (sample.prompts[last] as string),
+    currentTurn: actionOf(sample),
     prediction: withoutMarker(prediction),
-    truth: withoutMarker(sample.responses[last] as string),
+    truth: withoutMarker(groundTruthOf(sample)),
   };
 }
 

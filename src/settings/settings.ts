@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type * as Yaml from 'yaml';
-import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
+import { codeOf, EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { isObject, parseObject } from '../json.js';
 import { oneLine, printable } from '../printable.js';
 import type { Io } from '../types.js';
@@ -334,7 +334,7 @@ async function readConfig(path: string, from: string, cwd: string): Promise<Conf
   try {
     text = await readFile(resolve(cwd, path), 'utf8');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const code = codeOf(error) ?? String(error);
     throw new UserError(`cannot read the configuration file ${path} (${from}): ${code}`, EXIT.inputMissing);
   }
   const file = await parseYaml(text, path, EXIT.usage);

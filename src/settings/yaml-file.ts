@@ -1,7 +1,7 @@
 // A YAML file that a user wrote: parsed, and refused with its line where it is none. yaml is loaded when there is one.
 
 import type * as Yaml from 'yaml';
-import { type ExitCode, UserError } from '../errors.js';
+import { type ExitCode, messageOf, UserError } from '../errors.js';
 
 export interface YamlFile {
   readonly yaml: typeof Yaml;
@@ -23,7 +23,7 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
       return read();
     } catch (error) {
       // Aliases of aliases grow beyond all bounds, and nesting beyond the stack; yaml throws errors of several kinds.
-      throw refuse(path, (error as Error).message);
+      throw refuse(path, messageOf(error));
     }
   };
   const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false }));

@@ -1,0 +1,30 @@
+// The turn that a sample puts to the world model, and the turns before it. Whoever reads a sample has made sure that they are there.
+
+import { present } from './present.js';
+import type { Sample } from './types.js';
+
+/** What was asked of the environment, and what it answered. */
+export interface Turn {
+  readonly prompt: string;
+  readonly response: string;
+}
+
+/** The turns before the one to predict, in their order. */
+export function earlierTurns({ prompts, responses, turnIdx }: Sample): Turn[] {
+  return prompts.slice(0, turnIdx - 1).map((prompt, index) => ({ prompt, response: present(responses[index]) }));
+}
+
+/** The prompt of the turn to predict, with the request to predict behind it. */
+export function promptOf({ prompts, turnIdx }: Sample): string {
+  return present(prompts[turnIdx - 1]);
+}
+
+/** The turn to predict without the request to predict, where the row has it apart. */
+export function actionOf(sample: Sample): string {
+  return sample.currentPrompt || promptOf(sample);
+}
+
+/** What the environment answered to the turn to predict. */
+export function groundTruthOf({ responses, turnIdx }: Sample): string {
+  return present(responses[turnIdx - 1]);
+}
