@@ -5,7 +5,7 @@ import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
-import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison.js';
+import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison/formats.js';
 import {
   coverageWarning,
   heedStop,

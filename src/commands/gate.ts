@@ -9,8 +9,12 @@ import { domainName } from '../domains.js';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { oneLine, printable } from '../printable.js';
-import { annotations, gateJson, jobSummary, junit, SUMMARY_LIMIT } from '../report/ci.js';
-import { type GatePage, gateText } from '../report/page/gate.js';
+import { annotations } from '../report/gate/annotations.js';
+import { jobSummary, SUMMARY_LIMIT } from '../report/gate/job-summary.js';
+import { gateJson } from '../report/gate/json.js';
+import { junit } from '../report/gate/junit.js';
+import type { GatePage } from '../report/gate/page.js';
+import { gateText } from '../report/gate/terminal.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import {
   heedStop,

@@ -7,7 +7,7 @@ import { domainName } from '../domains.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
 import { isObject } from '../json.js';
 import { oneLine, printable } from '../printable.js';
-import { coverageText, measureTable, scoreTable } from '../report/table.js';
+import { coverageText, measureTable, scoreTable } from '../report/score-table.js';
 import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
 import { modelOf, worldModelOf } from '../run/made-with.js';

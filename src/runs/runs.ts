@@ -12,7 +12,7 @@ import { canonicalJson, isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { impossibleFigures, isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
-import type { ShownRun } from '../report/comparison.js';
+import type { ShownRun } from '../report/comparison/page.js';
 import { replaceFile } from '../run/files.js';
 import { judgeNameOf } from '../run/made-with.js';
 import { changeSince, checkedManifest, type Manifest, readManifest } from '../run/manifest.js';

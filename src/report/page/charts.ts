@@ -5,7 +5,8 @@ import { domainName } from '../../domains.js';
 import { possibleRating } from '../../points.js';
 import { printable } from '../../printable.js';
 import { DIMENSIONS, type Dimension, type Estimate, type JudgedRow, type ScoreCard } from '../../types.js';
-import { measureTable, overallName, scoreTable, type Table } from '../table.js';
+import { measureTable, overallName, scoreTable } from '../score-table.js';
+import type { Table } from '../table.js';
 import { escapeHtml } from './frame.js';
 
 /** A line of a chart: a figure of this run, and beside it that of another. */

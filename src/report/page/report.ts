@@ -5,8 +5,8 @@ import { domainName } from '../../domains.js';
 import { isRated } from '../../points.js';
 import { printable } from '../../printable.js';
 import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard, type Usage } from '../../types.js';
-import { difference } from '../difference.js';
-import { leastText, overallName } from '../table.js';
+import { difference } from '../difference/difference.js';
+import { leastText, overallName } from '../score-table.js';
 import {
   type ChangeLine,
   changeChart,

@@ -1,86 +1,11 @@
-// What a gate decided, as people read it: one headline, a table of the rules, then the reasons.
+// The table of a gate's rules on figures.
 
 import type { Comparison, Difference } from '../../comparison.js';
-import {
-  againstText,
-  type GateDecision,
-  type GateOutcome,
-  isCondition,
-  limitText,
-  type RuleResult,
-} from '../../decision.js';
+import { limitText, type RuleResult } from '../../decision.js';
 import { domainName } from '../../domains.js';
 import { counted, signed, twoDecimals } from '../../figures.js';
-import { oneLine, printable } from '../../printable.js';
-import type { ShownRun } from '../comparison.js';
 import { NONE, type Table } from '../table.js';
-import { type Look, painted, terminal, wrapped } from '../terminal.js';
-
-/** A gate's decision with all that is told of it. Names and domains may be hostile. */
-export interface GatePage extends GateDecision {
-  readonly exitCode: number;
-  readonly policy: {
-    /** Where it came from: a file's name, or `flags and defaults`. */
-    readonly from: string;
-    /** SHA-256 hex of the policy with its defaults filled in. */
-    readonly fingerprint: string;
-    readonly rules: object;
-  };
-  /** Absent where there is no base. */
-  readonly base?: ShownRun;
-  readonly candidate: ShownRun;
-  readonly comparison?: Comparison;
-  readonly notes: readonly string[];
-}
-
-/** For a terminal or a job's log; ends in a line feed. No sentence stands there twice. */
-export function gateText(page: GatePage, look: Look): string {
-  const reasons = page.rules.filter(isReason).map(({ sentence }) => sentence);
-  const text = (line: string) => wrapped(printable(line), look.columns);
-  const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
-  const sections = [
-    text(headlineOf(page)).map((line) => painted(line, COLORS[page.verdict], look)),
-    factsOf(page).flatMap(text),
-    ...(page.rules.some(isTest) ? [terminal(ruleTable(page), look).trimEnd().split('\n')] : []),
-    [...reasons, ...page.notes].flatMap(item),
-    page.further.flatMap(text),
-  ];
-  return `${sections
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
-}
-
-const COLORS: Readonly<Record<GateOutcome, string>> = {
-  GO: '\x1b[1;32m',
-  'NO-GO': '\x1b[1;31m',
-  INCONCLUSIVE: '\x1b[1;33m',
-  INCOMPLETE: '\x1b[1;35m',
-  ADVICE: '\x1b[1;36m',
-};
-
-/** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
-export function headlineOf({ verdict, rules, summary }: GatePage): string {
-  // Which rules are advice, and what they come to, is the gate's own to say.
-  if (verdict === 'ADVICE') return summary;
-  const tests = rules.filter((rule) => rule.counts || isTest(rule));
-  const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
-  if (verdict === 'GO' && all.length === 1) return 'GO: the one rule holds';
-  const against = verdict === 'GO' ? 0 : all.filter((rule) => rule.counts && rule.verdict === verdict).length;
-  return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
-}
-
-/** A rule on a figure, as opposed to what has to be so before any can be tested. */
-function isTest(rule: RuleResult): boolean {
-  return !isCondition(rule);
-}
-
-/** What a reader has to be told in words: what stands against a GO, and what is broken though it does not count. */
-export function isReason({ verdict, counts }: RuleResult): boolean {
-  return verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE');
-}
-
-// The table.
+import { type GatePage, isTest } from './page.js';
 
 const COLUMNS = [
   { heading: 'Rule', short: 'Rule', align: 'left' },
@@ -148,8 +73,6 @@ function resultOf({ verdict, counts }: RuleResult): string {
   return counts || verdict === 'GO' ? word : `(${word})`;
 }
 
-// What stands beside the table.
-
 /** What had to be so before anything could be tested, and was: one line says it of all. */
 function isKept(rule: RuleResult): boolean {
   return rule.verdict === 'GO' && !isTest(rule);
@@ -165,18 +88,4 @@ function keptLine(rules: readonly RuleResult[]): string[] {
     ...(covered === 0 ? [] : [`coverage of ${counted(covered, 'domain')}`]),
   ];
   return parts.length === 0 ? [] : [`Kept: ${parts.join(', ')}.`];
-}
-
-/** Who was held against whom, as judged by whom, by which policy, and what decides. */
-export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
-  const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
-  const judged = [
-    candidate.judge && `judge ${candidate.judge}`,
-    candidate.rubricPack && `rubric pack ${candidate.rubricPack}`,
-  ].filter((part) => part !== undefined && part !== '');
-  return [
-    [...runs, ...judged].map((part) => oneLine(part as string, 200)).join(', '),
-    `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
-    ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
-  ];
 }

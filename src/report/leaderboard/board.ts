@@ -161,3 +161,11 @@ export function isMarked(block: Block, row: BoardRow | undefined, column: number
 export function remarksOn({ markNote, notes }: Block, mark: string): string[] {
   return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...notes];
 }
+/** A figure as the official script counts it; a published row holds no other. */
+export function officialIn({ run }: BoardRow, figure: Figure | undefined): number | undefined {
+  return run === undefined ? figure?.value : figure?.official;
+}
+
+export function figureIds(block: Block): string[] {
+  return block.columns.filter((column) => column.isFigure).map((column) => column.id);
+}

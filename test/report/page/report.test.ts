@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Report, reportPage, type SampleTexts, textsChunk, textsPage } from '../../src/report/page/report.js';
-import { aggregate } from '../../src/score/aggregate.js';
-import type { JudgedRow } from '../../src/types.js';
+import { type Report, reportPage, type SampleTexts, textsChunk, textsPage } from '../../../src/report/page/report.js';
+import { aggregate } from '../../../src/score/aggregate.js';
+import type { JudgedRow } from '../../../src/types.js';
 
 const EVIL = `"><img src=x onerror=alert(1)></script><script>alert(2)</script><!--'\u202e`;
 

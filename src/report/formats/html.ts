@@ -9,15 +9,15 @@ import {
   headingOf,
   type Leaderboard,
   remarksOn,
-} from '../board/board.js';
+} from '../leaderboard/board.js';
+import { escapeHtml, pageHead, type Sha256 } from '../page/frame.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type Column, intervalText, NONE } from '../table.js';
-import { escapeHtml, pageHead, type Sha256 } from './frame.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 
 /** The page, with the block's own runs above the published rows. Names of runs and judges may be hostile. */
-export function leaderboardPage(board: Leaderboard, sha256: Sha256): string {
+export function htmlBoard(board: Leaderboard, sha256: Sha256): string {
   const runs = board.blocks.reduce((sum, { rows }) => sum + rows.filter(({ run }) => run !== undefined).length, 0);
   const counts = [counted(runs, 'run'), counted(board.blocks.length, 'way of judging', 'ways of judging')].map(
     (text) => `<span>${text.replace(/^\d+/, '<b>$&</b>')}</span>`,

@@ -1,0 +1,77 @@
+// A comparison of two runs as JSON.
+
+import type { Comparison, DifferenceSet } from '../../comparison.js';
+import { DIMENSIONS, type Estimate } from '../../types.js';
+import { type ComparisonPage, openingOf, type ShownRun } from './page.js';
+
+/** The figures as documents list them. */
+export const TOTAL_FIRST = ['total', ...DIMENSIONS] as const;
+
+/** The document of `--format json`. Figures are unrounded, and null where there are none. */
+export function comparisonDocument(page: ComparisonPage) {
+  return {
+    schema: 'awb.compare/1',
+    base: runDocument(page.base),
+    candidate: runDocument(page.candidate),
+    shared: page.shared,
+    summary: openingOf(page),
+    notes: page.notes,
+    ...differencesDocument(page.comparison, page.weaknesses),
+  };
+}
+
+export function runDocument({ name, source, judge, rubricPack }: ShownRun) {
+  return { name, source, judge: judge ?? null, rubric_pack: rubricPack ?? null };
+}
+
+/** The figures of a comparison, as JSON holds them. */
+export function differencesDocument(comparison: Comparison, weaknesses: ReadonlyMap<string, string>) {
+  const { rows, compared, coverage, macroOf, domains, overall, moved } = comparison;
+  return {
+    rows,
+    compared,
+    coverage,
+    macro_of: macroOf,
+    adjusted: { interval: 'none', p: 'none', p_adjusted: 'holm over the domains, for each figure' },
+    overall: setDocument(overall),
+    domains: Object.fromEntries(
+      domains.map((each) => [
+        each.domain,
+        {
+          rows: each.rows,
+          compared: each.compared,
+          coverage: each.coverage,
+          missing: each.missing,
+          ...setDocument(each.figures),
+        },
+      ]),
+    ),
+    moved: moved.map(({ key, domain, turnIdx, base, candidate, difference }) => {
+      return { key, domain, turn_idx: turnIdx, base, candidate, difference, why: weaknesses.get(key) ?? null };
+    }),
+  };
+}
+
+function spreadDocument({ low, high, se, df }: Estimate) {
+  return { low: low ?? null, high: high ?? null, se: se ?? null, df: df ?? null };
+}
+
+function setDocument(set: DifferenceSet) {
+  return Object.fromEntries(
+    TOTAL_FIRST.map((figure) => {
+      const found = set[figure];
+      if (found === undefined) return [figure, null];
+      const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect, split, bootstrap } = found;
+      const { onTheseRows: fixed } = found;
+      const { value, low = null, high = null, se = null, df = null, rows, clusters } = difference;
+      const estimate = { difference: value, low, high, se, df, rows, clusters };
+      const chance = { p: p ?? null, p_adjusted: adjustedP ?? null, smallest_effect: smallestEffect ?? null };
+      const more = {
+        on_these_rows: fixed === undefined ? null : spreadDocument(fixed),
+        variance: split ?? null,
+        bootstrap: bootstrap ?? null,
+      };
+      return [figure, { ...estimate, base, candidate, wins, ties, losses, ...chance, ...more }];
+    }),
+  );
+}

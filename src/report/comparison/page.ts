@@ -1,0 +1,72 @@
+// Two runs compared, with all that a reader is told of it, and what is said of it in one sentence.
+
+import type { Comparison } from '../../comparison.js';
+import { coversBenchmark } from '../../domains.js';
+import { signed, twoDecimals } from '../../figures.js';
+import { oneLine } from '../../printable.js';
+
+/** A run as a comparison names it. Its texts may be hostile. */
+export interface ShownRun {
+  readonly name: string;
+  readonly source: string;
+  readonly judge?: string | undefined;
+  readonly rubricPack?: string | undefined;
+}
+
+/** Two runs compared, with all that a reader is told of it. */
+export interface ComparisonPage {
+  readonly base: ShownRun;
+  readonly candidate: ShownRun;
+  readonly comparison: Comparison;
+  /** What two runs share: `equal`, `different` or `unknown`, by what. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** Why rows moved, by key: what their judge said of the worse side. */
+  readonly weaknesses: ReadonlyMap<string, string>;
+  readonly notes: readonly string[];
+  /** Show each domain's dimensions too; CSV and JSON always hold them. */
+  readonly dimensions: boolean;
+}
+
+export function rowsText({ compared, rows }: { readonly compared: number; readonly rows: number }): string {
+  return compared === rows ? String(rows) : `${compared}/${rows}`;
+}
+
+/** `Overall` where the seven published domains and no other were compared. */
+export function overallName({ domains, macroOf }: Comparison): string {
+  const compared = domains.filter((each) => each.compared > 0).map(({ domain }) => domain);
+  return coversBenchmark(compared) ? 'Overall' : `macro of ${macroOf}`;
+}
+
+/**
+ * What came of it, in one sentence: better or worse by how much, or what else is true. Of Overall, or the mean of the domains that
+ * there are; without an interval nothing is said about chance.
+ */
+export function openingOf({ base, candidate, comparison }: ComparisonPage): string {
+  const { total } = comparison.overall;
+  if (total === undefined) return `Nothing can be said of ${candidate.name} against ${base.name}.`;
+  const name = overallName(comparison);
+  const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(comparison)} rows`;
+  if (total.wins + total.losses === 0) return `${candidate.name} and ${base.name} score alike on every row (${over}).`;
+  const { value, low, high } = total.difference;
+  const points = (figure: number) => twoDecimals(Math.abs(figure));
+  if (low === undefined || high === undefined) {
+    return `${candidate.name} scores ${points(value)} points ${value < 0 ? 'less' : 'more'} than ${base.name} (${over}); whether by more than chance, so few trajectories cannot say.`;
+  }
+  if (low <= 0 && high >= 0) {
+    const least = total.smallestEffect;
+    const shown = least === undefined ? '' : `; a true ${points(least)} would have shown, with 80 % power`;
+    return `${candidate.name} and ${base.name} cannot be told apart: ${signed(value)} points (95 % interval ${signed(low)} to ${signed(high)}; ${over})${shown}.`;
+  }
+  const [nearest, furthest] = low > 0 ? [low, high] : [high, low];
+  return `${candidate.name} is ${low > 0 ? 'better' : 'worse'} than ${base.name} by ${points(value)} points (95 % interval ${points(nearest)} to ${points(furthest)}; ${over}).`;
+}
+
+export function headingOf({ base, candidate }: ComparisonPage): string {
+  return `${candidate.name} against ${base.name}`;
+}
+
+export function judgedWith({ base }: ComparisonPage): string | undefined {
+  const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`];
+  const words = parts.filter((part) => part !== undefined && part !== '').join(', ');
+  return words === '' ? undefined : oneLine(words, 200);
+}

@@ -1,0 +1,95 @@
+// The table of differences between two runs.
+
+import type { Comparison, Difference, Figure } from '../../comparison.js';
+import { domainName } from '../../domains.js';
+import { signed, twoDecimals } from '../../figures.js';
+import { DIMENSIONS, type Estimate } from '../../types.js';
+import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
+import { overallName, rowsText } from './page.js';
+
+const COLUMNS: readonly Column[] = [
+  { heading: 'Domain', short: 'Domain', align: 'left' },
+  { heading: 'Rows', short: 'Rows', align: 'right' },
+  { heading: 'Base', short: 'Base', align: 'right' },
+  { heading: 'Candidate', short: 'Cand.', align: 'right' },
+  { heading: 'Difference', short: 'Diff.', align: 'right' },
+  { heading: '95 % interval', short: '95 %', align: 'right' },
+  { heading: 'p', short: 'p', align: 'right' },
+  { heading: 'Won/tied/lost', short: 'W/T/L', align: 'right' },
+  { heading: 'Detectable', short: 'Det.', align: 'right' },
+];
+
+/** Texts in which a figure is below this are written as a bound. */
+const LEAST_P = 0.0001;
+/** Below this, the p of a domain that is adjusted for all of them shows a difference. */
+const SHOWN_P = 0.05;
+
+/**
+ * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
+ * Points of 0-100 with two decimals.
+ */
+export function differenceTable(comparison: Comparison, dimensions: 'none' | 'overall' | 'all'): Table {
+  const { domains, overall } = comparison;
+  const name = overallName(comparison);
+  const whole = rowsText(comparison);
+  const ofDomain = (figure: Figure) =>
+    domains.map((each) =>
+      differenceRow(
+        figure === 'total' ? domainName(each.domain) : `${domainName(each.domain)} ${figure}`,
+        rowsText(each),
+        each.figures[figure],
+      ),
+    );
+  return {
+    columns: COLUMNS,
+    groups: [
+      ofDomain('total'),
+      [differenceRow(name, whole, overall.total)],
+      ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure) => differenceRow(figure, whole, overall[figure]))]),
+      ...(dimensions === 'all' ? DIMENSIONS.map(ofDomain) : []),
+    ],
+    footnotes: [
+      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and planted predictions at rating 1.',
+      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains (Holm) is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      ...withoutIntervalNote(
+        [...domains.map(({ figures }) => figures.total), overall.total].map((found) => found?.difference),
+      ),
+      ...fixedNote(name, overall.total),
+      ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
+    ],
+  };
+}
+
+/** The second question that repeats answer: about these rows and no others. */
+function fixedNote(name: string, total: Difference | undefined): string[] {
+  const fixed = total?.onTheseRows;
+  if (fixed === undefined) return [];
+  return [
+    `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed)}.`,
+  ];
+}
+
+function differenceRow(name: string, rows: string, found: Difference | undefined): string[] {
+  if (found === undefined) return [name, rows, ...COLUMNS.slice(2).map(() => NONE)];
+  const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
+  return [
+    name,
+    rows,
+    twoDecimals(base),
+    twoDecimals(candidate),
+    signed(difference.value),
+    intervalText(difference),
+    `${chanceText(p)}${adjustedP !== undefined && adjustedP < SHOWN_P ? '*' : ''}`,
+    `${wins}/${ties}/${losses}`,
+    smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
+  ];
+}
+
+function intervalText({ low, high }: Estimate): string {
+  return low === undefined || high === undefined ? NONE : `${signed(low)} to ${signed(high)}`;
+}
+
+function chanceText(p: number | undefined): string {
+  if (p === undefined) return NONE;
+  return p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}

@@ -1,0 +1,74 @@
+// What changed within a line, word by word.
+
+import { numbered } from './equal-runs.js';
+import { shortestEdit } from './shortest-edit.js';
+
+/** Words above which a line is not searched for words. */
+const MAX_WORDS = 20_000;
+
+export function wordsOf(line: string): string[] {
+  return line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
+}
+
+/** How much of two lines' words (white space apart) is shared: 0 to 1 (Dice). */
+export function sharedWords(a: readonly string[] = [], b: readonly string[] = []): number {
+  const counts = new Map<string, number>();
+  let total = 0;
+  for (const word of a) {
+    if (word.trim() === '') continue;
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+    total++;
+  }
+  let shared = 0;
+  for (const word of b) {
+    if (word.trim() === '') continue;
+    total++;
+    const left = counts.get(word) ?? 0;
+    if (left === 0) continue;
+    counts.set(word, left - 1);
+    shared++;
+  }
+  // Lines of white space alone differ in nothing else.
+  return total === 0 ? 1 : (2 * shared) / total;
+}
+
+/** What changed between two lines: outside of the ranges both have the same text. */
+export function changedWords(a: string, b: string): [number[], number[]] {
+  const [wordsA, wordsB] = [wordsOf(a), wordsOf(b)];
+  if (wordsA.length + wordsB.length > MAX_WORDS) return [whole(a), whole(b)];
+  const runs = shortestEdit(...numbered(wordsA, wordsB));
+  const ranges: [number[], number[]] = [[], []];
+  let [doneA, doneB, offsetA, offsetB] = [0, 0, 0, 0];
+  let changedA = 0;
+  let changedB = 0;
+  const close = () => {
+    if (offsetA > changedA) ranges[0].push(changedA, offsetA);
+    if (offsetB > changedB) ranges[1].push(changedB, offsetB);
+  };
+  for (const [index, run] of runs.entries()) {
+    offsetA += lengthOf(wordsA, doneA, run.a);
+    offsetB += lengthOf(wordsB, doneB, run.b);
+    const text = wordsA.slice(run.a, run.a + run.length).join('');
+    [doneA, doneB] = [run.a + run.length, run.b + run.length];
+    // A space between two changes is part of the change: words are read together.
+    const joins = index > 0 && doneA < wordsA.length && doneB < wordsB.length && text.trim() === '';
+    if (!joins) close();
+    offsetA += text.length;
+    offsetB += text.length;
+    if (!joins) [changedA, changedB] = [offsetA, offsetB];
+  }
+  offsetA = a.length;
+  offsetB = b.length;
+  close();
+  return ranges;
+}
+
+function lengthOf(words: readonly string[], from: number, to: number): number {
+  let length = 0;
+  for (let at = from; at < to; at++) length += (words[at] as string).length;
+  return length;
+}
+
+function whole(line: string): number[] {
+  return line === '' ? [] : [0, line.length];
+}

@@ -1,0 +1,47 @@
+// Texts and tables in GitHub's Markdown, and a leaderboard in it.
+
+import { type Block, type BoardRow, headingOf, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
+import type { Table } from '../table.js';
+
+export function markdownBoard(board: Leaderboard): string {
+  return board.blocks.map(markdownBlock).join('\n');
+}
+
+function markdownBlock(block: Block): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const cell = (row: BoardRow) => (text: string, column: number) =>
+    isMarked(block, row, column) ? `**${markdownText(text)}**` : markdownText(text);
+  return [
+    `### ${markdownText(headingOf(block))}`,
+    '',
+    line(block.columns.map((column) => markdownText(column.heading))),
+    line(block.columns.map((column) => (column.align === 'right' ? '--:' : ':--'))),
+    ...block.rows.map((row) => line(row.texts.map(cell(row)))),
+    '',
+    ...remarksOn(block, 'Bold').map((note) => `- ${markdownText(note)}`),
+    '',
+  ].join('\n');
+}
+
+/** A table in GitHub's Markdown, its footnotes as a list, ending in an empty line. */
+export function markdownTable({ columns, groups, footnotes }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [
+    line(columns.map(({ heading }) => markdownText(heading))),
+    line(columns.map(({ align }) => (align === 'right' ? '--:' : ':--'))),
+    ...groups.flat().map((row) => line(row.map(markdownText))),
+    '',
+    ...footnotes.map((note) => `- ${markdownText(note)}`),
+    ...(footnotes.length === 0 ? [] : ['']),
+  ].join('\n');
+}
+
+/**
+ * Text that GitHub's Markdown shows as it is: no table cell ends, no tag opens, no address becomes a link, nobody is mentioned.
+ */
+export function markdownText(text: string): string {
+  return text
+    .replace(/[\\`*_[\]<>&|~#$]|:(?=\/\/)/g, '\\$&')
+    .replace(/@/g, '@<!-- -->')
+    .replace(/(www)\./gi, '$1\\.');
+}

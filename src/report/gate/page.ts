@@ -1,0 +1,71 @@
+// What a gate decided, with all that is told of it: its headline, who was held against whom, and which rules need words.
+
+import type { Comparison } from '../../comparison.js';
+import { againstText, type GateDecision, isCondition, type RuleResult } from '../../decision.js';
+import { domainName } from '../../domains.js';
+import { oneLine } from '../../printable.js';
+import type { ShownRun } from '../comparison/page.js';
+
+/** A gate's decision with all that is told of it. Names and domains may be hostile. */
+export interface GatePage extends GateDecision {
+  readonly exitCode: number;
+  readonly policy: {
+    /** Where it came from: a file's name, or `flags and defaults`. */
+    readonly from: string;
+    /** SHA-256 hex of the policy with its defaults filled in. */
+    readonly fingerprint: string;
+    readonly rules: object;
+  };
+  /** Absent where there is no base. */
+  readonly base?: ShownRun;
+  readonly candidate: ShownRun;
+  readonly comparison?: Comparison;
+  readonly notes: readonly string[];
+}
+
+/** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
+export function headlineOf({ verdict, rules, summary }: GatePage): string {
+  // Which rules are advice, and what they come to, is the gate's own to say.
+  if (verdict === 'ADVICE') return summary;
+  const tests = rules.filter((rule) => rule.counts || isTest(rule));
+  const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
+  if (verdict === 'GO' && all.length === 1) return 'GO: the one rule holds';
+  const against = verdict === 'GO' ? 0 : all.filter((rule) => rule.counts && rule.verdict === verdict).length;
+  return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
+}
+
+/** A rule on a figure, as opposed to what has to be so before any can be tested. */
+export function isTest(rule: RuleResult): boolean {
+  return !isCondition(rule);
+}
+
+/** What a reader has to be told in words: what stands against a GO, and what is broken though it does not count. */
+export function isReason({ verdict, counts }: RuleResult): boolean {
+  return verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE');
+}
+
+/** Who was held against whom, as judged by whom, by which policy, and what decides. */
+export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
+  const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
+  const judged = [
+    candidate.judge && `judge ${candidate.judge}`,
+    candidate.rubricPack && `rubric pack ${candidate.rubricPack}`,
+  ].filter((part) => part !== undefined && part !== '');
+  return [
+    [...runs, ...judged].map((part) => oneLine(part as string, 200)).join(', '),
+    `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
+    ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
+  ];
+}
+
+/** What a rule is called where it stands alone, such as `Web drop` or `same judge`. */
+export function ruleName({ kind, domain, dimension, identity, limit }: RuleResult): string {
+  const target = [domain === undefined ? 'overall' : domainName(domain), dimension].filter(
+    (part) => part !== undefined,
+  );
+  const names = { drop: 'drop', floor: 'floor', published: 'against published', coverage: 'coverage' };
+  if (kind === 'identity') return `same ${identity}`;
+  if (kind === 'limit') return `limit ${limit}`;
+  if (kind === 'ratings') return 'ratings of 1 to 5';
+  return `${target.join(' ')} ${names[kind]}`;
+}

@@ -1,0 +1,79 @@
+// Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
+
+import { PUBLISHED } from '../published.js';
+import {
+  type Block,
+  type BoardOptions,
+  type BoardRun,
+  type Group,
+  type IsTied,
+  isMeasured,
+  type Leaderboard,
+} from './board.js';
+import { chosenRuns, domainsWithFewer, mostRows } from './chosen.js';
+import {
+  type AnyColumn,
+  columnsById,
+  columnsOf,
+  type FigureColumn,
+  requireColumns,
+  requireMeasure,
+} from './columns.js';
+import { entryOfPublished, entryOfRun, rowOf } from './entries.js';
+import { groupsOf, isOfficial, titlesOf } from './groups.js';
+import { marksOf } from './marks.js';
+import { named } from './names.js';
+import { notesOf } from './notes.js';
+import { orderOf } from './order.js';
+
+/**
+ * The leaderboard of runs: a block for each way of judging, the official one first, then by size. Within a block, runs with the
+ * published Overall come first, the others follow by the number of their domains, then those over fewer rows, and incomplete ones
+ * last.
+ * @throws UserError (2) for an unknown column or measure.
+ */
+export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, isTied: IsTied): Leaderboard {
+  requireColumns(runs, options);
+  requireMeasure(runs, options.measure);
+  const groups = groupsOf(runs, options);
+  const titles = titlesOf(groups, options);
+  const blocks = groups.map((group, index) => blockOf(group, titles[index] as string, options, isTied));
+  return { blocks };
+}
+
+function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsTied): Block {
+  const official = isOfficial(group.judgedWith);
+  const measure = isMeasured(group.judgedWith) ? options.measure : undefined;
+  const runs = chosenRuns(group.runs, options, measure);
+  const most = mostRows(runs, measure);
+  const published = official && options.withPublished ? PUBLISHED : [];
+  const columns = columnsOf(runs, published.length > 0, options, measure);
+  const figures: readonly FigureColumn[] = [...columnsById(runs, measure).values()];
+  const order = orderOf(options, measure, runs);
+  // Published rows are figures of another counting, so they are not ranked among the runs but stand below them.
+  const own = named(runs, options).map(([run, name]) => {
+    const fewer = domainsWithFewer(run, most, options, measure);
+    return entryOfRun(run, name, figures, fewer, options, measure);
+  });
+  const entries = [...own.sort(order), ...published.map(entryOfPublished).sort(order)];
+  const { marks, untested, behind } = marksOf(own, columns.filter(isFigureColumn), measure, isTied);
+  const rows = entries.map((entry) => rowOf(entry, columns, marks.get(entry) ?? new Set()));
+  const hasMarks = rows.some((row) => row.marked.size > 0);
+  const judged = { judgedWith: group.judgedWith, isOfficial: official };
+  return {
+    title,
+    ...judged,
+    ...(measure === undefined ? {} : { measure }),
+    columns: [{ id: 'name', heading: 'Run', short: 'Run', align: 'left', isFigure: false }, ...columns],
+    rows,
+    ...(hasMarks ? { markNote: MARK_NOTE } : {}),
+    notes: notesOf({ entries, untested, behind, columns, group, options, measure }),
+  };
+}
+
+const MARK_NOTE =
+  'the best of a column, and what cannot be told from it: the paired difference on common rows does not show it worse (multiple comparisons with the best, Hsu, at 95 %; never narrower than the interval of awb compare).';
+
+function isFigureColumn(column: AnyColumn): column is FigureColumn {
+  return column.isFigure;
+}

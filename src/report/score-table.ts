@@ -1,0 +1,119 @@
+// Score cards -> tables of ratings and of text measures, and their coverage as text.
+
+import { leastCovered, percent } from '../coverage.js';
+import { coversBenchmark, domainName } from '../domains.js';
+import { oneLine } from '../printable.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { type Column, figure, intervalText, type Table, withoutIntervalNote } from './table.js';
+
+/** Longest name of a measure that is shown whole. */
+const NAME_COLUMNS = 16;
+
+const SCORE_COLUMNS: readonly Column[] = [
+  { heading: 'Domain', short: 'Domain', align: 'left' },
+  { heading: 'Valid rows', short: 'Valid', align: 'right' },
+  { heading: 'Format', short: 'Form.', align: 'right' },
+  { heading: 'Factuality', short: 'Fact.', align: 'right' },
+  { heading: 'Consistency', short: 'Cons.', align: 'right' },
+  { heading: 'Realism', short: 'Real.', align: 'right' },
+  { heading: 'Quality', short: 'Qual.', align: 'right' },
+  { heading: 'Total', short: 'Total', align: 'right' },
+  { heading: '95 % interval', short: '95 %', align: 'right' },
+  { heading: 'With failures', short: 'w.fail', align: 'right' },
+];
+
+/** `Overall` where the seven published domains are behind the figure and no other, as published; else what it is the mean of. */
+export function overallName(card: ScoreCard): string {
+  const scored = card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
+  return coversBenchmark(scored) ? 'Overall' : `macro of ${card.macroOf}`;
+}
+
+/** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
+export function coverageText(card: ScoreCard): string {
+  const least = leastText(card);
+  return `${percent(card.coverage)}${least === undefined ? '' : ` (${least})`}`;
+}
+
+/** The domain that has least coverage, where that is less than the whole run's. */
+export function leastText(card: ScoreCard): string | undefined {
+  const least = leastCovered(card);
+  return least && `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
+}
+
+/**
+ * The table of ratings: a row per domain, then the mean over domains and the mean over samples. Scores are 0-100 with two decimals.
+ * Undefined where rows were measured and none was rated.
+ */
+export function scoreTable(card: ScoreCard): Table | undefined {
+  if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
+  const overall = overallName(card);
+  const overallRows = [
+    scoreRow(overall, counts(card), card.overall, card.overallWithFailures.total),
+    scoreRow('micro', String(card.overallMicro.total?.rows ?? 0), card.overallMicro, undefined),
+  ];
+  return {
+    columns: SCORE_COLUMNS,
+    groups: [
+      card.domains.map((score) =>
+        scoreRow(domainName(score.domain), counts(score), score.scores, score.withFailures.total),
+      ),
+      overallRows,
+    ],
+    footnotes: [
+      'Valid: rows with a judgement, of the rows the run chose. 95 %: interval of Total, clustered by trajectory.',
+      ...withoutIntervalNote([...card.domains.map((score) => score.scores.total), card.overall.total]),
+      'With failures (w.fail): Total with empty, refused and planted predictions at rating 1.',
+      overall === 'Overall'
+        ? 'Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.'
+        : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,
+    ],
+  };
+}
+
+/** The table of text measures, each 0-100: a column per measure. Undefined where nothing was measured. */
+export function measureTable(card: ScoreCard): Table | undefined {
+  const names = [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
+  if (names.length === 0) return undefined;
+  const measured = card.domains.filter(hasMeasures);
+  const row = (name: string, measures: DomainScore['measures']) => [
+    name,
+    String(Math.max(0, ...Object.values(measures).map((estimate) => estimate.rows))),
+    ...names.map((measure) => figure(measures[measure])),
+  ];
+  return {
+    columns: [
+      { heading: 'Domain', short: 'Domain', align: 'left' },
+      { heading: 'Rows', short: 'Rows', align: 'right' },
+      ...names.map((name) => {
+        const heading = oneLine(name, NAME_COLUMNS);
+        return { heading, short: heading, align: 'right' as const };
+      }),
+    ],
+    groups: [
+      measured.map((score) => row(domainName(score.domain), score.measures)),
+      [row(`macro of ${measured.length}`, card.overallMeasures)],
+    ],
+    footnotes: [
+      'Text measures of prediction against ground truth, 0-100; they are no ratings. A mean is over the domains that have it.',
+    ],
+  };
+}
+
+function hasMeasures(score: DomainScore): boolean {
+  return Object.keys(score.measures).length > 0;
+}
+
+function counts({ valid, chosen }: { readonly valid: number; readonly chosen: number }): string {
+  return `${valid}/${chosen}`;
+}
+
+function scoreRow(name: string, rows: string, scores: ScoreSet, withFailures: Estimate | undefined): string[] {
+  return [
+    name,
+    rows,
+    ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
+    figure(scores.total),
+    intervalText(scores.total),
+    figure(withFailures),
+  ];
+}

@@ -1,0 +1,45 @@
+// What is said of two runs in one sentence.
+
+import { describe, expect, it } from 'vitest';
+import type { Difference } from '../../../src/comparison.js';
+import { openingOf } from '../../../src/report/comparison/page.js';
+import { DOMAINS } from '../../../src/types.js';
+import { comparisonPage, difference } from '../../support/comparison-pages.js';
+
+describe('the opening sentence', () => {
+  const about = (total: Difference, domains: readonly string[] = DOMAINS) => {
+    const shown = comparisonPage(domains);
+    return openingOf({ ...shown, comparison: { ...shown.comparison, overall: { total } } });
+  };
+  const bare = ({
+    difference: { value, rows, clusters },
+    smallestEffect: _,
+    p: _p,
+    ...rest
+  }: Difference): Difference => ({
+    ...rest,
+    difference: { value, rows, clusters },
+  });
+
+  it.each<[string, Difference, string]>([
+    ['better', difference(8.9), 'new is better than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
+    ['worse', difference(-8.9), 'new is worse than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
+    [
+      'open',
+      difference(1.5),
+      'new and old cannot be told apart: +1.50 points (95 % interval -0.50 to +3.50; 140/154 rows); a true 3.10 would have shown, with 80 % power.',
+    ],
+    [
+      'of too few trajectories',
+      bare(difference(9.34)),
+      'new scores 9.34 points more than old (140/154 rows); whether by more than chance, so few trajectories cannot say.',
+    ],
+    ['the same', difference(0, { wins: 0, losses: 0 }), 'new and old score alike on every row (140/154 rows).'],
+  ])('says %s', (_what, total, sentence) => {
+    expect(about(total)).toBe(sentence);
+  });
+
+  it('says of how many domains it is where that is not Overall', () => {
+    expect(about(difference(8.9), ['web', 'os'])).toContain('(95 % interval 6.90 to 10.90; macro of 2; 40/44 rows)');
+  });
+});

@@ -1,0 +1,43 @@
+// A gate's decision in a terminal.
+
+import { describe, expect, it } from 'vitest';
+import { gateText } from '../../../src/report/gate/terminal.js';
+import { advisedPage, gatePage, rule } from '../../support/gate-pages.js';
+
+describe('in a terminal', () => {
+  const long = `It fell by much: ${'everywhere and anywhere '.repeat(9)}.`;
+  const rules = [
+    rule({ verdict: 'NO-GO', value: -3, low: -4, high: -2.5, bound: -2, sentence: long }),
+    rule({ domain: 'os', tier: 'supporting', counts: false, verdict: 'INCONCLUSIVE', value: -1, sentence: 'Open.' }),
+    rule({ domain: 'web', kind: 'coverage', value: 1, bound: 0.99, sentence: 'All of it.' }),
+  ];
+  const shown = (columns: number, color = false) =>
+    gateText(gatePage(rules, { summary: `NO-GO: ${long}`, notes: ['A note.'] }), { columns, color });
+
+  it('a headline, a table, the reasons: each sentence once, broken between words, within the width', () => {
+    for (const columns of [60, 80, 120]) {
+      const text = shown(columns);
+      expect(text).toMatch(/^NO-GO: 1 of 2 rules broken\n\n/);
+      expect(text).toMatch(/^Overall +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
+      expect(text).toMatch(/^OS +-1\.00 .* \(open\)$/m);
+      expect(text.match(/It fell by much/g)).toHaveLength(1);
+      expect(text).not.toContain('Open.');
+      expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(columns);
+      const words = new Set(long.split(' '));
+      const last = text.split('\n').filter((line) => /where/.test(line));
+      expect(
+        last.flatMap((line) => line.trim().replace(/^- /, '').split(' ')).filter((word) => !words.has(word)),
+      ).toEqual([]);
+    }
+  });
+
+  it('the headline alone is coloured as the verdict is', () => {
+    expect(shown(80, true)).toMatch(/^\x1b\[1;31mNO-GO: 1 of 2 rules broken\x1b\[0m\n/);
+  });
+
+  it('advice is no verdict', () => {
+    expect(gateText(advisedPage(), { columns: 80, color: false })).toMatch(
+      /^ADVICE: would be NO-GO \(1 of 2 rules broken\)\n/,
+    );
+  });
+});

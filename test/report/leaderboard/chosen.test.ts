@@ -1,0 +1,51 @@
+// Runs over fewer rows than others.
+
+import { describe, expect, it } from 'vitest';
+import type { IsTied } from '../../../src/report/leaderboard/board.js';
+import { blocksOf, names, run } from '../../support/boards.js';
+
+describe('a run over fewer rows than others', () => {
+  const whole = run('whole', 50, { rows: 40 });
+  const easy = run('easy', 90, { rows: 30 });
+
+  it('stands behind them, whatever its figures, and is neither tested nor marked', () => {
+    const [block] = blocksOf([easy, whole, run('other', 49, { rows: 40 })], {}, () => true);
+    expect(names(block)).toEqual(['whole', 'other', 'easy']);
+    expect(block?.rows.map((row) => [row.hasFewerRows, row.marked.has('overall')])).toEqual([
+      [false, true],
+      [false, true],
+      [true, false],
+    ]);
+    const notes = block?.notes.join(' ');
+    expect(notes).toContain('ranked behind them and neither tested nor marked: easy (MCP 30,');
+    expect(notes).toContain('different numbers of rows: 210 to 280');
+  });
+
+  it('over as many rows, but others, is not marked where it is behind on those that both have', () => {
+    const [lucky, better, third] = [run('lucky', 60), run('better', 50), run('third', 40)];
+    const isTied: IsTied = (best, other) => !(best === better && other === lucky);
+    const [block] = blocksOf([lucky, better, third], {}, isTied);
+    expect(block?.rows.map((row) => [row.name, row.marked.has('overall')])).toEqual([
+      ['lucky', false],
+      ['better', true],
+      ['third', true],
+    ]);
+    expect(block?.notes.join(' ')).toContain(
+      'behind another run on the rows that both have, so not marked: lucky (MCP,',
+    );
+  });
+
+  it('is not the best of its name', () => {
+    const [block] = blocksOf([whole, run('whole', 90, { rows: 30 })], { show: 'best' });
+    expect(block?.rows.map((row) => row.figures.get('overall')?.value)).toEqual([50]);
+  });
+
+  it.each([
+    ['a few rows that the judge failed', 0.99, 995, false],
+    ['as --min-coverage has it', 0.5, 600, false],
+    ['more', 0.99, 980, true],
+  ])('is none for %s', (_, minCoverage, rows, hasFewerRows) => {
+    const [block] = blocksOf([run('a', 50, { rows: 1000 }), run('b', 60, { rows })], { minCoverage });
+    expect(block?.rows.find(({ name }) => name === 'b')).toMatchObject({ hasFewerRows });
+  });
+});

@@ -1,0 +1,68 @@
+// Who shares a block of a leaderboard with whom.
+
+import { describe, expect, it } from 'vitest';
+import type { JudgedWith } from '../../../src/report/leaderboard/board.js';
+import { blocksOf, cellsOf, headings, METRICS, names, OFFICIAL, run } from '../../support/boards.js';
+
+describe('runs share a block only where they were judged alike', () => {
+  it.each<[string, Partial<JudgedWith>]>([
+    ['another judge', { judge: 'other' }],
+    ['another snapshot of the judge', { snapshot: 'gpt-5.2-2026-06-01' }],
+    ['another rubric pack', { rubricPack: 'awb-1' }],
+    ['the same pack, reworded', { rubricFingerprint: 'ffff' }],
+    ['replies read otherwise', { verdicts: 'strict' }],
+    ['another sampling of the judge', { sampling: { temperature: 0 } }],
+    ['another protocol', { protocol: 'blind' }],
+  ])('not with %s', (_what, change) => {
+    const blocks = blocksOf([run('a', 60), run('b', 50), run('c', 70, { judgedWith: { ...OFFICIAL, ...change } })]);
+    expect(blocks.map(names)).toEqual([['a', 'b'], ['c']]);
+    expect(new Set(blocks.map((block) => block.title)).size).toBe(2);
+  });
+
+  it('in whatever order the judge sampling was written down', () => {
+    const samplings = [
+      { temperature: 1, topP: 0.9 },
+      { topP: 0.9, temperature: 1 },
+    ];
+    const runs = samplings.map((sampling, index) => run(`r${index}`, 50, { judgedWith: { ...OFFICIAL, sampling } }));
+    expect(blocksOf(runs)).toHaveLength(1);
+  });
+
+  it('and what is not known to be alike stands alone, unless the caller vouches for it', () => {
+    const unknown: JudgedWith = { kind: 'rubric' };
+    const runs = [run('a', 60, { judgedWith: unknown }), run('b', 50, { judgedWith: unknown })];
+    expect(blocksOf(runs).map(names)).toEqual([['a'], ['b']]);
+    const [assumed, ...more] = blocksOf(runs, { assumeSame: true });
+    expect(more).toEqual([]);
+    expect(names(assumed)).toEqual(['a', 'b']);
+    expect(assumed?.notes.join()).toContain('--assume-same takes it');
+    const noProtocol = { ...OFFICIAL, protocol: undefined };
+    const official = [run('a', 60, { judgedWith: noProtocol }), run('b', 50, { judgedWith: noProtocol })];
+    expect(blocksOf(official)).toHaveLength(2);
+  });
+
+  it('a baseline was asked under no protocol, and stands beside the runs of each', () => {
+    const baseline = { judgedWith: { ...OFFICIAL, protocol: undefined }, isBaseline: true };
+    const blind = { ...OFFICIAL, protocol: 'blind' };
+    const blocks = blocksOf([run('a', 60), run('b', 50, { judgedWith: blind }), run('persistence', 40, baseline)]);
+    expect(blocks.map(names)).toEqual([
+      ['a', 'persistence'],
+      ['b', 'persistence'],
+    ]);
+    expect(blocksOf([run('persistence', 40, baseline), run('empty', 0, baseline)]).map(names)).toEqual([
+      ['persistence', 'empty'],
+    ]);
+  });
+
+  it('measures are a block of their own, with a measure for each domain', () => {
+    const measured = run('m', 0, { judgedWith: METRICS, measures: { chrf: 31.5, exact_match: 7 } });
+    const [ratings, measures] = blocksOf([run('a', 60), measured]);
+    expect(names(ratings)).toEqual(['a']);
+    expect(cellsOf(measures, 'm')?.slice(0, 9)).toEqual(['m', ...Array(8).fill('31.50')]);
+    expect(headings(measures)).not.toContain('Overall');
+    expect(cellsOf(blocksOf([measured], { measure: 'exact_match' })[0], 'm')?.[1]).toBe('7.00');
+    expect(() => blocksOf([measured], { measure: 'bleu' })).toThrow(
+      'unknown measure "bleu"; the runs have chrf, exact_match',
+    );
+  });
+});

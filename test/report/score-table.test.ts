@@ -1,0 +1,75 @@
+// Tables of score cards.
+
+import { describe, expect, it } from 'vitest';
+import { measureTable, overallName, scoreTable } from '../../src/report/score-table.js';
+import type { Table } from '../../src/report/table.js';
+import { terminal } from '../../src/report/terminal.js';
+import { DOMAINS } from '../../src/types.js';
+import { domainScore, estimate, scoreCard } from '../support/score-cards.js';
+
+const published = DOMAINS.map((name, index) => domainScore(name, 40 + index));
+const plain = (table: Table | undefined, columns = 80) => terminal(table as Table, { columns, color: false });
+const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
+
+describe('the name of the mean over domains', () => {
+  it.each([
+    ['Overall', 'the seven published domains', published],
+    ['macro of 6', 'six of them', published.slice(1)],
+    ['macro of 8', 'the seven and another', [...published, domainScore('robotics', 50)]],
+    ['macro of 7', 'six and another', [...published.slice(1), domainScore('robotics', 50)]],
+    ['macro of 6', 'seven of which one has no score', [...published.slice(1), domainScore('mcp', undefined)]],
+  ])('is %s for %s', (name, _of, domains) => {
+    expect(overallName(scoreCard(domains))).toBe(name);
+  });
+});
+
+describe('the table of ratings', () => {
+  it('has a row per domain, the mean over domains and the mean over samples', () => {
+    const names = scoreTable(scoreCard(published))?.groups.map((rows) => rows.map((row) => row[0]));
+    expect(names).toEqual([
+      ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS'],
+      ['Overall', 'micro'],
+    ]);
+  });
+
+  it.each([
+    [40.625, '40.62'],
+    [65.625, '65.62'],
+    [34.375, '34.38'],
+    [21.875, '21.88'],
+    [0.125, '0.12'],
+    [2.675, '2.67'],
+    [100, '100.00'],
+    [55.00000000000001, '55.00'],
+    [-25, '-25.00'],
+    [-0.125, '-0.12'],
+  ])('prints %d as the official script does: %s', (value, text) => {
+    expect(lineOf(plain(scoreTable(scoreCard([domainScore('mcp', value)]))), 'MCP')).toContain(` ${text} `);
+  });
+
+  it('shows what has no figure as such, never as 0', () => {
+    const text = plain(scoreTable(scoreCard([domainScore('mcp', undefined), domainScore('swe', 50)])));
+    expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '470/472', ...Array(8).fill('-')]);
+  });
+
+  it('is there for rows that all failed, and not for rows that were only measured', () => {
+    expect(scoreTable(scoreCard([domainScore('mcp', undefined)]))).toBeDefined();
+    expect(scoreTable(scoreCard([domainScore('mcp', undefined, { chrf: estimate(3) })]))).toBeUndefined();
+  });
+});
+
+describe('the table of measures', () => {
+  it('has a column per measure, apart from the ratings', () => {
+    const text = plain(
+      measureTable(
+        scoreCard([domainScore('mcp', 50, { chrf: estimate(12.345), exact: estimate(0) })], { chrf: estimate(12.345) }),
+      ),
+    );
+    expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '12.35', '0.00']);
+    expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual(['macro', 'of', '1', '9', '12.35', '-']);
+  });
+
+  it('is left out where nothing was measured', () => {
+    expect(measureTable(scoreCard(published))).toBeUndefined();
+  });
+});

@@ -1,0 +1,59 @@
+// Comparisons of two runs, made up for tests of how they are told.
+
+import type { Difference } from '../../src/comparison.js';
+import type { ComparisonPage } from '../../src/report/comparison/page.js';
+import { DOMAINS } from '../../src/types.js';
+
+/** A figure that changed by this many points, with an interval of 2 to either side. */
+export function difference(value: number, more: Partial<Difference> = {}): Difference {
+  return {
+    difference: { value, rows: 20, clusters: 10, se: 1, df: 9, low: value - 2, high: value + 2 },
+    base: 60,
+    candidate: 60 + value,
+    wins: 5,
+    ties: 6,
+    losses: 9,
+    p: 0.01,
+    adjustedP: 0.07,
+    smallestEffect: 3.1,
+    ...more,
+  };
+}
+
+/** As Overall has it, which is one figure and not one of several. */
+export function unadjusted({ adjustedP: _, ...rest }: Difference): Difference {
+  return rest;
+}
+
+/** A comparison of these domains in which every figure fell by 1.5. */
+export function comparisonPage(
+  domains: readonly string[] = DOMAINS,
+  more: Partial<ComparisonPage> = {},
+): ComparisonPage {
+  return {
+    base: { name: 'old', source: '/old', judge: 'j', rubricPack: 'bundled' },
+    candidate: { name: 'new', source: '/new', judge: 'j', rubricPack: 'bundled' },
+    comparison: {
+      status: 'ok',
+      domains: domains.map((domain) => ({
+        domain,
+        rows: 22,
+        compared: 20,
+        coverage: 20 / 22,
+        missing: { base: 1, candidate: 1 },
+        figures: { total: difference(-1.5) },
+      })),
+      overall: { total: unadjusted(difference(-1.5)) },
+      macroOf: domains.length,
+      rows: 22 * domains.length,
+      compared: 20 * domains.length,
+      coverage: 20 / 22,
+      moved: [{ key: 'k1', domain: 'web', turnIdx: 3, base: 100, candidate: 25, difference: -75 }],
+    },
+    shared: { judge: 'equal' },
+    weaknesses: new Map([['k1', 'now: it made up a price']]),
+    notes: ['A note.'],
+    dimensions: false,
+    ...more,
+  };
+}

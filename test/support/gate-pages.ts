@@ -1,0 +1,72 @@
+// Decisions of a gate, made up for tests of how they are told.
+
+import type { RuleResult } from '../../src/decision.js';
+import type { GatePage } from '../../src/report/gate/page.js';
+
+/** A rule that holds. */
+export function rule(more: Partial<RuleResult> = {}): RuleResult {
+  return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };
+}
+
+/** A decision against a candidate. */
+export function gatePage(rules: readonly RuleResult[], more: Partial<GatePage> = {}): GatePage {
+  return {
+    verdict: 'NO-GO',
+    exitCode: 4,
+    summary: 'NO-GO: it fell.',
+    rules,
+    advisoryOnly: false,
+    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: { alpha: 0.05 } },
+    base: { name: 'a', source: '/a' },
+    candidate: { name: 'b', source: '/b', judge: 'j' },
+    level: { alpha: 0.05, sentence: 'GO as it is shown.' },
+    further: [],
+    notes: [],
+    ...more,
+  };
+}
+
+/** Texts that act where they are not escaped. */
+export const HOSTILE = [
+  '::error::pwned',
+  '\n::set-output name=x::y',
+  '%0A::error::pwned',
+  'x\r\n::warning::y',
+  ' \u2028::stop-commands::z',
+  '##[error]pwned',
+  '\x1b]0;title\x07\x1b[31mred',
+  '</testcase><failure/>&"\'',
+  '<script>alert(1)</script>',
+  '| a | b |',
+  '[link](javascript:alert(1)) @everyone https://evil.example',
+  '`code` **bold** <!-- x',
+  'left\u202eright\ufffe\uffff\u0000',
+  '\ud800',
+];
+
+/** A decision in which every text is this one. */
+export function hostilePage(text: string): GatePage {
+  const rules = [
+    rule({ domain: text, verdict: 'NO-GO', sentence: text, impact: 3 }),
+    rule({ kind: 'floor', domain: text, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
+    rule({ domain: text, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
+  ];
+  const run = { name: text, source: text, judge: text, rubricPack: text };
+  const policy = { from: text, fingerprint: 'f'.repeat(64), rules: {} };
+  return gatePage(rules, { summary: text, base: run, candidate: run, notes: [text], policy });
+}
+
+/** A decision that advises against the candidate. */
+export function advisedPage(): GatePage {
+  const rules = [
+    rule({ kind: 'published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
+    rule({ kind: 'published', domain: 'os', tier: 'advisory', counts: false, sentence: 'Not behind.' }),
+  ];
+  return gatePage(rules, {
+    verdict: 'ADVICE',
+    summary: 'ADVICE: would be NO-GO (1 of 2 rules broken)',
+    advice: { verdict: 'NO-GO', against: 1, rules: 2 },
+    advisoryOnly: true,
+    exitCode: 0,
+  });
+}
