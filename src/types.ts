@@ -123,24 +123,6 @@ export type Flag =
   | 'fitted-max-tokens'
   | 'redacted';
 
-/** Why a row has no prediction: a failure of the call, or of the row itself. */
-export type PredictionFailure = FailureClass;
-
-/** The `awb` object of a row in predictions.jsonl. It holds no time and no attempt count, so that a continued run ends byte-identical. */
-export interface PredictionRecord {
-  readonly key: string;
-  readonly trajectory: string;
-  /** 0-based repeat. */
-  readonly repeat: number;
-  readonly status: 'ok' | 'failed';
-  readonly class?: PredictionFailure;
-  readonly reason?: string;
-  readonly flags: readonly Flag[];
-  readonly finish_reason?: string;
-  readonly fitted_max_tokens?: number;
-  readonly reasoning?: string;
-}
-
 /** Ratings of 1 to 5 by dimension; under the official reading a dimension that was not rated is absent. */
 export type Ratings = Partial<Record<Dimension, number>>;
 

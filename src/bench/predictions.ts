@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
-import type { Domain, PredictionRecord, Sample } from '../types.js';
+import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../prediction.js';
+import type { Domain, Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf, type RowRef } from './dataset.js';
 import { decoded, openToRead, placeOf, readLines, readSpan, textOf } from './line-file.js';
 import { domainOf, readRow } from './sample.js';
@@ -23,20 +24,16 @@ export interface PredictionRef {
   readonly length: number;
   /** Changes whenever `gen`, or the failure in its place, changes. */
   readonly stamp: string;
-  /** Why there is no prediction: `empty` where the model gave none, `absent` where the row has no `gen` at all. */
-  readonly failure?: { readonly class: PredictionRecord['class'] | 'empty' | 'absent'; readonly reason: string };
+  /** Why there is no prediction. */
+  readonly failure?: NoPrediction;
   /** The row of the data that a lean prediction belongs to. */
   readonly row?: RowRef;
 }
 
 /** A prediction, read. */
-export interface PredictedRow {
+export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
   /** The line's own text. */
   readonly text: string;
-  /** Empty where the row has none. */
-  readonly gen: string;
-  /** The row's `awb` object as it stands there, unknown keys kept; empty where there is none. */
-  readonly awb: Readonly<Record<string, unknown>>;
   readonly sample: Sample;
 }
 
@@ -115,12 +112,12 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
     sha256: hash.digest('hex'),
     async read(ref) {
       const text = decoded(await readSpan(handle, ref.offset, ref.length)) ?? '';
-      const fields = parseObject(text) ?? {};
-      const gen = fields.gen ?? '';
-      if (typeof gen !== 'string' || stampOf(gen, ref.failure?.class) !== ref.stamp) throw changed(path);
-      const sample = ref.row === undefined ? wholeSample(text) : await (data as Dataset).readSample(ref.row);
+      const prediction = readPredictionRow(parseObject(text) ?? {});
+      if (prediction === undefined || stampOf(prediction.gen, ref.failure) !== ref.stamp) throw changed(path);
+      const { gen, awb } = prediction;
+      const sample = ref.row === undefined ? wholeSample(text) : await data?.readSample(ref.row);
       if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
-      return { text, gen, awb: awbOf(fields) ?? {}, sample: { ...sample, key: ref.key } };
+      return { text, gen, awb, sample: { ...sample, key: ref.key } };
     },
     close: () => handle.close(),
   };
@@ -138,58 +135,51 @@ function readRef(
   const { text } = found;
   const fields = parseObject(text);
   if (fields === undefined) throw bad(path, line.number, 'not a JSON object; make the file again with awb infer');
-  const gen = fields.gen ?? undefined;
-  if (gen !== undefined && typeof gen !== 'string') {
+  const prediction = readPredictionRow(fields);
+  if (prediction === undefined) {
     throw bad(
       path,
       line.number,
       '"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none',
     );
   }
-  const awb = awbOf(fields);
-  const identity =
-    'prompt' in fields ? wholeRow(path, line, text, equals, awb) : leanRow(path, line, fields, awb, rows, hasData);
-  const failure = failureOf(gen, awb);
+  const { gen, id, awb, failure } = prediction;
+  const identified =
+    'prompt' in fields ? wholeRow(path, line, text, equals, id) : leanRow(path, line, fields, id, rows, hasData);
   return {
-    ...identity,
-    repeat: awb?.repeat ?? 0,
+    ...identified,
+    repeat: id?.repeat ?? 0,
     index: judgementIndexOf(awb),
     line: line.number,
     ...placeOf(line),
-    stamp: stampOf(gen ?? '', failure?.class),
+    stamp: stampOf(gen, failure),
     ...(failure === undefined ? {} : { failure }),
   };
 }
 
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
-function wholeRow(
-  path: string,
-  line: Line,
-  text: string,
-  equals: EqualRows,
-  awb: PredictionRecord | undefined,
-): Identified {
+function wholeRow(path: string, line: Line, text: string, equals: EqualRows, id: ReadPrediction['id']): Identified {
   const reading = readRow(text);
   if (!reading.ok) throw bad(path, line.number, reading.flaw.reason);
   const { sample } = reading.row;
   const { trajectory, domain, turnIdx } = sample;
-  if (awb === undefined) return { key: equals.keyOf(sample.key), trajectory, domain, turnIdx };
-  if (!isKeyOf(awb.key, sample.key)) {
+  if (id === undefined) return { key: equals.keyOf(sample.key), trajectory, domain, turnIdx };
+  if (!isKeyOf(id.key, sample.key)) {
     throw bad(path, line.number, 'the row was changed after awb infer wrote it (its key does not fit); make it again');
   }
-  return { key: awb.key, trajectory, domain, turnIdx };
+  return { key: id.key, trajectory, domain, turnIdx };
 }
 
 function leanRow(
   path: string,
   line: Line,
   fields: Fields,
-  awb: PredictionRecord | undefined,
+  id: ReadPrediction['id'],
   rows: ReadonlyMap<string, RowRef>,
   hasData: boolean,
 ): Identified {
-  if (awb === undefined)
+  if (id === undefined)
     throw bad(path, line.number, 'it has neither "prompt" nor "awb"; give the file that awb infer wrote');
   if (!hasData) {
     throw bad(
@@ -198,12 +188,12 @@ function leanRow(
       'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir',
     );
   }
-  const row = rows.get(awb.key);
+  const row = rows.get(id.key);
   if (row === undefined) {
     throw bad(
       path,
       line.number,
-      `no row of --data-dir has its key ${awb.key}; name the folder that awb infer was run on`,
+      `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`,
     );
   }
   const task = typeof fields.task === 'string' ? fields.task : '';
@@ -212,20 +202,14 @@ function leanRow(
   return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
 }
 
-function judgementIndexOf(awb: Fields | undefined): number {
-  const index = isObject(awb?.judge) ? awb.judge.index : undefined;
+function judgementIndexOf(awb: Fields): number {
+  const index = isObject(awb.judge) ? awb.judge.index : undefined;
   return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0;
 }
 
-function failureOf(gen: string | undefined, awb: PredictionRecord | undefined): PredictionRef['failure'] {
-  if (awb?.status === 'failed') return { class: awb.class ?? 'fatal', reason: awb.reason ?? 'no reason recorded' };
-  if (gen === undefined) return { class: 'absent', reason: 'not predicted: the row has no "gen"' };
-  return gen === '' ? { class: 'empty', reason: 'the model gave no prediction' } : undefined;
-}
-
-function stampOf(gen: string, failure: string | undefined): string {
+function stampOf(gen: string, failure: NoPrediction | undefined): string {
   return createHash('sha256')
-    .update(`${failure ?? ''}\n`)
+    .update(`${failure?.class ?? ''}\n`)
     .update(gen)
     .digest('hex')
     .slice(0, 16);
@@ -234,12 +218,6 @@ function stampOf(gen: string, failure: string | undefined): string {
 function wholeSample(text: string): Sample | undefined {
   const reading = readRow(text);
   return reading.ok ? reading.row.sample : undefined;
-}
-
-function awbOf(fields: Fields): (PredictionRecord & Fields) | undefined {
-  const awb = fields.awb as (PredictionRecord & Fields) | undefined | null;
-  const usable = typeof awb === 'object' && awb !== null && typeof awb.key === 'string' && Number.isInteger(awb.repeat);
-  return usable ? awb : undefined;
 }
 
 function bad(path: string, line: number, reason: string): UserError {

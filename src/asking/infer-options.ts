@@ -1,0 +1,77 @@
+// The options of awb infer: the rows to take, the world model to ask, and how.
+
+import { ORDERS } from '../bench/selection.js';
+import { BASELINES } from '../infer/baselines.js';
+import { PROTOCOLS } from '../infer/messages.js';
+import { keysOf } from '../keys.js';
+import { MOST_REPEATS } from '../prediction.js';
+import { httpUrl, type OptionTable, type Settings } from '../settings/settings.js';
+import { DOMAINS } from '../types.js';
+import { ASKING_OPTIONS } from './options.js';
+
+export const INFER_OPTIONS = {
+  'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
+  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: "the run's folder" },
+  domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}` },
+  limit: { kind: 'integer', min: 1, group: 'Data', help: 'only the first N rows of each domain' },
+  sample: { kind: 'integer', min: 1, group: 'Data', help: 'N rows of each domain, the same for the same seed' },
+  'sample-seed': { kind: 'integer', min: 0, default: 0, group: 'Data', help: 'seed of --sample and --order random' },
+  ids: { kind: 'list', value: 'LIST', group: 'Data', help: 'only rows with these ids or keys' },
+  shard: {
+    kind: 'text',
+    value: 'I/N',
+    group: 'Data',
+    check: shardForm,
+    help: 'part I of N; whole trajectories stay together',
+  },
+  'skip-invalid': { kind: 'boolean', group: 'Data', help: 'leave unusable rows out, counted against coverage' },
+  lean: { kind: 'boolean', group: 'Data', help: 'leave the trajectory text out of predictions.jsonl' },
+  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
+  label: { kind: 'text', value: 'NAME', group: 'Data', help: "the checkpoint's name in manifest, database and tables" },
+  meta: { kind: 'map', value: 'K=V', group: 'Data', help: 'further facts on the checkpoint, such as step=100' },
+  'model-base-url': {
+    kind: 'list',
+    value: 'URL',
+    group: 'Model',
+    check: httpUrl,
+    help: 'OpenAI-compatible endpoint; several share the rows',
+  },
+  'model-name': { kind: 'text', value: 'NAME', group: 'Model', help: 'model to ask for' },
+  'model-api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Model', help: 'key, sent as bearer token' },
+  baseline: {
+    kind: 'choice',
+    choices: keysOf(BASELINES),
+    group: 'Model',
+    help: 'a world model that needs no model, for calibration',
+  },
+  protocol: {
+    kind: 'choice',
+    choices: keysOf(PROTOCOLS),
+    default: 'history',
+    group: 'Model',
+    help: 'message layout; history is the official one',
+  },
+  'system-prompt': {
+    kind: 'choice',
+    choices: ['row', 'bundled'],
+    default: 'row',
+    group: 'Model',
+    help: "the row's own system prompt, or the bundled one of its domain",
+  },
+  repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row K times' },
+  order: {
+    kind: 'choice',
+    choices: keysOf(ORDERS),
+    default: 'prefix',
+    group: 'Speed',
+    help: 'prefix: turns of a trajectory together, so that prefix caches hit',
+  },
+  ...ASKING_OPTIONS,
+} as const satisfies OptionTable;
+
+export type InferSettings = Settings<typeof INFER_OPTIONS>;
+
+function shardForm(text: string): string | undefined {
+  const match = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(text);
+  return match !== null && Number(match[1]) <= Number(match[2]) ? undefined : 'I/N with I from 1 to N, such as 1/4';
+}

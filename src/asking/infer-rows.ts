@@ -1,0 +1,76 @@
+// The rows that infer takes: which of them can be used, and which were chosen.
+
+import type { BadRow, Dataset, RowRef } from '../bench/dataset.js';
+import type { WorldModelPrompts } from '../bench/rubric-pack.js';
+import type { Choice } from '../bench/selection.js';
+import { EXIT, nearest, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { DOMAINS, type Io } from '../types.js';
+import type { InferSettings } from './infer-options.js';
+
+const BAD_ROWS_SHOWN = 20;
+
+/**
+ * Lists the unusable rows, before anything is asked.
+ * @throws UserError (65) with that list, unless they are to be skipped and others are left.
+ */
+export function requireUsable(dataset: Dataset, settings: InferSettings, io: Io): void {
+  const { bad, rows } = dataset;
+  if (bad.length === 0) return;
+  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
+  if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
+  const count = `${bad.length} of ${bad.length + rows.length} rows in ${settings.dataDir}`;
+  if (settings.skipInvalid && rows.length > 0) {
+    if (!settings.quiet) io.stderr.write(`${count} cannot be used and are left out:\n${list.join('\n')}\n`);
+    return;
+  }
+  const remedy =
+    rows.length === 0
+      ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
+      : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
+  throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
+}
+
+/** @throws UserError (65) for a chosen row of a domain that has no bundled prompt. */
+export function requirePrompts(prompts: WorldModelPrompts, chosen: readonly RowRef[], dataset: Dataset): void {
+  const lacking = chosen.find((row) => prompts.prompt(row.domain) === undefined);
+  if (lacking === undefined) return;
+  throw new UserError(
+    `${dataset.files[lacking.file]}:${lacking.line}: there is no bundled system prompt for the domain "${lacking.domain}"; leave such rows out with --domains, or --system-prompt bundled`,
+    EXIT.badData,
+  );
+}
+
+/** Unusable rows, by domain. */
+export function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of bad) {
+    const domain = row.domain ?? 'unknown';
+    if (row.domain !== undefined && settings.domains.length > 0 && !settings.domains.includes(row.domain)) continue;
+    counts[domain] = (counts[domain] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/**
+ * Which of the usable rows the flags choose.
+ * @throws UserError (2) for a domain that neither the benchmark nor the data has.
+ */
+export function choiceOf(settings: InferSettings, dataset: Dataset): Choice {
+  const known = [...new Set([...DOMAINS, ...dataset.rows.map((row) => row.domain)])];
+  const unknown = settings.domains.find((domain) => !known.includes(domain));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, known);
+    const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+    throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
+  }
+  const [index = 1, of = 1] = (settings.shard ?? '').split('/').map(Number);
+  return {
+    sampleSeed: settings.sampleSeed,
+    ...(settings.domains.length > 0 ? { domains: settings.domains } : {}),
+    ...(settings.ids.length > 0 ? { ids: settings.ids } : {}),
+    ...(settings.limit === undefined ? {} : { limit: settings.limit }),
+    ...(settings.sample === undefined ? {} : { sample: settings.sample }),
+    ...(settings.shard === undefined ? {} : { shard: { index, of } }),
+  };
+}

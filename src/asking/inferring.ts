@@ -1,0 +1,192 @@
+// The work of inferring: the chosen rows through a world model or a baseline, in an open run.
+
+import { resolve } from 'node:path';
+import type { Dataset, RowRef } from '../bench/dataset.js';
+import { withMembers } from '../bench/row-text.js';
+import type { WorldModelPrompts } from '../bench/rubric-pack.js';
+import { ORDERS } from '../bench/selection.js';
+import { BASELINES, donorsOf } from '../infer/baselines.js';
+import { buildMessages } from '../infer/messages.js';
+import { flagsOf } from '../infer/observation.js';
+import { predicted, recordedPrediction, unpredicted } from '../prediction.js';
+import { type JournalRecord, recordId } from '../run/journal.js';
+import type { Identity, Manifest } from '../run/manifest.js';
+import type { ShownSettings } from '../settings/settings.js';
+import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../types.js';
+import type { InferSettings } from './infer-options.js';
+import { invalidByDomain } from './infer-rows.js';
+import { openInstrument } from './instrument.js';
+import { samplingIdentity } from './sampling.js';
+import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
+import type { Target } from './target.js';
+
+/** One row in one of its repeats. */
+interface InferJob extends StageJob {
+  readonly row: RowRef;
+  readonly repeat: number;
+}
+
+/** Everything that one inference works on. */
+export interface Inference {
+  readonly settings: InferSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly dataset: Dataset;
+  readonly chosen: readonly RowRef[];
+  readonly prompts: WorldModelPrompts | undefined;
+  readonly target: Target;
+}
+
+/** Puts the chosen rows to the world model, in an open run. */
+export function inferRows(work: Inference, run: Run): Promise<StageResult> {
+  const { settings, dataset, chosen, prompts, target } = work;
+  const jobs = jobsOf(dataset, chosen, settings.repeats, run);
+  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
+  const instrument = openInstrument(run, target, settings, finishedBefore);
+  const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  return runStage<InferJob>({
+    io: work.io,
+    run,
+    settings,
+    rows: jobs,
+    order: orderJobs(jobs, chosen, settings),
+    isStale: (_job, summary) => summary.stamp !== instrument.mark(),
+    isDone: (_job, summary) => summary.status === 'ok',
+    async settleAlone(job) {
+      if (settings.baseline === undefined) return undefined;
+      const donor = donors?.get(job.row);
+      const gen = BASELINES[settings.baseline](
+        await dataset.readSample(job.row),
+        donor === undefined ? undefined : await dataset.readSample(donor),
+      );
+      return {
+        id: job.id,
+        row: predicted(idOf(job), { content: gen }, flagsOf({ content: gen })),
+        log: logOf({}),
+      };
+    },
+    async openBackend(notice) {
+      if (prompts !== undefined)
+        notice("system prompts: the bundled ones, not the rows' own (--system-prompt bundled)");
+      return instrument.open(notice);
+    },
+    async request(job) {
+      instrument.starts(job.id);
+      const sample = await dataset.readSample(job.row);
+      const systemPrompt = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
+      return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
+    },
+    async settle(job, outcome) {
+      return instrument.accepts(job.id) ? recordOf(job, outcome, instrument.mark()) : undefined;
+    },
+    async compose(job, record) {
+      const text = await dataset.readText(job.row);
+      return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
+    },
+    outputForm: { lean: settings.lean },
+    manifest: {
+      label: settings.label,
+      meta: settings.meta,
+      settings: work.shown,
+      endpoints: target.hosts,
+      data: {
+        dir: resolve(work.io.cwd, settings.dataDir),
+        rows: dataset.rows.length,
+        fingerprint: dataset.fingerprint,
+      },
+    },
+    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+  });
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
+
+/** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
+export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {
+  const { settings, dataset, prompts, target } = work;
+  if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline };
+  return {
+    data: dataset.fingerprint,
+    model: target.identity,
+    protocol: settings.protocol,
+    system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
+    sampling: samplingIdentity(settings, stored),
+  };
+}
+
+/** Every row and repeat that is chosen now or was recorded before, in input order. */
+function jobsOf(dataset: Dataset, chosen: readonly RowRef[], repeats: number, run: Run): InferJob[] {
+  const wanted = new Set(chosen);
+  const recorded = recordedRepeats(run);
+  const jobs: InferJob[] = [];
+  for (const row of dataset.rows) {
+    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(row.key) ?? 0);
+    for (let repeat = 0; repeat < last; repeat++) {
+      const id = recordId(row.key, repeat);
+      if ((wanted.has(row) && repeat < repeats) || run.journal.entries.has(id)) {
+        jobs.push({ id, domain: row.domain, group: row.trajectory, row, repeat });
+      }
+    }
+  }
+  return jobs;
+}
+
+/** How many repeats of each row the journal knows of. */
+function recordedRepeats(run: Run): Map<string, number> {
+  const repeats = new Map<string, number>();
+  for (const id of run.journal.entries.keys()) {
+    const at = id.lastIndexOf('#');
+    const key = id.slice(0, at);
+    repeats.set(key, Math.max(repeats.get(key) ?? 0, Number(id.slice(at + 1)) + 1));
+  }
+  return repeats;
+}
+
+/** Repeats come one after the other, so that every row has been asked once before any is asked again. */
+function orderJobs(jobs: readonly InferJob[], chosen: readonly RowRef[], settings: InferSettings): InferJob[] {
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  const rows = ORDERS[settings.order](chosen, settings.sampleSeed);
+  return Array.from({ length: settings.repeats }, (_, repeat) => repeat).flatMap((repeat) =>
+    rows.flatMap((row) => byId.get(recordId(row.key, repeat)) ?? []),
+  );
+}
+
+function idOf({ row, repeat }: InferJob) {
+  return { key: row.key, trajectory: row.trajectory, repeat };
+}
+
+function recordOf(job: InferJob, outcome: ModelReply | ModelFailure, dropped: string): JournalRecord {
+  const log = { ...outcome.log, dropped };
+  return outcome.status === 'failed'
+    ? { id: job.id, row: unpredicted(idOf(job), outcome), log: logOf(log) }
+    : {
+        id: job.id,
+        row: predicted(idOf(job), outcome, flagsOfReply(outcome)),
+        log: logOf({ ...log, model: outcome.servedModel }),
+      };
+}
+
+function logOf(log: object): Record<string, unknown> {
+  return { ...log, at: new Date().toISOString() };
+}
+
+function flagsOfReply(reply: ModelReply): Flag[] {
+  const flags = flagsOf(reply);
+  if (reply.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
+  if (reply.redacted !== undefined) flags.push('redacted');
+  return flags;
+}
+
+/** What stays in memory of a prediction's record. */
+export function summarisePrediction({ row, log }: JournalRecord): RowSummary {
+  const prediction = recordedPrediction(row);
+  // The log was written by this stage; whoever opens the journal checks every value of the summary.
+  return {
+    status: prediction.status,
+    ...(prediction.status === 'failed' ? { class: prediction.class, reason: prediction.reason } : {}),
+    flags: prediction.flags,
+    usage: (log.usage ?? {}) as Usage,
+    stamp: (log.dropped ?? '') as string,
+  };
+}

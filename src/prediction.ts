@@ -1,0 +1,116 @@
+// The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read here alone.
+
+import { isObject, type JsonObject } from './json.js';
+import type { Flag, ModelFailure, ModelReply } from './types.js';
+
+/** How often infer asks for one row at most. */
+export const MOST_REPEATS = 1000;
+
+/** Which prediction of which row it is; `repeat` is 0-based. */
+interface PredictionId {
+  readonly key: string;
+  readonly trajectory: string;
+  readonly repeat: number;
+}
+
+/** The `awb` object. It holds no time and no attempt count, so that a continued run ends byte-identical. */
+type PredictionRecord = PredictionId & { readonly flags: readonly string[] } & (
+    | {
+        readonly status: 'ok';
+        readonly finish_reason?: string;
+        readonly fitted_max_tokens?: number;
+        readonly reasoning?: string;
+      }
+    | { readonly status: 'failed'; readonly class: string; readonly reason: string }
+  );
+
+/** What infer adds to a row; `gen` is empty where the model gave no prediction. */
+type PredictionMembers = { readonly gen: string; readonly awb: PredictionRecord };
+
+/** Of a world model's reply, or of the text that a baseline gives in its place. */
+export function predicted(
+  id: PredictionId,
+  reply: Pick<ModelReply, 'content' | 'finishReason' | 'fittedMaxTokens' | 'reasoning'>,
+  flags: readonly Flag[],
+): PredictionMembers {
+  const { content, finishReason, fittedMaxTokens, reasoning } = reply;
+  const awb: PredictionRecord = {
+    ...idOf(id),
+    status: 'ok',
+    flags,
+    ...(finishReason === undefined ? {} : { finish_reason: finishReason }),
+    ...(fittedMaxTokens === undefined ? {} : { fitted_max_tokens: fittedMaxTokens }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+  return { gen: content, awb };
+}
+
+/** Of a call that failed. */
+export function unpredicted(
+  id: PredictionId,
+  { class: failure, reason }: Pick<ModelFailure, 'class' | 'reason'>,
+): PredictionMembers {
+  return { gen: '', awb: { ...idOf(id), status: 'failed', class: failure, reason, flags: [] } };
+}
+
+function idOf({ key, trajectory, repeat }: PredictionId): PredictionId {
+  return { key, trajectory, repeat };
+}
+
+/** The record among the members that infer wrote. @throws TypeError for what it never writes. */
+export function recordedPrediction({ awb }: JsonObject): PredictionRecord {
+  if (!isPredictionRecord(awb)) throw new TypeError('infer writes no such record of a prediction');
+  return awb;
+}
+
+function isPredictionRecord(value: unknown): value is PredictionRecord {
+  if (!isObject(value) || idIn(value) === undefined || typeof value.trajectory !== 'string') return false;
+  const { status, class: failure, reason, flags } = value;
+  const isFailed = status === 'failed' && typeof failure === 'string' && typeof reason === 'string';
+  return (status === 'ok' || isFailed) && Array.isArray(flags) && flags.every((flag) => typeof flag === 'string');
+}
+
+/** What a row of a predictions file says of its prediction, whoever wrote it. */
+export interface ReadPrediction {
+  /** Empty where the row has none. */
+  readonly gen: string;
+  /** Undefined where infer did not write the row. */
+  readonly id: Pick<PredictionId, 'key' | 'repeat'> | undefined;
+  /** The `awb` object as it stands there, unknown keys kept; empty where infer did not write the row. */
+  readonly awb: JsonObject;
+  /** Undefined where there is a prediction. */
+  readonly failure: NoPrediction | undefined;
+}
+
+/** Why a row holds no prediction. */
+export interface NoPrediction {
+  /** The class of infer's failure; `empty` where the model gave nothing, `absent` where the row has no `gen` at all. */
+  readonly class: string;
+  readonly reason: string;
+}
+
+/** Reads a row of a predictions file, ours or the official script's; undefined where its `gen` is no text. */
+export function readPredictionRow({ gen = null, awb }: JsonObject): ReadPrediction | undefined {
+  if (gen !== null && typeof gen !== 'string') return undefined;
+  const id = isObject(awb) ? idIn(awb) : undefined;
+  const own = isObject(awb) && id !== undefined ? awb : {};
+  return { gen: gen ?? '', id, awb: own, failure: own.status === 'failed' ? failureIn(own) : failureToAnswer(gen) };
+}
+
+function idIn({ key, repeat }: JsonObject): ReadPrediction['id'] {
+  return typeof key === 'string' && typeof repeat === 'number' && Number.isInteger(repeat)
+    ? { key, repeat }
+    : undefined;
+}
+
+function failureIn({ class: failure, reason }: JsonObject): NoPrediction {
+  return {
+    class: typeof failure === 'string' ? failure : 'fatal',
+    reason: typeof reason === 'string' ? reason : 'no reason recorded',
+  };
+}
+
+function failureToAnswer(gen: string | null): NoPrediction | undefined {
+  if (gen === null) return { class: 'absent', reason: 'not predicted: the row has no "gen"' };
+  return gen === '' ? { class: 'empty', reason: 'the model gave no prediction' } : undefined;
+}
