@@ -21,6 +21,13 @@ export function isModelCaused(failure: unknown): failure is ModelCausedFailure {
   return MODEL_CAUSED_FAILURES.some((cause) => cause === failure);
 }
 
+/** Whether a text is one of the failures that a judgement can have. */
+export function isJudgementFailure(failure: unknown): failure is JudgementFailure {
+  if (isModelCaused(failure) || failure === 'unreadable') return true;
+  if (failure === 'prediction' || failure === 'context-overflow') return true;
+  return typeof failure === 'string' && failure.startsWith('judge-');
+}
+
 /** What a failed prediction is to those who judge: the model's failure, a context too short for it, or one of transport. */
 export function failureToPredict(failure: unknown): JudgementFailure {
   return isModelCaused(failure) || failure === 'context-overflow' ? failure : 'prediction';

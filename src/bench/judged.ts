@@ -6,8 +6,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
-import { failureToPredict, impossibleFigures, isModelCaused, officialRating } from '../points.js';
-import { type CallLog, DIMENSIONS, type JudgedRow, type JudgementFailure, type Ratings, type Usage } from '../types.js';
+import { failureToPredict, impossibleFigures, isJudgementFailure, officialRating } from '../points.js';
+import { type CallLog, DIMENSIONS, type JudgedRow, type Ratings, type Usage } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 import { domainOf, readRow } from './sample.js';
@@ -235,7 +235,7 @@ function failureOf(fields: Fields, awb: Fields | undefined, isFine: boolean): Ju
   if (judge === undefined) return isFine ? undefined : guessFailure(fields, awb);
   if (judge.status !== 'failed') return undefined;
   return {
-    class: isFailureClass(judge.class) ? judge.class : 'unreadable',
+    class: isJudgementFailure(judge.class) ? judge.class : 'unreadable',
     reason: typeof judge.reason === 'string' ? judge.reason : 'no reason was recorded',
   };
 }
@@ -247,12 +247,6 @@ function guessFailure(fields: Fields, awb: Fields | undefined): JudgedRow['failu
   if (awb?.status !== 'failed') return { class: 'empty', reason };
   // The prediction is ours and says why it is missing.
   return { class: failureToPredict(awb.class), reason };
-}
-
-function isFailureClass(value: unknown): value is JudgementFailure {
-  if (isModelCaused(value) || value === 'unreadable') return true;
-  if (value === 'prediction' || value === 'context-overflow') return true;
-  return typeof value === 'string' && value.startsWith('judge-');
 }
 
 function measuresOf(value: unknown, place: Place): Record<string, number> | undefined {

@@ -1,10 +1,10 @@
 // A lock on a run folder that the operating system holds, so that it dies with its process.
 
-import { EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
 /** Gives the lock back. Calling it again does nothing. */
-export type Release = () => void;
+type Release = () => void;
 
 /**
  * Takes the exclusive lock that `path` stands for, at once or not at all. The file is created, stays empty and is left behind;
@@ -28,11 +28,11 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
 }
 
 function reasonOf(error: unknown, path: string, busy: string): string {
-  const { code, message } = error as { code?: string; message: string };
+  const code = codeOf(error);
   if (code === 'SQLITE_BUSY') return busy;
   if (code === 'SQLITE_NOTADB') return `${path} should be a lock file but holds other data; move it away and try again`;
   if (code?.startsWith('SQLITE_IOERR') || code === 'SQLITE_PROTOCOL' || code === 'SQLITE_NOLFS') {
     return `cannot lock ${path} (${code}): the file system there may not support locks; choose a folder on a local disk`;
   }
-  return `cannot create the lock file ${path} (${code ?? message}); check that its folder exists and can be written`;
+  return `cannot create the lock file ${path} (${code ?? (error instanceof Error ? error.message : error)}); check that its folder exists and can be written`;
 }

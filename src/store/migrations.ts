@@ -1,4 +1,5 @@
 // The schema's history: the database's `user_version` is the number of entries applied. Entries are only ever added at the end.
+// They are applied with foreign keys off and checked before they are committed (schema.ts), so an entry may make a table anew.
 
 /** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
 export const APPLICATION_ID = 0x61776231;
@@ -108,5 +109,61 @@ export const MIGRATIONS: readonly string[] = [
     high REAL,
     PRIMARY KEY (run_id, kind, dimension)
   ) STRICT, WITHOUT ROWID;
+  `,
+
+  // A prediction can be judged several times. SQLite cannot change a primary key, so the two tables that hold judgements are made anew.
+  `
+  CREATE TABLE judgements_anew (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    judgement_index INTEGER NOT NULL DEFAULT 0,
+    trajectory TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    turn_idx INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('ok', 'failed')),
+    failure_class TEXT,
+    failure_reason TEXT,
+    failed REAL,
+    format REAL,
+    factuality REAL,
+    consistency REAL,
+    realism REAL,
+    quality REAL,
+    total REAL NOT NULL,
+    flags TEXT NOT NULL CHECK (json_valid(flags)),
+    attempts INTEGER,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    completion_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    ms REAL,
+    PRIMARY KEY (run_id, key, repeat, judgement_index)
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO judgements_anew
+  SELECT run_id, key, repeat, 0, trajectory, domain, turn_idx, status, failure_class, failure_reason, failed,
+    format, factuality, consistency, realism, quality, total, flags,
+    attempts, prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, ms
+  FROM judgements;
+
+  CREATE TABLE measures_anew (
+    run_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    judgement_index INTEGER NOT NULL DEFAULT 0,
+    name TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (run_id, key, repeat, judgement_index, name),
+    FOREIGN KEY (run_id, key, repeat, judgement_index)
+      REFERENCES judgements (run_id, key, repeat, judgement_index) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO measures_anew SELECT run_id, key, repeat, 0, name, value FROM measures;
+
+  DROP TABLE measures;
+  DROP TABLE judgements;
+  ALTER TABLE judgements_anew RENAME TO judgements;
+  ALTER TABLE measures_anew RENAME TO measures;
   `,
 ];

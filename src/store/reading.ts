@@ -1,31 +1,17 @@
 // The tables of the SQLite file back into runs. A value of another type than was stored is damage, and nothing is made of it.
 
 import { inTableOrder } from '../domains.js';
-import { isObject } from '../json.js';
-import {
-  DIMENSIONS,
-  type DomainScore,
-  type Estimate,
-  type JudgedRow,
-  type JudgementFailure,
-  type ScoreCard,
-} from '../types.js';
+import { isJudgementFailure } from '../points.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
 import type { RunRecord, StoredRun } from './records.js';
+import { DamagedValue, type Row, rowsOf, rowsOfRun } from './row.js';
 import type { Sqlite } from './sqlite.js';
-
-/** What SQLite itself does not notice: a column holds what was never written there. */
-export class DamagedValue extends Error {
-  constructor(column: string) {
-    super(`column ${column}`);
-    this.name = 'DamagedValue';
-  }
-}
 
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
 export function readRuns(database: Sqlite): StoredRun[] {
   // One transaction, so that a run replaced meanwhile is read whole.
   return database.reading(() => {
-    const runs = rowsOf(database.prepare('SELECT * FROM runs ORDER BY id').all());
+    const runs = rowsOf(database, 'SELECT * FROM runs ORDER BY id');
     const counts = byRun(database, 'domain_counts');
     const scores = byRun(database, 'domain_scores');
     const overall = byRun(database, 'overall_scores');
@@ -37,28 +23,28 @@ export function readRuns(database: Sqlite): StoredRun[] {
   });
 }
 
-/** A run's judged rows by key and repeat; none for an id that is not there. @throws DamagedValue */
+/** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
 export function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
   return database.reading(() => {
     const measures = new Map<string, Record<string, number>>();
-    for (const row of rowsOfRun(database, 'measures', MEASURE_COLUMNS, ['key', 'repeat', 'name'], runId)) {
-      const id = `${row.text('key')}#${row.number('repeat')}`;
+    for (const row of rowsOfRun(database, 'measures', MEASURE_COLUMNS, [...JUDGEMENT_KEY, 'name'], runId)) {
+      const id = idOf(row);
       const own = measures.get(id) ?? {};
       own[row.text('name')] = row.number('value');
       measures.set(id, own);
     }
     const judged: JudgedRow[] = [];
-    for (const row of rowsOfRun(database, 'judgements', JUDGED_COLUMNS, ['key', 'repeat'], runId)) {
+    for (const row of rowsOfRun(database, 'judgements', JUDGED_COLUMNS, JUDGEMENT_KEY, runId)) {
       judged.push(judgedRowOf(row, measures));
     }
     return judged;
   });
 }
 
-const MEASURE_COLUMNS = ['key', 'repeat', 'name', 'value'];
+const JUDGEMENT_KEY = ['key', 'repeat', 'judgement_index'];
+const MEASURE_COLUMNS = [...JUDGEMENT_KEY, 'name', 'value'];
 const JUDGED_COLUMNS = [
-  'key',
-  'repeat',
+  ...JUDGEMENT_KEY,
   'trajectory',
   'domain',
   'turn_idx',
@@ -69,96 +55,14 @@ const JUDGED_COLUMNS = [
   'total',
   'flags',
 ];
-const ROWS_AT_ONCE = 4096;
 
-/** The rows of a run in the order of their key, some thousands at a time: as SQLite gives them they take ten times the memory. */
-function* rowsOfRun(
-  database: Sqlite,
-  table: string,
-  columns: readonly string[],
-  key: readonly string[],
-  runId: number,
-): Generator<Row> {
-  const order = key.join(', ');
-  const from = `SELECT ${columns.join(', ')} FROM ${table} WHERE run_id = ?`;
-  const first = database.prepare(`${from} ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`);
-  const next = database.prepare(
-    `${from} AND (${order}) > (${key.map(() => '?').join(', ')}) ORDER BY ${order} LIMIT ${ROWS_AT_ONCE}`,
-  );
-  const ends = new Set<string>();
-  let page = first.all(runId) as Values[];
-  for (;;) {
-    for (const values of page) yield new Row(values);
-    if (page.length < ROWS_AT_ONCE) return;
-    const end = key.map((column) => page.at(-1)?.[column]);
-    // In a damaged file the order may lead in a circle.
-    if (ends.has(String(end))) throw new DamagedValue(order);
-    ends.add(String(end));
-    page = next.all(runId, end) as Values[];
-  }
-}
-
-type Values = Readonly<Record<string, unknown>>;
-
-/** A row whose values are checked as they are taken. */
-class Row {
-  constructor(private readonly values: Values) {}
-
-  text(column: string): string {
-    const value = this.values[column];
-    if (typeof value !== 'string') throw new DamagedValue(column);
-    return value;
-  }
-
-  number(column: string): number {
-    const value = this.values[column];
-    if (typeof value !== 'number') throw new DamagedValue(column);
-    return value;
-  }
-
-  /** Undefined where the column holds none. */
-  textIn(column: string): string | undefined {
-    return this.values[column] === null ? undefined : this.text(column);
-  }
-
-  numberIn(column: string): number | undefined {
-    return this.values[column] === null ? undefined : this.number(column);
-  }
-
-  /** A JSON object, whose values are checked one by one. */
-  object<T>(column: string, isValue: (value: unknown) => value is T): Record<string, T> {
-    const value = this.#json(column);
-    if (!isObject(value)) throw new DamagedValue(column);
-    for (const inner of Object.values(value)) if (!isValue(inner)) throw new DamagedValue(column);
-    return value as Record<string, T>;
-  }
-
-  /** A JSON list of texts. */
-  texts(column: string): string[] {
-    const value = this.#json(column);
-    if (!Array.isArray(value) || value.some((entry) => typeof entry !== 'string')) throw new DamagedValue(column);
-    return value;
-  }
-
-  #json(column: string): unknown {
-    const text = this.text(column);
-    // Most rows have no flags.
-    if (text === '[]') return [];
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new DamagedValue(column);
-    }
-  }
-}
-
-function rowsOf(rows: unknown[]): Row[] {
-  return rows.map((row) => new Row(row as Values));
+function idOf(row: Row): string {
+  return `${row.text('key')}#${row.number('repeat')}#${row.number('judgement_index')}`;
 }
 
 function byRun(database: Sqlite, table: string): ReadonlyMap<number, Row[]> {
   const found = new Map<number, Row[]>();
-  for (const row of rowsOf(database.prepare(`SELECT * FROM ${table}`).all())) {
+  for (const row of rowsOf(database, `SELECT * FROM ${table}`)) {
     const id = row.number('run_id');
     const rows = found.get(id);
     if (rows === undefined) found.set(id, [row]);
@@ -249,27 +153,26 @@ function estimateOf(row: Row): Estimate {
 }
 
 function judgedRowOf(row: Row, measures: ReadonlyMap<string, Record<string, number>>): JudgedRow {
-  const [key, repeat, failed] = [row.text('key'), row.number('repeat'), row.numberIn('failed')];
+  const failed = row.numberIn('failed');
   const ratings: JudgedRow['ratings'] = {};
   for (const name of DIMENSIONS) {
     const rating = row.numberIn(name);
     if (rating !== undefined) ratings[name] = rating;
   }
   const failure = row.textIn('failure_class');
-  const own = measures.get(`${key}#${repeat}`);
+  if (failure !== undefined && !isJudgementFailure(failure)) throw new DamagedValue('failure_class');
+  const own = measures.get(idOf(row));
   return {
-    key,
+    key: row.text('key'),
     trajectory: row.text('trajectory'),
-    repeat,
-    index: 0,
+    repeat: row.number('repeat'),
+    index: row.number('judgement_index'),
     domain: row.text('domain'),
     turnIdx: row.number('turn_idx'),
     ...(failed === undefined ? {} : { failed }),
     total: row.number('total'),
     ratings,
-    ...(failure === undefined
-      ? {}
-      : { failure: { class: failure as JudgementFailure, reason: row.text('failure_reason') } }),
+    ...(failure === undefined ? {} : { failure: { class: failure, reason: row.text('failure_reason') } }),
     ...(own === undefined ? {} : { measures: own }),
     flags: row.texts('flags'),
   };

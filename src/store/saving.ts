@@ -12,8 +12,8 @@ export function saveRun(
   card: ScoreCard,
 ): { id: number; replaced: boolean } {
   return database.immediate(() => {
-    const before = database.prepare('SELECT id FROM runs WHERE identity = ?').pluck().get(run.identity);
-    const id = (before as number | undefined) ?? null;
+    const before = database.prepare('SELECT id FROM runs WHERE identity = ?').get(run.identity);
+    const id = before === undefined ? null : Number(before.id);
     if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
     const values = runValues(run, card);
     const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
@@ -54,6 +54,7 @@ const JUDGEMENT_COLUMNS = [
   'run_id',
   'key',
   'repeat',
+  'judgement_index',
   'trajectory',
   'domain',
   'turn_idx',
@@ -78,12 +79,12 @@ const JUDGEMENT_COLUMNS = [
 
 function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
   const judgement = insert(database, 'judgements', JUDGEMENT_COLUMNS);
-  const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'name', 'value']);
+  const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'judgement_index', 'name', 'value']);
   for (const stored of judgements) {
     judgement.run(judgementValues(runId, stored));
-    const { key, repeat, measures } = stored.row;
+    const { key, repeat, index, measures } = stored.row;
     for (const [name, value] of Object.entries(measures ?? {})) {
-      measure.run({ run_id: runId, key, repeat, name, value });
+      measure.run({ run_id: runId, key, repeat, judgement_index: index, name, value });
     }
   }
 }
@@ -93,6 +94,7 @@ function judgementValues(runId: number, { row, log }: StoredJudgement) {
     run_id: runId,
     key: row.key,
     repeat: row.repeat,
+    judgement_index: row.index,
     trajectory: row.trajectory,
     domain: row.domain,
     turn_idx: row.turnIdx,

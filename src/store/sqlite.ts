@@ -2,9 +2,12 @@
 
 import Database from 'better-sqlite3';
 
+/** A row as SQLite gives it, by column. */
+export type Values = Readonly<Record<string, unknown>>;
+
 export interface Sqlite {
   exec(sql: string): void;
-  prepare(sql: string): Database.Statement;
+  prepare(sql: string): Database.Statement<unknown[], Values>;
   /** The first column of the first row. */
   value(sql: string): unknown;
   /** Runs an action in a transaction that takes the write lock at once; whatever it throws rolls back. */
@@ -34,7 +37,7 @@ export function openSqlite(
   const database = new Database(file, options);
   kept.push(database);
   const prepare = (sql: string) => {
-    const statement = database.prepare(sql);
+    const statement = database.prepare<unknown[], Values>(sql);
     kept.push(statement);
     return statement;
   };

@@ -7,10 +7,11 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
+import { isOnNetwork } from '../../src/store/journal-mode.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { isOnNetwork, openExistingStore, openStore } from '../../src/store/store.js';
+import { openExistingStore, openStore } from '../../src/store/store.js';
 import type { DomainScore, Estimate, ScoreCard } from '../../src/types.js';
 import { type Compiled, compileStore } from './compiled.js';
 
@@ -166,6 +167,7 @@ describe('a stored run', () => {
         run_id: id,
         key: 'k1',
         repeat: 0,
+        judgement_index: 0,
         trajectory: 't1',
         domain: 'mcp',
         turn_idx: 2,
@@ -300,6 +302,15 @@ describe('reading', () => {
     expect(of(1)).toEqual([unrated, rated.row, failed.row]);
     expect(of(2)).toEqual([failed.row]);
     expect(of(3)).toEqual([]);
+  });
+
+  it('gives the judgements of one prediction back apart, each with its measures', () => {
+    const again = [0, 1, 2].map((index) => ({ ...rated.row, index, total: index + 1, measures: { chrf: index } }));
+    save(
+      runOf('a'),
+      again.map((row) => ({ row })),
+    );
+    expect(reading((store) => store.judgements(1))).toEqual(again);
   });
 
   it('gives many thousands of rows back in their order, each with its measures', () => {
