@@ -321,10 +321,10 @@ function evidenceOf(
 }
 
 /** The world model's tokens, and the cost where the run was told it: `--meta cost=12.5`. */
-function usageOf({ manifest }: ReadRun): NonNullable<Evidence['usage']> {
-  const { tokens, counts, meta } = manifest?.predictions ?? {};
+function usageOf({ manifest, made }: ReadRun): NonNullable<Evidence['usage']> {
+  const { tokens, counts } = manifest?.predictions ?? {};
   const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
-  const cost = Number.parseFloat(meta?.cost ?? manifest?.meta?.cost ?? '');
+  const cost = Number.parseFloat(made.meta.cost ?? '');
   return {
     ...(tokens?.completionTokens === undefined || rows === 0 ? {} : { tokensPerRow: tokens.completionTokens / rows }),
     ...(Number.isFinite(cost) ? { cost } : {}),

@@ -4,15 +4,15 @@ import { createHash } from 'node:crypto';
 import { extname, resolve } from 'node:path';
 import type { Comparison, Difference } from '../comparison.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { countedPoints } from '../points.js';
 import { printable } from '../printable.js';
 import { FORMATS, type Format } from '../report/formats.js';
 import type { BoardRun, IsTied, JudgedWith } from '../report/leaderboard/board.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
 import { DEFAULT_DB, requireDatabase } from '../runs/paths.js';
-import { heedStop, writeText } from '../runs/runs.js';
+import { heedStop, manifestOf, writeText } from '../runs/runs.js';
 import { aggregate } from '../score/aggregate.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
 import { criticalBest } from '../score/multiple.js';
@@ -151,52 +151,31 @@ function readRuns(stores: ReadonlyMap<string, StoreReader>, io: Io): BoardRun[] 
 }
 
 function boardRun(run: StoredRun, store: StoreReader, db: string): BoardRun {
-  const { label, worldModel, source, meta } = run;
+  const made = madeWith(manifestOf(run, db));
   // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
   const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
   const card = aggregate(store.judgements(run.id), chosen);
-  const judge = recordOf(parsed(run.manifest));
-  const infer = recordOf(judge.predictions);
-  const at = run.endedAt ?? run.startedAt ?? run.scoredAt;
+  const { label, source, meta } = run;
   return {
     id: `${db}#${run.id}`,
     db,
     number: run.id,
     label,
-    worldModel,
+    worldModel: made.worldModel,
     source,
-    judgedWith: judgedWith(run, recordOf(judge.identity)),
-    isBaseline: typeof recordOf(infer.identity).baseline === 'string',
-    at,
+    judgedWith: judgedWith(made),
+    isBaseline: made.baseline !== undefined,
+    at: run.endedAt ?? run.startedAt ?? run.scoredAt,
     step: typeof meta.step === 'string' ? meta.step : undefined,
     card,
   };
 }
 
-function judgedWith(run: StoredRun, identity: Readonly<Record<string, unknown>>): JudgedWith {
-  const text = (name: string) => (typeof identity[name] === 'string' ? identity[name] : undefined);
-  // Ratings that were asked for in another frame, or read otherwise, are not alike.
-  const versions = Object.entries({ reading: identity.reading, frame: recordOf(identity.rubrics).frame })
-    .filter(([, version]) => version !== undefined)
-    .map(([name, version]) => `${name} ${version}`);
-  return {
-    kind: run.kind,
-    judge: run.judgeModel,
-    snapshot: text('snapshot'),
-    rubricPack: run.rubricPack,
-    rubricFingerprint: run.rubricFingerprint,
-    verdicts: versions.length === 0 ? text('verdicts') : `${text('verdicts')} (${versions.join(', ')})`,
-    sampling: identity.sampling === undefined ? undefined : recordOf(identity.sampling),
-    protocol: run.protocol,
-  };
-}
-
-function parsed(text: string | undefined): unknown {
-  return text === undefined ? undefined : JSON.parse(text);
-}
-
-function recordOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
+/** Ratings that were asked for in another frame, or read otherwise, are not alike. */
+function judgedWith(made: MadeWith): JudgedWith {
+  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, versions, sampling, protocol } = made;
+  const verdicts = versions.length === 0 ? made.verdicts : `${made.verdicts} (${versions.join(', ')})`;
+  return { kind, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
 }
 
 /** @throws UserError (66), unless there are published rows to show. */

@@ -20,8 +20,7 @@ import {
   textsChunk,
 } from '../report/page/report.js';
 import { recordId } from '../run/journal.js';
-import { judgeNameOf, worldModelOf } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
+import type { MadeWith } from '../run/made-with.js';
 import { type Pages, pagesAt, type Written } from '../runs/report-files.js';
 import {
   coverageWarning,
@@ -288,26 +287,23 @@ function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered, 
   };
 }
 
-function reportRun({ name, manifest, card, source }: ReadRun): ReportRun {
-  return { name, card, facts: [...factsOf(manifest), ['file', basename(source)]] };
+function reportRun({ name, made, card, source }: ReadRun): ReportRun {
+  return { name, card, facts: [...factsOf(made), ['file', basename(source)]] };
 }
 
 /** What made a run, as far as its manifest tells. */
-function factsOf(manifest: Partial<Manifest> | undefined): (readonly [string, string])[] {
-  const judge = manifest?.identity ?? {};
-  const infer = manifest?.predictions?.identity ?? {};
-  const rubrics = (judge.rubrics ?? {}) as Readonly<Record<string, unknown>>;
-  const facts: (readonly [string, unknown])[] = [
-    ['world model', worldModelOf(manifest?.predictions)],
-    ['judge', judgeNameOf(manifest)],
-    ['rubrics', rubrics.name],
-    ['verdicts', judge.verdicts],
-    ['protocol', infer.protocol],
-    ['judged', manifest?.startedAt?.slice(0, 10)],
+function factsOf(made: MadeWith): (readonly [string, string])[] {
+  const facts: (readonly [string, string | undefined])[] = [
+    ['world model', made.worldModel],
+    ['judge', made.judgeName],
+    ['rubrics', made.rubricPack],
+    ['verdicts', made.verdicts],
+    ['protocol', made.protocol],
+    ['judged', made.startedAt?.slice(0, 10)],
     // What the user said of the checkpoint: its step, its recipe, its cost.
-    ...Object.entries(manifest?.meta ?? {}),
+    ...Object.entries(made.meta),
   ];
-  return facts.filter((fact): fact is readonly [string, string] => typeof fact[1] === 'string');
+  return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
 }
 
 function warningsOf(run: ReadRun, other: ReadRun | undefined, change: ReportChange | undefined): string[] {

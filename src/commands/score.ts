@@ -5,12 +5,11 @@ import { readCosts, readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
-import { isObject } from '../json.js';
 import { oneLine, printable } from '../printable.js';
 import { coverageText, measureTable, scoreTable } from '../report/score-table.js';
 import { terminal } from '../report/terminal.js';
 import { recordId } from '../run/journal.js';
-import { modelOf, worldModelOf } from '../run/made-with.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { DEFAULT_DB, judgedFileOf } from '../runs/paths.js';
 import { aggregate } from '../score/aggregate.js';
@@ -21,15 +20,7 @@ import { toolVersion } from '../settings/version.js';
 import { shellLine } from '../shell.js';
 import type { RunRecord, StoredJudgement, StoredRun } from '../store/records.js';
 import { openStore } from '../store/store.js';
-import {
-  DIMENSIONS,
-  type Domain,
-  type DomainScore,
-  type Estimate,
-  type Io,
-  type ScoreCard,
-  type ScoreSet,
-} from '../types.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type Io, type ScoreCard, type ScoreSet } from '../types.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {
@@ -87,8 +78,9 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   throwIfStopped(io.stop);
   const change = changeSince(manifest, shownPath(source, io), judged.sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
-  const card = aggregate(judged.rows, chosenOf(manifest));
-  const run = describeRun(source, judged.sha256, manifest, settings.label);
+  const made = madeWith(manifest);
+  const card = aggregate(judged.rows, made.chosen);
+  const run = describeRun(source, judged.sha256, { manifest, made }, settings.label);
   const judgements = judged.rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat, row.index)) }));
   const db = resolve(io.cwd, settings.db);
   const stored = storeRun(db, run, judgements, card);
@@ -140,36 +132,27 @@ function othersIn(runs: readonly StoredRun[], id: number): Result['others'] {
   return { alike, name };
 }
 
-function chosenOf(manifest: Manifest | undefined): ReadonlyMap<Domain, number> | undefined {
-  return manifest?.chosen && new Map(Object.entries(manifest.chosen));
-}
-
 function describeRun(
   source: string,
   sha256: string,
-  manifest: Manifest | undefined,
+  { manifest, made }: { readonly manifest: Manifest | undefined; readonly made: MadeWith },
   label: string | undefined,
 ): RunRecord {
-  const infer = manifest?.predictions;
-  const names = {
-    kind: textAt(manifest, 'identity', 'mode') ?? 'rubric',
-    worldModel: worldModelOf(infer),
-    judgeModel: modelOf(manifest, 'judge'),
-    rubricPack: textAt(manifest, 'identity', 'rubrics', 'name'),
-    rubricFingerprint: textAt(manifest, 'identity', 'rubrics', 'fingerprint'),
-    protocol: textAt(infer, 'identity', 'protocol'),
-    startedAt: textAt(manifest, 'startedAt'),
-  };
-  const isKnown = names.startedAt !== undefined;
   return {
-    ...names,
-    identity: isKnown ? identityOf(names, textAt(infer, 'startedAt')) : `file ${sha256}`,
-    label: label ?? textAt(infer, 'label') ?? textAt(manifest, 'label'),
+    identity: identityOf(made) ?? `file ${sha256}`,
+    label: label ?? made.label,
+    kind: made.mode,
     source,
     sourceSha256: sha256,
-    meta: { ...infer?.meta, ...manifest?.meta },
+    worldModel: made.worldModel,
+    judgeModel: made.judge,
+    rubricPack: made.rubricPack,
+    rubricFingerprint: made.rubricFingerprint,
+    protocol: made.protocol,
+    meta: made.meta,
     manifest: manifest && JSON.stringify(manifest),
-    endedAt: textAt(manifest, 'endedAt'),
+    startedAt: made.startedAt,
+    endedAt: made.endedAt,
     scoredAt: new Date().toISOString(),
     toolVersion: toolVersion(),
   };
@@ -180,14 +163,10 @@ function describeRun(
  * continuing does not change. The fingerprints will not do: two checkpoints under one name have equal ones, and a run's own
  * changes when the judge's snapshot becomes known. A file without a manifest is known by its bytes.
  */
-function identityOf(names: Partial<RunRecord>, inferredAt: string | undefined): string {
-  const { kind, judgeModel, rubricFingerprint, startedAt, worldModel } = names;
+function identityOf(made: MadeWith): string | undefined {
+  const { mode: kind, judge: judgeModel, rubricFingerprint, startedAt, worldModel, predictedAt: inferredAt } = made;
+  if (startedAt === undefined) return undefined;
   return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
-}
-
-function textAt(value: unknown, ...keys: readonly string[]): string | undefined {
-  const found = keys.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
-  return typeof found === 'string' ? found : undefined;
 }
 
 function page(result: Result, color: boolean, io: Io): string {

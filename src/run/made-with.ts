@@ -1,33 +1,111 @@
-// What made a run, in words: the models that its manifest names.
+// What made a run: the one reader of what a manifest says of judge, rubrics, world model, protocol and data.
 
+import type { Identity } from '../decision.js';
 import { isObject, type JsonObject } from '../json.js';
+import type { Manifest } from './manifest.js';
 
-/** What is read of a manifest; one that stands in another, or that an earlier version wrote, may hold less. */
-type Told = { readonly identity?: unknown; readonly servedModels?: unknown } | undefined;
+/**
+ * What made a judged run. What nobody recorded is absent: all of it for a file of the official script, parts of it for a run of an
+ * earlier version.
+ */
+export interface MadeWith {
+  /** A mode of `awb judge`; `rubric` where no manifest tells, since the official script knows no other. */
+  readonly mode: string;
+  /** The judge by the name that it was asked by; a judge that was served here by its name and its file's hash. */
+  readonly judge: string | undefined;
+  /** The judge as its server named it. */
+  readonly snapshot: string | undefined;
+  /** Who judged, in one name: the snapshot where the judge was asked by a name, else the judge. */
+  readonly judgeName: string | undefined;
+  readonly rubricPack: string | undefined;
+  readonly rubricFingerprint: string | undefined;
+  /** How verdicts were read: `strict` or `official`. */
+  readonly verdicts: string | undefined;
+  /** Versions of what the ratings depend on, in words: of the reading, and of the frame around the rubrics. */
+  readonly versions: readonly string[];
+  /** What was sent beside the messages by the command that wrote the manifest. */
+  readonly sampling: JsonObject | undefined;
+  /** Parameters of the sampling that the server refused, and that were left out. */
+  readonly dropped: readonly string[];
+  /** Whose predictions: the model, named as the judge is, or the baseline in its place. */
+  readonly worldModel: string | undefined;
+  /** The baseline that predicted without a model, and so under no protocol. */
+  readonly baseline: string | undefined;
+  readonly protocol: string | undefined;
+  /** The checkpoint's name: of the predictions, or else of the judging. */
+  readonly label: string | undefined;
+  /** What the user said of the checkpoint, such as its step. */
+  readonly meta: Readonly<Record<string, string>>;
+  /** Rows, times repeats, that the run chose, by domain. */
+  readonly chosen: ReadonlyMap<string, number> | undefined;
+  /** ISO 8601 times: when the predictions were begun, and when the judging was begun and ended. */
+  readonly predictedAt: string | undefined;
+  readonly startedAt: string | undefined;
+  readonly endedAt: string | undefined;
+  /** By what two runs may have to share: a JSON value that is equal where they share it, undefined where nobody recorded it. */
+  readonly shares: Readonly<Record<Identity, unknown>>;
+}
 
-/** The model's name in a manifest's identity; of one that was served here, which is known by its file, the name and the file's hash. */
-export function modelOf(manifest: Told, key: 'model' | 'judge'): string | undefined {
-  const named = within(manifest?.identity)[key];
-  if (typeof named === 'string') return named;
-  const { sha256, kv_cache: cache } = within(named);
+/** Reads what made a run from its checked manifest; from none for a file of the official script. */
+export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
+  const judging = manifest?.identity ?? {};
+  // The check of a manifest lets what is missing pass.
+  const predictions: Partial<Manifest> | undefined = manifest?.predictions;
+  const predicting = predictions?.identity ?? {};
+  const rubrics = fieldsOf(judging.rubrics);
+  const judge = modelName(judging.judge, manifest?.servedModels);
+  const snapshot = textOf(judging.snapshot);
+  const baseline = textOf(predicting.baseline);
+  const sampling = judging.sampling === undefined ? undefined : fieldsOf(judging.sampling);
+  return {
+    mode: textOf(judging.mode) ?? 'rubric',
+    judge,
+    snapshot,
+    judgeName: typeof judging.judge === 'string' ? (snapshot ?? judge) : judge,
+    rubricPack: textOf(rubrics.name),
+    rubricFingerprint: textOf(rubrics.fingerprint),
+    verdicts: textOf(judging.verdicts),
+    versions: Object.entries({ reading: judging.reading, frame: rubrics.frame })
+      .filter(([, version]) => version !== undefined)
+      .map(([name, version]) => `${name} ${version}`),
+    sampling,
+    dropped: Array.isArray(sampling?.dropped) ? sampling.dropped.filter((name) => typeof name === 'string') : [],
+    worldModel:
+      modelName(predicting.model, predictions?.servedModels) ??
+      (baseline === undefined ? undefined : `baseline ${baseline}`),
+    baseline,
+    protocol: textOf(predicting.protocol),
+    label: predictions?.label ?? manifest?.label,
+    meta: { ...predictions?.meta, ...manifest?.meta },
+    chosen: manifest?.chosen && new Map(Object.entries(manifest.chosen)),
+    predictedAt: predictions?.startedAt,
+    startedAt: manifest?.startedAt,
+    endedAt: manifest?.endedAt,
+    shares: sharesOf(manifest?.identity, predicting),
+  };
+}
+
+/** All that ratings depend on, sorted by what two runs may have to share. */
+function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
+  const { data, protocol, system_prompt } = predicting;
+  const asked = protocol === undefined ? undefined : { protocol, system_prompt };
+  if (judging === undefined) return { judge: undefined, rubric: undefined, protocol: asked, data };
+  const { mode, judge, snapshot, verdicts, reading, sampling, rubrics = 'none' } = judging;
+  return { judge: { judge, snapshot, mode, verdicts, reading, sampling }, rubric: rubrics, protocol: asked, data };
+}
+
+/** The name that a model was asked by; of one that was served here, and is known by its file, the name and the file's hash. */
+function modelName(recorded: unknown, [served]: readonly string[] = []): string | undefined {
+  if (typeof recorded === 'string') return recorded;
+  const { sha256, kv_cache: cache } = fieldsOf(recorded);
   if (typeof sha256 !== 'string') return undefined;
-  const served = Array.isArray(manifest?.servedModels) ? manifest.servedModels[0] : undefined;
-  const name = typeof served === 'string' ? served : 'local model';
-  return `${name} (sha256 ${sha256.slice(0, 12)}, cache ${typeof cache === 'string' ? cache : 'unknown'})`;
+  return `${served ?? 'local model'} (sha256 ${sha256.slice(0, 12)}, cache ${textOf(cache) ?? 'unknown'})`;
 }
 
-/** Who judged: the snapshot that answered where the judge was asked by a name, else as `modelOf`. */
-export function judgeNameOf(manifest: Told): string | undefined {
-  const { judge, snapshot } = within(manifest?.identity);
-  return typeof judge === 'string' && typeof snapshot === 'string' ? snapshot : modelOf(manifest, 'judge');
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
-/** Whose predictions: the model, or the baseline in its place. */
-export function worldModelOf(manifest: Told): string | undefined {
-  const { baseline } = within(manifest?.identity);
-  return modelOf(manifest, 'model') ?? (typeof baseline === 'string' ? `baseline ${baseline}` : undefined);
-}
-
-function within(value: unknown): JsonObject {
+function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }

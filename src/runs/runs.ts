@@ -8,13 +8,13 @@ import { IDENTITIES, type Identity } from '../decision.js';
 import { domainName } from '../domains.js';
 import { EXIT, nearest, throwIfStopped, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { canonicalJson, isObject } from '../json.js';
+import { canonicalJson, isObject, parseObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { impossibleFigures, isModelCaused } from '../points.js';
 import { oneLine, printable } from '../printable.js';
 import type { ShownRun } from '../report/comparison/page.js';
 import { replaceFile } from '../run/files.js';
-import { judgeNameOf } from '../run/made-with.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, checkedManifest, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
 import type { OptionTable } from '../settings/settings.js';
@@ -54,6 +54,7 @@ export interface ReadRun {
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number>;
   readonly manifest: Partial<Manifest> | undefined;
+  readonly made: MadeWith;
   readonly card: ScoreCard;
 }
 
@@ -162,10 +163,7 @@ function shown(text: string): string {
 async function readRun(found: FoundRun, note: (text: string) => void, io: Io): Promise<ReadRun> {
   if ('store' in found) {
     const { run, store } = found;
-    const manifest =
-      run.manifest === undefined
-        ? undefined
-        : checkedManifest(JSON.parse(run.manifest), `the manifest of run ${run.id} in ${found.db}`);
+    const manifest = manifestOf(run, found.db);
     const rows = store.judgements(run.id);
     const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
     return {
@@ -175,6 +173,7 @@ async function readRun(found: FoundRun, note: (text: string) => void, io: Io): P
       rows,
       chosen,
       manifest,
+      made: madeWith(manifest),
       // From the rows, whatever version scored them.
       card: aggregate(rows, chosen),
     };
@@ -185,10 +184,22 @@ async function readRun(found: FoundRun, note: (text: string) => void, io: Io): P
   const manifest = await readManifest(path.replace(/(\.jsonl)?$/i, '.manifest.json'));
   const change = changeSince(manifest, shownPath(path, io), sha256);
   if (change !== undefined) note(printable(change));
-  const chosen = manifest?.chosen === undefined ? {} : { chosen: new Map(Object.entries(manifest.chosen)) };
-  const label = manifest?.predictions?.label ?? manifest?.label;
+  const made = madeWith(manifest);
+  const { chosen, label } = made;
   const name = oneLine(label ?? shownPath(path, io), 80);
-  return { name, source: path, sha256, rows, ...chosen, manifest, card: aggregate(rows, chosen.chosen) };
+  const card = aggregate(rows, chosen);
+  return { name, source: path, sha256, rows, ...(chosen === undefined ? {} : { chosen }), manifest, made, card };
+}
+
+/** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */
+export function manifestOf({ id, manifest }: StoredRun, db: string): Manifest | undefined {
+  if (manifest === undefined) return undefined;
+  const place = `the manifest of run ${id} in ${db}`;
+  const value = parseObject(manifest);
+  if (value === undefined) {
+    throw new UserError(`${place} is not a JSON object; score the run's judged file again`, EXIT.badData);
+  }
+  return checkedManifest(value, place);
 }
 
 /** What each of two runs was made with, in words, and whether it is the same. */
@@ -203,43 +214,22 @@ export interface Shared {
  * protocol of a baseline, which was asked under none, and goes for equal. The data are equal where the rows are.
  */
 export function sharedBy(base: ReadRun, candidate: ReadRun): Readonly<Record<Identity, Shared>> {
-  const compare = (read: (run: ReadRun) => unknown): Shared => {
-    const [a, b] = [read(base), read(candidate)];
+  const compare = (name: Identity): Shared => {
+    const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
     const state =
       a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
     return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
   };
-  const protocol = compare(protocolOf);
-  const isAnyBaseline = [base, candidate].some(
-    ({ manifest }) => manifest?.predictions?.identity?.baseline !== undefined,
-  );
+  const protocol = compare('protocol');
+  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
   return {
-    judge: compare(judgeOf),
-    rubric: compare(rubricOf),
+    judge: compare('judge'),
+    rubric: compare('rubric'),
     protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
     data: haveSameRows(base, candidate)
       ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
-      : compare(({ manifest }) => manifest?.predictions?.identity?.data),
+      : compare('data'),
   };
-}
-
-/** All that the ratings depend on beside prediction and rubrics. */
-function judgeOf({ manifest }: ReadRun): unknown {
-  const { identity } = manifest ?? {};
-  if (identity === undefined) return undefined;
-  const { mode, judge, snapshot, verdicts, reading, sampling } = identity;
-  return { judge, snapshot, mode, verdicts, reading, sampling };
-}
-
-function rubricOf({ manifest }: ReadRun): unknown {
-  if (manifest?.identity === undefined) return undefined;
-  return manifest.identity.rubrics ?? 'none';
-}
-
-function protocolOf({ manifest }: ReadRun): unknown {
-  const identity = manifest?.predictions?.identity;
-  if (identity?.protocol === undefined) return undefined;
-  return { protocol: identity.protocol, system_prompt: identity.system_prompt };
 }
 
 function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
@@ -352,7 +342,7 @@ export function sameBytesNote(base: ReadRun, candidate: ReadRun): string[] {
 
 /** Two runs that no row can be compared of. */
 export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: string): UserError {
-  const measured = [base, candidate].some(({ manifest }) => manifest?.identity?.mode === 'metrics');
+  const measured = [base, candidate].some(({ made }) => made.mode === 'metrics');
   const hint = measured
     ? 'text measures are no ratings, and awb leaderboard compares those'
     : 'name two runs over the same data';
@@ -360,10 +350,8 @@ export function nothingToCompare(base: ReadRun, candidate: ReadRun, reason: stri
 }
 
 /** What is shown of a run, whatever its manifest holds. */
-export function shownRun({ name, source, manifest }: ReadRun): ShownRun {
-  const { rubrics } = manifest?.identity ?? {};
-  const rubricPack = isObject(rubrics) && typeof rubrics.name === 'string' ? rubrics.name : undefined;
-  return { name, source, judge: judgeNameOf(manifest), rubricPack };
+export function shownRun({ name, source, made }: ReadRun): ShownRun {
+  return { name, source, judge: made.judgeName, rubricPack: made.rubricPack };
 }
 
 /** @throws UserError (74) that names the flag. */

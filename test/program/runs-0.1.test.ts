@@ -109,6 +109,12 @@ test('a measured run is scored as it was', async () => {
   expect(JSON.parse(stdout).overall_measures.chrf.value).toBeGreaterThan(0);
 });
 
+test.each(['step-100', 'step-200', 'persistence'])('scored again, %s takes the place that it had', async (name) => {
+  await cp(join(dir, 'runs.sqlite'), join(dir, 'again.sqlite'));
+  const { stdout } = await run('score', name, '--db', 'again.sqlite', '--json');
+  expect(JSON.parse(stdout).run.replaced).toBe(true);
+});
+
 test('the runs of its SQLite file are compared', async () => {
   const { code, stdout } = await run('compare', 'step-100', 'step-200', '--db', 'runs.sqlite', '--json');
   expect(code).toBe(0);

@@ -1,0 +1,82 @@
+// What a manifest says of what made a run, and what two runs share.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { madeWith } from '../../src/run/made-with.js';
+import { readManifest } from '../../src/run/manifest.js';
+import { ROOT } from '../support/cli.js';
+
+const manifestIn = (run: string) => readManifest(join(ROOT, 'fixtures/runs-0.1', run, 'judged.manifest.json'));
+
+describe('a run of version 0.1', () => {
+  test('that a judge rated says who judged whom, with what', async () => {
+    const manifest = await manifestIn('step-100');
+    const made = madeWith(manifest);
+    expect(made).toMatchObject({
+      mode: 'rubric',
+      judge: 'judge',
+      snapshot: 'judge-2026-01-01',
+      judgeName: 'judge-2026-01-01',
+      rubricPack: 'awb-1',
+      verdicts: 'strict',
+      versions: [],
+      worldModel: 'wm-step-100',
+      baseline: undefined,
+      protocol: 'history',
+      label: 'step-100',
+      startedAt: manifest?.startedAt,
+      predictedAt: manifest?.predictions?.startedAt,
+    });
+    expect(made.chosen).toEqual(
+      new Map([
+        ['terminal', 4],
+        ['web', 4],
+      ]),
+    );
+    expect(Object.values(made.shares)).not.toContain(undefined);
+  });
+
+  test('that was measured has neither judge nor rubrics, and its baseline is the world model', async () => {
+    expect(madeWith(await manifestIn('persistence'))).toMatchObject({
+      mode: 'metrics',
+      judge: undefined,
+      judgeName: undefined,
+      rubricPack: undefined,
+      worldModel: 'baseline persistence',
+      baseline: 'persistence',
+      protocol: undefined,
+      shares: { rubric: 'none', protocol: undefined },
+    });
+  });
+});
+
+test('of a file of the official script nothing is known but that its judge rates', () => {
+  const { mode, meta, versions, dropped, shares, ...rest } = madeWith(undefined);
+  expect({ mode, meta, versions, dropped }).toEqual({ mode: 'rubric', meta: {}, versions: [], dropped: [] });
+  expect(new Set([...Object.values(rest), ...Object.values(shares)])).toEqual(new Set([undefined]));
+});
+
+test('a model that was served here is named by its file, whatever snapshot its server reports', () => {
+  const judge = { sha256: 'ab'.repeat(32), kv_cache: 'q8_0' };
+  const made = madeWith({ identity: { judge, snapshot: 'x' }, servedModels: ['tiny'] });
+  expect(made.judgeName).toBe('tiny (sha256 abababababab, cache q8_0)');
+  expect(made.snapshot).toBe('x');
+  expect(madeWith({ identity: { judge: { sha256: 'ab'.repeat(32) } } }).judge).toBe(
+    'local model (sha256 abababababab, cache unknown)',
+  );
+});
+
+test('ratings that were framed or read otherwise are of other versions', () => {
+  const identity = { verdicts: 'strict', reading: 2, rubrics: { name: 'awb-1', fingerprint: 'f', frame: 3 } };
+  expect(madeWith({ identity }).versions).toEqual(['reading 2', 'frame 3']);
+});
+
+test('what stands in a manifest as something else than was written is not known', async () => {
+  const { identity, ...manifest } = JSON.parse(
+    await readFile(join(ROOT, 'fixtures/runs-0.1/step-100/judged.manifest.json'), 'utf8'),
+  );
+  const odd = Object.fromEntries(Object.keys(identity).map((name) => [name, 7]));
+  const made = madeWith({ ...manifest, identity: odd });
+  expect(made).toMatchObject({ mode: 'rubric', judge: undefined, rubricPack: undefined, sampling: {}, dropped: [] });
+});
