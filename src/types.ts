@@ -47,11 +47,11 @@ export interface Sampling {
   readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
-export interface ModelRequest {
-  readonly messages: readonly ChatMessage[];
+/** What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). */
+export type ModelRequest = ({ readonly messages: readonly ChatMessage[] } | { readonly prompt: string }) & {
   /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
   readonly seedOffset: number;
-}
+};
 
 /** Token counts of one call or of many; a count the server did not report is absent. */
 export interface Usage {
@@ -80,7 +80,7 @@ export type ModelOutcome = ModelReply | ModelFailure | { readonly status: 'inter
 
 export interface ModelReply {
   readonly status: 'ok';
-  /** The reply's `content`, untouched; empty where the model ended without any. */
+  /** The reply's `content`, or a completion's `text`, untouched; empty where the model ended without any. */
   readonly content: string;
   readonly reasoning?: string;
   readonly finishReason?: string;

@@ -16,10 +16,10 @@ import { type CallContext, classify, type Failure, tidy } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
 import type { HttpProxy } from './proxy.js';
 import { Reading } from './reading.js';
-import { type Asked, type Body, budgetOf, requestBody } from './request.js';
+import { type Asked, type Body, budgetOf, requestBody, type Way, wayOf } from './request.js';
 
 export interface EndpointOptions extends Asked {
-  /** As far as the part before /chat/completions; a query is sent along, a user name and password as basic authentication. */
+  /** As far as the part before /chat/completions and /completions; a query is sent along, a user name and password as basic authentication. */
   readonly baseUrl: string;
   /** Empty sends `Bearer EMPTY`. */
   readonly apiKey: string;
@@ -95,12 +95,13 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
 
   async function call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
     const spent: Usage = {};
+    const way = wayOf(request);
     const deadlineMs = performance.now() + options.clocks.callTimeoutMs;
     /** Asks, and asks anew as long as the dialect learns from what is rejected. */
     const ask = async (maxTokens?: number): Promise<Outcome> => {
       for (;;) {
         const body = requestBody(options, request, attemptIndex, maxTokens);
-        const outcome = await exchange(body, abort, deadlineMs - performance.now());
+        const outcome = await exchange(way, body, abort, deadlineMs - performance.now());
         if (outcome.status === 'interrupted') return outcome;
         addUsage(spent, outcome.usage);
         if (outcome.status === 'ok' || outcome.rejected === undefined || !adapts(outcome.rejected, body))
@@ -135,13 +136,14 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
     return options.dialect.learn(rejected) && !(rejected in options.dialect.translate(body));
   }
 
-  async function exchange(body: Body, abort: AbortSignal, leftMs: number): Promise<Outcome> {
+  async function exchange(way: Way, body: Body, abort: AbortSignal, leftMs: number): Promise<Outcome> {
     if (abort.aborted) return INTERRUPTED;
     const clocks = startClocks(options.clocks, options.stream, abort, leftMs);
-    const reading = new Reading(clocks, budgetOf(body));
+    const reading = new Reading(clocks, way, budgetOf(body));
     const context = (): CallContext => ({
       host: address.host,
       model: options.model,
+      asked: way.words,
       flagPrefix: options.flagPrefix,
       hasKey: apiKey !== '' && apiKey !== 'EMPTY',
       sent: Object.keys(body),
@@ -153,7 +155,7 @@ export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
       const { client } = await connect();
       // As bytes the request is held once while the call lasts, not as an object, as text and as bytes.
       const bytes = Buffer.from(JSON.stringify(body));
-      const answer = client.chat.completions.create(bytes as never, { headers: JSON_BODY, signal: clocks.signal });
+      const answer = client.post(way.path, { body: bytes, headers: JSON_BODY, signal: clocks.signal });
       const response = (await answer.asResponse()) as unknown as WireResponse;
       const { status, headers } = response;
       if (status < 200 || status > 299) {

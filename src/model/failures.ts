@@ -23,6 +23,8 @@ export interface CallContext {
   /** Host and port. */
   readonly host: string;
   readonly model: string;
+  /** What it was asked for, in words. */
+  readonly asked: string;
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge';
   readonly hasKey: boolean;
@@ -399,6 +401,8 @@ const FLAGS: Readonly<Record<string, string>> = {
   stream: 'ask for whole replies with --no-stream',
   [MAX_COMPLETION_TOKENS]: 'give endpoints that take the same parameters',
 };
+/** No server could do without these. */
+const ALWAYS_SENT = ['model', 'messages', 'prompt'];
 const NEVER_DROPPED = ['stream', MAX_COMPLETION_TOKENS];
 
 function parameterRejected({ said, status, sent }: Situation): Verdict | undefined {
@@ -417,7 +421,7 @@ function parameterRejected({ said, status, sent }: Situation): Verdict | undefin
 }
 
 function rejectedAmong(sent: readonly string[], said: Said): string | undefined {
-  const parameters = sent.filter((name) => name !== 'model' && name !== 'messages');
+  const parameters = sent.filter((name) => !ALWAYS_SENT.includes(name));
   const named = parameters.find((name) => said.param === name || said.located.includes(name));
   if (named !== undefined) return named;
   if (!REJECTION.test(said.text)) return undefined;
@@ -433,12 +437,12 @@ function escapeForPattern(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-function wrongPath({ status }: Situation): Verdict | undefined {
+function wrongPath({ status, asked }: Situation): Verdict | undefined {
   if (status !== 404 && status !== 405) return undefined;
   const remedy = 'check the base URL: most servers have the API under /v1';
   return {
     failure: { class: 'fatal', down: true },
-    what: 'no chat completions at this address',
+    what: `no ${asked} at this address`,
     stop: { remedy, exitCode: EXIT.unavailable },
   };
 }

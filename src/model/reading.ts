@@ -8,6 +8,7 @@ import type { AttemptReply } from './attempt.js';
 import type { RunningClocks } from './clocks.js';
 import { EventStream, GrowingText } from './events.js';
 import { type CallContext, classify, type Failure, isHtml } from './failures.js';
+import { CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
 const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
@@ -25,6 +26,7 @@ export class Reading {
   /** The reply has come to its end; what is late or broken behind it costs no more than its token counts. */
   finished = false;
   readonly #clocks: RunningClocks;
+  readonly #way: Way;
   readonly #mostCharacters: number;
   readonly #decoder = new StringDecoder('utf8');
   readonly #stream = new EventStream((data) => this.#event(data));
@@ -44,8 +46,9 @@ export class Reading {
   #servedModel: string | undefined;
 
   /** `maxTokens` is the output budget that was asked for: a reply of more than 64 characters a token (and 8 Mi in all) is cut off. */
-  constructor(clocks: RunningClocks, maxTokens: number | undefined) {
+  constructor(clocks: RunningClocks, way: Way, maxTokens: number | undefined) {
     this.#clocks = clocks;
+    this.#way = way;
     this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
   }
 
@@ -96,7 +99,8 @@ export class Reading {
       });
     }
     if (!this.#hasMessage) {
-      return this.#failed({ class: 'malformed', reason: 'the reply holds no message: neither content nor reasoning' });
+      const reason = `the reply holds no ${this.#way === CHAT ? 'message: neither content nor reasoning' : 'text'}`;
+      return this.#failed({ class: 'malformed', reason });
     }
     return {
       status: 'ok',
@@ -139,7 +143,7 @@ export class Reading {
     this.#describe(chunk);
     const choice = this.#firstChoice(chunk.choices);
     if (choice === undefined) return;
-    if (this.#add(choice.delta ?? choice.message)) this.#clocks.progress();
+    if (this.#add(this.#messageOf(choice))) this.#clocks.progress();
     this.#end(choice);
     if (this.finished) this.#clocks.tail();
   }
@@ -158,7 +162,7 @@ export class Reading {
       this.#breakOff('the reply has no choices');
       return;
     }
-    this.#add(choice.message);
+    this.#add(this.#messageOf(choice));
     this.#end(choice);
     // A document is whole by its closing brace: some servers leave finish_reason out.
     this.finished = this.#broken === undefined && this.#error === undefined;
@@ -203,6 +207,12 @@ export class Reading {
       if ((choice.index ?? 0) === 0) first ??= choice;
     }
     return first;
+  }
+
+  /** A choice's message, or the piece of it that came; a completion's text is its content. */
+  #messageOf(choice: JsonObject): unknown {
+    if (this.#way === CHAT) return this.#kind === 'events' ? (choice.delta ?? choice.message) : choice.message;
+    return 'text' in choice ? { content: choice.text } : undefined;
   }
 
   /** Adds a message, or a piece of it; true where it held any text. */

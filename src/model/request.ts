@@ -1,4 +1,4 @@
-// What an endpoint is asked: the body of a chat request, and the seed of each try.
+// What an endpoint is asked: where a request goes, its body, and the seed of each try.
 
 import type { ModelRequest, Sampling } from '../types.js';
 import { type Dialect, MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
@@ -13,17 +13,30 @@ export interface Asked {
   readonly dialect: Dialect;
 }
 
-/** The body of a chat request as the servers take it: what is set, and nothing that is not. */
+/** The two ways of asking: their paths behind the base URL, and what is asked for in words. */
+export const CHAT = { path: '/chat/completions', words: 'chat completions' } as const;
+export const COMPLETION = { path: '/completions', words: 'completions' } as const;
+export type Way = typeof CHAT | typeof COMPLETION;
+
+export function wayOf(request: ModelRequest): Way {
+  return 'prompt' in request ? COMPLETION : CHAT;
+}
+
+/**
+ * The body of a request as the servers take it: what is set, and nothing that is not. What a chat alone knows (reasoning effort,
+ * the form of the reply) stays out of a completion's.
+ */
 export function requestBody(
   { model, sampling, stream, responseFormat, dialect }: Asked,
-  { messages, seedOffset }: ModelRequest,
+  request: ModelRequest,
   attemptIndex: number,
   maxTokens = sampling.maxTokens,
 ): Body {
-  const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, seedOffset, attemptIndex);
+  const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, request.seedOffset, attemptIndex);
+  const isChat = 'messages' in request;
   const wanted: Body = {
     model,
-    messages,
+    ...(isChat ? { messages: request.messages } : { prompt: request.prompt }),
     [MAX_TOKENS]: maxTokens,
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -31,8 +44,7 @@ export function requestBody(
     min_p: sampling.minP,
     seed,
     presence_penalty: sampling.presencePenalty,
-    reasoning_effort: sampling.reasoningEffort,
-    response_format: responseFormat,
+    ...(isChat && { reasoning_effort: sampling.reasoningEffort, response_format: responseFormat }),
     ...(stream && { stream: true, stream_options: { include_usage: true } }),
     ...sampling.extraBody,
   };

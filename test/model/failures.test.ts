@@ -13,6 +13,7 @@ function classified(trouble: Trouble, context: Partial<CallContext> = {}) {
   return classify(trouble, {
     host: 'models.example:8000',
     model: 'wm-35b',
+    asked: 'chat completions',
     flagPrefix: 'model',
     hasKey: true,
     sent: STREAMED,

@@ -14,7 +14,7 @@ export interface SeenRequest {
   /** The parsed body; `{}` where there was none. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of any shape
   readonly body: any;
-  /** 0-based count of the chat requests before this one. */
+  /** 0-based count of the requests for a reply before this one. */
   readonly index: number;
 }
 
@@ -68,9 +68,9 @@ export interface LoopbackServer {
   /** Base URL, ending in /v1. */
   readonly url: string;
   readonly port: number;
-  /** Every chat request so far. Empty where recording is off. */
+  /** Every request for a reply so far. Empty where recording is off. */
   readonly requests: readonly SeenRequest[];
-  /** Chat requests so far, recorded or not. */
+  /** Requests for a reply so far, recorded or not. */
   readonly count: number;
   readonly inFlight: number;
   readonly maxInFlight: number;
@@ -86,11 +86,13 @@ export function deterministicAnswer(messages: unknown): string {
 }
 
 /**
- * Starts a server. A list answers request after request, its last entry from then on; without anything each chat request gets
+ * Starts a server. A list answers request after request, its last entry from then on; without anything each request gets
  * `deterministicAnswer`. `record: false` keeps no requests, for benchmarks.
  */
 export async function startLoopbackServer(
-  script: Handler | readonly Answer[] = (request) => ({ content: deterministicAnswer(request.body.messages) }),
+  script: Handler | readonly Answer[] = (request) => ({
+    content: deterministicAnswer(request.body.messages ?? request.body.prompt),
+  }),
   options: {
     readonly record?: boolean;
     readonly models?: readonly (string | Record<string, unknown>)[];
@@ -202,30 +204,37 @@ function sendJson(answer: ModelAnswer, request: SeenRequest, response: ServerRes
     ...(answer.reasoning !== undefined && { reasoning_content: answer.reasoning }),
   };
   const finish = answer.finishReason === undefined ? 'stop' : answer.finishReason;
+  const isText = isCompletion(request);
   const body = JSON.stringify({
-    id: `chatcmpl-${request.index}`,
-    object: 'chat.completion',
+    id: `${isText ? 'cmpl' : 'chatcmpl'}-${request.index}`,
+    object: isText ? 'text_completion' : 'chat.completion',
     created: 0,
     model: answer.model ?? request.body.model,
-    choices: [{ index: 0, message, finish_reason: finish }],
+    choices: [{ index: 0, ...(isText ? { text: answer.content } : { message }), finish_reason: finish }],
     ...usageOf(answer, request),
   });
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }
 
+/** Whether a text is to be continued, and no chat. */
+function isCompletion({ path }: SeenRequest): boolean {
+  return path.startsWith('/v1/completions');
+}
+
 async function sendEvents(answer: ModelAnswer, request: SeenRequest, response: ServerResponse): Promise<void> {
   response.writeHead(200, EVENTS);
+  const isText = isCompletion(request);
   const event = (rest: object) =>
     `data: ${JSON.stringify({
-      id: `chatcmpl-${request.index}`,
-      object: 'chat.completion.chunk',
+      id: `${isText ? 'cmpl' : 'chatcmpl'}-${request.index}`,
+      object: isText ? 'text_completion' : 'chat.completion.chunk',
       created: 0,
       model: answer.model ?? request.body.model,
       ...rest,
     })}\n\n`;
-  const choice = (delta: unknown, finish_reason: string | null) =>
-    event({ choices: [{ index: 0, delta, finish_reason }] });
+  const choice = (delta: Delta, finish_reason: string | null) =>
+    event({ choices: [{ index: 0, ...(isText ? { text: delta.content ?? '' } : { delta }), finish_reason }] });
   let pending = choice({ role: 'assistant', content: '' }, null);
   for (const { waitMs, ...delta } of answer.deltas ?? defaultDeltas(answer)) {
     if (waitMs) {
@@ -283,7 +292,7 @@ async function beat(response: ServerResponse): Promise<void> {
 function usageOf(answer: ModelAnswer, request: SeenRequest): object {
   if (answer.usage === null) return {};
   if (answer.usage !== undefined) return { usage: answer.usage };
-  const prompt = Math.ceil(JSON.stringify(request.body.messages ?? []).length / 4);
+  const prompt = Math.ceil(JSON.stringify(request.body.messages ?? request.body.prompt ?? []).length / 4);
   const completion = Math.ceil(String(answer.content ?? '').length / 4);
   return { usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion } };
 }
