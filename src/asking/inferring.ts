@@ -16,8 +16,11 @@ import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../types.js';
 import type { InferSettings } from './infer-options.js';
 import { invalidByDomain } from './infer-rows.js';
 import { openInstrument } from './instrument.js';
+import { progressListener } from './progress-listener.js';
+import type { RowSummary, Run } from './run.js';
 import { samplingIdentity } from './sampling.js';
-import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
+import { runStage, type StageResult } from './stage.js';
+import type { Stage, StageJob } from './stage-contract.js';
 import type { Target } from './target.js';
 
 /** One row in one of its repeats. */
@@ -44,7 +47,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
   const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
   const instrument = openInstrument(run, target, settings, finishedBefore);
   const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
-  return runStage<InferJob>({
+  const stage: Stage<InferJob> = {
     io: work.io,
     run,
     settings,
@@ -77,7 +80,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
       return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
     },
     async settle(job, outcome) {
-      return instrument.accepts(job.id) ? recordOf(job, outcome, instrument.mark()) : undefined;
+      return instrument.accepts(job.id) ? recordOf(job, outcome, instrument.mark()) : 'again';
     },
     async compose(job, record) {
       const text = await dataset.readText(job.row);
@@ -96,7 +99,8 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
       },
     },
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
-  });
+  };
+  return runStage(stage, [progressListener(work.io.stderr, settings)]);
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();

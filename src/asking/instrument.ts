@@ -8,8 +8,8 @@ import { openBackend } from '../model/schedule.js';
 import type { Identity } from '../run/manifest.js';
 import type { Backend } from '../types.js';
 import type { AskingSettings } from './options.js';
+import type { Run } from './run.js';
 import { droppedBefore, samplingOf } from './sampling.js';
-import type { Run } from './stage.js';
 import type { Target } from './target.js';
 
 /** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */

@@ -37,8 +37,11 @@ import {
 import { addUsage } from '../usage.js';
 import { openInstrument } from './instrument.js';
 import { ASKING_OPTIONS } from './options.js';
+import { progressListener } from './progress-listener.js';
+import type { RowSummary, Run } from './run.js';
 import { samplingIdentity } from './sampling.js';
-import { type RowSummary, type Run, runStage, type StageJob, type StageResult } from './stage.js';
+import { runStage, type StageResult } from './stage.js';
+import type { Stage, StageJob } from './stage-contract.js';
 import type { Target } from './target.js';
 
 export const JUDGE_OPTIONS = {
@@ -151,7 +154,7 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
   const tries = new Map<string, Tries>();
   const stampOf = (job: JudgeJob) => `${job.ref.stamp} ${instrument.mark()}`;
   adoptSnapshot(run);
-  return runStage<JudgeJob>({
+  const stage: Stage<JudgeJob> = {
     io: work.io,
     run,
     settings,
@@ -175,13 +178,13 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
       return { messages: buildJudgeMessages(pack as RubricPack, sample, readPrediction(gen)), seedOffset };
     },
     async settle(job, outcome) {
-      if (!instrument.accepts(job.id)) return undefined;
+      if (!instrument.accepts(job.id)) return 'again';
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
       const attempt = addTry(tries, job.id, outcome);
       const { gen, sample } = await predictions.read(job.ref);
       const material = materialOf(sample, readPrediction(gen));
       const record = judged(work, job, outcome, material, attempt, stampOf(job));
-      if (record !== undefined) tries.delete(job.id);
+      if (record !== 'again') tries.delete(job.id);
       return record;
     },
     async compose(job, record) {
@@ -199,7 +202,8 @@ export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): P
       predictions: work.inferred,
     },
     absent: absentFrom(work, jobs),
-  });
+  };
+  return runStage(stage, [progressListener(work.io.stderr, settings)]);
 }
 
 /** What the ratings depend on: whose predictions, which judge, told what, read how. */
@@ -323,7 +327,7 @@ function requireSameSnapshot(run: Run, served: string | undefined): void {
   }
 }
 
-/** The record of a judge's reply, or undefined where it cannot be read and tries are left. */
+/** The record of a judge's reply, or 'again' where it cannot be read and tries are left. */
 function judged(
   work: Judging,
   job: JudgeJob,
@@ -331,7 +335,7 @@ function judged(
   material: Material,
   tries: Tries,
   stamp: string,
-): JournalRecord | undefined {
+): JournalRecord | 'again' {
   const pack = work.pack as RubricPack;
   const log = { ...outcome.log, attempts: tries.attempts, ms: tries.ms, usage: tries.usage, tries: tries.count };
   if (outcome.status === 'failed') {
@@ -340,7 +344,7 @@ function judged(
   const isStrict = work.settings.verdicts === 'strict';
   const verdict = isStrict ? readStrictly(outcome, material) : readOfficialVerdict(outcome.content);
   if (verdict.status === 'unreadable') {
-    if (tries.count < work.settings.maxRetries) return undefined;
+    if (tries.count < work.settings.maxRetries) return 'again';
     const reason = outcome.finishReason === 'length' ? `${verdict.reason} (cut off at max_tokens)` : verdict.reason;
     // Otherwise a poor prediction could make itself missing by confusing its judge.
     const failure: Failure =

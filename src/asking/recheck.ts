@@ -16,7 +16,8 @@ import { noiseOf } from '../score/sampling.js';
 import type { Estimate, JudgedRow } from '../types.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type JudgeJob, type Judging, jobsOf, judgeIdentity, judgeRows, summarise } from './judging.js';
-import { openRun, type StageResult } from './stage.js';
+import { openRun } from './run.js';
+import type { StageResult } from './stage.js';
 
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its

@@ -3,7 +3,8 @@
 import { printable } from '../printable.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
-import { type StageResult, sameCommand } from './stage.js';
+import { sameCommand } from './session.js';
+import type { StageResult } from './stage.js';
 
 /** What the two stages say differently. */
 interface Words {
@@ -51,7 +52,7 @@ function documentOf(result: StageResult) {
 }
 
 function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): string[] {
-  const { counts, tokens, state, output, notices } = result.manifest;
+  const { counts, tokens, output, notices } = result.manifest;
   const lines = [
     `${words.noun}: ${counts.ok} of ${counts.chosen} done${listed(', ', [
       [counts.failed, 'failed'],
@@ -71,13 +72,14 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
   if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
-  lines.push(...nextSteps(state, canMend, fresh, words.next));
+  lines.push(...nextSteps(result, canMend, fresh, words.next));
   return lines;
 }
 
-function nextSteps(state: StageResult['manifest']['state'], canMend: boolean, fresh: boolean, next: string): string[] {
+function nextSteps({ manifest, stopReason }: StageResult, canMend: boolean, fresh: boolean, next: string): string[] {
   const same = sameCommand(fresh);
-  if (state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
+  if (manifest.state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
+  if (manifest.state === 'stopped') return [`stopped: ${stopReason}; everything finished is saved; ${same} continues`];
   if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];
 }

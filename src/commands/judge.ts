@@ -14,7 +14,7 @@ import {
   VERDICT_FORMAT,
 } from '../asking/judging.js';
 import { recheck } from '../asking/recheck.js';
-import { openRun } from '../asking/stage.js';
+import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { openTarget, type Target } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';

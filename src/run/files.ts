@@ -163,6 +163,11 @@ async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncI
   return { bytes, sha256: hash.digest('hex') };
 }
 
+/** Bytes of a file; undefined where there is none, or none that can be looked at. */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.size;
+}
+
 /** SHA-256 hex of a file's bytes. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');

@@ -32,8 +32,11 @@ export interface Journal<S> {
   readonly entries: ReadonlyMap<string, JournalEntry<S>>;
   /** What opening had to repair, as a sentence for the user; absent where nothing was wrong. */
   readonly repaired?: string;
-  /** Resolves once the record is on the disk (fdatasync); many waiting records share one write. Rejects with a UserError (74). */
-  append(record: JournalRecord): Promise<void>;
+  /**
+   * Resolves to the record's summary once the record is on the disk (fdatasync); many waiting records share one write.
+   * Rejects with a UserError (74).
+   */
+  append(record: JournalRecord): Promise<S>;
   /** The latest record of an id. @throws UserError (65) where another text lies in its place by now. */
   read(id: string): JournalRecord;
   close(): Promise<void>;
@@ -62,7 +65,9 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
     async append(record) {
       const line = sealed(record);
       const offset = await appender.append(line);
-      entries.set(record.id, { offset, length: line.length - 1, summary: summarise(record) });
+      const summary = summarise(record);
+      entries.set(record.id, { offset, length: line.length - 1, summary });
+      return summary;
     },
     read(id) {
       const entry = entries.get(id);

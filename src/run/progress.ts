@@ -2,7 +2,7 @@
 
 import { domainName, inTableOrder } from '../domains.js';
 import { oneLine, printable, shortened, widthOf } from '../printable.js';
-import type { Backend, BackendStatus, Domain, TextSink } from '../types.js';
+import type { BackendStatus, Domain, TextSink } from '../types.js';
 
 export interface ProgressOptions {
   /** What runs: `infer`, `judge`. */
@@ -10,6 +10,8 @@ export interface ProgressOptions {
   /** Rows (times repeats) by domain, and those of them that were done before this session. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
+  /** Of the backend: its calls in flight, limit, pauses, outages and latest failure; undefined until it is opened. */
+  readonly status: () => BackendStatus | undefined;
   /** Writes nothing at all; errors are the caller's. */
   readonly quiet: boolean;
   /** Adds a line for each failed row. */
@@ -25,7 +27,6 @@ export interface ProgressOptions {
 
 export interface SettledRow {
   readonly status: 'ok' | 'failed';
-  readonly flags: readonly string[];
   /** Completion tokens. */
   readonly tokens: number;
   /** For --verbose: which row failed, and why. */
@@ -36,8 +37,6 @@ export interface Progress {
   settled(domain: Domain, row: SettledRow): void;
   /** Shows a line for good, above the block. */
   notice(text: string): void;
-  /** From now on the backend's calls in flight, limit, pauses, outages and latest failure are shown. */
-  watch(backend: Pick<Backend, 'status'>): void;
   /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
   finish(): void;
 }
@@ -53,7 +52,7 @@ const LINE_AT_MOST_EVERY_MS = 1_000;
  * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
  */
 export function openProgress(stderr: TextSink, options: ProgressOptions): Progress {
-  if (options.quiet) return { settled() {}, notice() {}, watch() {}, finish() {} };
+  if (options.quiet) return { settled() {}, notice() {}, finish() {} };
   const { now = () => performance.now(), every = unreferencedInterval } = options;
   const tally = newTally(options, now());
   const show = stderr.isTTY ? liveBlock(stderr, tally, options.color) : plainLines(stderr, tally, now);
@@ -70,9 +69,6 @@ export function openProgress(stderr: TextSink, options: ProgressOptions): Progre
       show.settled();
     },
     notice: (text) => show.notice(text),
-    watch(backend) {
-      tally.backend = backend;
-    },
     finish() {
       if (finished) return;
       finished = true;
@@ -108,11 +104,11 @@ interface Tally {
   tokens: number;
   /** Where the session stood at times past, oldest first: the window of the rate. */
   readonly points: Point[];
-  backend: Pick<Backend, 'status'> | undefined;
+  readonly status: () => BackendStatus | undefined;
   readonly date: () => number;
 }
 
-function newTally({ title, totals, already, date = Date.now }: ProgressOptions, at: number): Tally {
+function newTally({ title, totals, already, status, date = Date.now }: ProgressOptions, at: number): Tally {
   const domains = [...totals]
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const);
@@ -122,7 +118,7 @@ function newTally({ title, totals, already, date = Date.now }: ProgressOptions, 
     rows: 0,
     tokens: 0,
     points: [{ at, rows: 0, tokens: 0 }],
-    backend: undefined,
+    status,
     date,
   };
 }
@@ -195,8 +191,9 @@ function duration(seconds: number): string {
 }
 
 function backendLines(tally: Tally): string[] {
-  if (tally.backend === undefined) return ['no calls yet'];
-  const { inFlight, limit, pausedMs, failure, outages } = tally.backend.status();
+  const status = tally.status();
+  if (status === undefined) return ['no calls yet'];
+  const { inFlight, limit, pausedMs, failure, outages } = status;
   const paused = pausedMs > 0 ? `, paused by the server for ${duration(pausedMs / 1000)}` : '';
   return [
     `${inFlight} in flight, limit ${limit}${paused}`,
@@ -294,7 +291,7 @@ function plainLines(stderr: TextSink, tally: Tally, now: () => number): Show {
     shownAt = now();
     shownStep = Math.floor((done / Math.max(1, total)) * LINES_PER_RUN);
     shownDone = done;
-    const outages = tally.backend?.status().outages ?? [];
+    const outages = tally.status()?.outages ?? [];
     stderr.write(
       `${printable([summaryLine(tally), ...outages.map((outage) => outageText(outage, tally))].join('; '))}\n`,
     );

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { openProgress, type Progress, type ProgressOptions } from '../../src/run/progress.js';
+import type { BackendStatus } from '../../src/types.js';
 
 /** A terminal of a given size that knows as many sequences as the block needs, and no more. */
 class Screen {
@@ -45,17 +46,21 @@ class Screen {
 
 interface Bench {
   readonly progress: Progress;
+  /** From now on this is how the backend does. */
+  watch(status: BackendStatus): void;
   pass(ms: number): void;
   running(): boolean;
 }
 
 function open(stderr: Parameters<typeof openProgress>[0], options: Partial<ProgressOptions> = {}): Bench {
   let clock = 0;
+  let backend: BackendStatus | undefined;
   let timer: { readonly ms: number; readonly tick: () => void } | undefined;
   const progress = openProgress(stderr, {
     title: 'infer',
     totals: new Map([['mcp', 100]]),
     already: new Map(),
+    status: () => backend,
     quiet: false,
     verbose: false,
     color: false,
@@ -70,6 +75,9 @@ function open(stderr: Parameters<typeof openProgress>[0], options: Partial<Progr
   });
   return {
     progress,
+    watch(status) {
+      backend = status;
+    },
     pass(ms) {
       for (const end = clock + ms; timer !== undefined && clock + timer.ms <= end; ) {
         clock += timer.ms;
@@ -85,8 +93,8 @@ function log() {
   return { lines, isTTY: false, columns: 80, write: (text: string) => void lines.push(text.trimEnd()) };
 }
 
-const OK = { status: 'ok', flags: [], tokens: 100 } as const;
-const FAILED = { status: 'failed', flags: [], tokens: 0, reason: 'row 7: timeout' } as const;
+const OK = { status: 'ok', tokens: 100 } as const;
+const FAILED = { status: 'failed', tokens: 0, reason: 'row 7: timeout' } as const;
 
 function settle(progress: Progress, rows: number, row: Parameters<Progress['settled']>[1] = OK, domain = 'mcp'): void {
   for (let i = 0; i < rows; i++) progress.settled(domain, row);
@@ -100,8 +108,8 @@ describe('on a terminal', () => {
       ['terminal', 50],
       ['mcp', 100],
     ]);
-    const { progress, pass } = open(screen, { totals });
-    progress.watch({ status: () => ({ inFlight: 8, limit: 64, pausedMs: 12_000, outages: [] }) });
+    const { progress, pass, watch } = open(screen, { totals });
+    watch({ inFlight: 8, limit: 64, pausedMs: 12_000, outages: [] });
     for (let second = 0; second < 10; second++) {
       settle(progress, 2);
       if (second === 5) settle(progress, 1, FAILED, 'terminal');
@@ -166,10 +174,10 @@ describe('on a terminal', () => {
   test('an outage is shown with its times of day, and the latest failure in one line that harms no terminal', () => {
     const screen = new Screen();
     const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { progress, pass } = open(screen, { date: () => noon });
+    const { pass, watch } = open(screen, { date: () => noon });
     const outage = { host: '127.0.0.1:8000', hasAnswered: true, forMs: 20_000, nextMs: 4_200, leftMs: 580_000 };
     const failure = { text: '127.0.0.1:8000: oops\x1b[2J\nsecond \x07line', agoMs: 3_100 };
-    progress.watch({ status: () => ({ inFlight: 1, limit: 8, pausedMs: 0, failure, outages: [outage] }) });
+    watch({ inFlight: 1, limit: 8, pausedMs: 0, failure, outages: [outage] });
     pass(1000);
     expect(screen.text).toBe(
       [
@@ -186,9 +194,9 @@ describe('on a terminal', () => {
   test('an engine that is waited for is not ready yet', () => {
     const screen = new Screen();
     const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { progress, pass } = open(screen, { date: () => noon });
+    const { pass, watch } = open(screen, { date: () => noon });
     const outage = { host: 'gpu:8000', hasAnswered: false, forMs: 60_000, nextMs: 9_000, leftMs: 840_000 };
-    progress.watch({ status: () => ({ inFlight: 0, limit: 8, pausedMs: 0, outages: [outage] }) });
+    watch({ inFlight: 0, limit: 8, pausedMs: 0, outages: [outage] });
     pass(1000);
     expect(screen.lines[2]).toBe('gpu:8000 not ready since 11:59:00, given up at 12:14:00, next try in 9 s');
   });
@@ -203,10 +211,8 @@ describe('on a terminal', () => {
     const totals = new Map(Array.from({ length: 12 }, (_, i) => [`domain-${i}`, 1000]));
     const outage = { host: 'a.long.name.example:8000', hasAnswered: true, forMs: 0, nextMs: 0, leftMs: 1 };
     const failure = { text: 'x'.repeat(900), agoMs: 0 };
-    const { progress, pass } = open(screen, { totals });
-    progress.watch({
-      status: () => ({ inFlight: 100, limit: 256, pausedMs: 90_000, outages: [outage, outage], failure }),
-    });
+    const { progress, pass, watch } = open(screen, { totals });
+    watch({ inFlight: 100, limit: 256, pausedMs: 90_000, outages: [outage, outage], failure });
     settle(progress, 500, FAILED, 'domain-3');
     pass(5000);
     expect(screen.widest).toBeLessThan(columns);
@@ -231,9 +237,9 @@ describe('without a terminal', () => {
   test('a line every half minute says that an endpoint is silent, since when and until when', () => {
     const out = log();
     const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { progress, pass } = open(out, { date: () => noon });
+    const { pass, watch } = open(out, { date: () => noon });
     const outage = { host: 'a:8000', hasAnswered: true, forMs: 60_000, nextMs: 4_000, leftMs: 540_000 };
-    progress.watch({ status: () => ({ inFlight: 1, limit: 8, pausedMs: 0, outages: [outage] }) });
+    watch({ inFlight: 1, limit: 8, pausedMs: 0, outages: [outage] });
     pass(30_000);
     expect(out.lines.slice(1)).toEqual(['infer 0/100 rows; a:8000 silent since 11:59:00, given up at 12:09:00']);
   });

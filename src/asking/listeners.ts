@@ -1,0 +1,64 @@
+// Who hears what a stage does while it asks: progress, and whatever else wants to know or to end it early.
+
+import type { Manifest } from '../run/manifest.js';
+import type { BackendStatus, Domain } from '../types.js';
+import type { RowSummary } from './run.js';
+import type { StageJob } from './stage-contract.js';
+
+/**
+ * Hears the asking of a stage: `begins` first, `ends` last, in between rows and notices as they come; nothing where no row has to
+ * be asked. All listeners hear the same in the same order. One that throws ends the run as `stop` does, and its error is thrown
+ * once everything is saved.
+ */
+export interface StageListener {
+  begins?(asking: Beginning): void;
+  /** A row's record is on the disk; `summary.usage` is what it cost. A row is settled again where its record has become stale. */
+  settled?(job: StageJob, summary: RowSummary): void;
+  /** Something worth a line: a repair, a dropped parameter, an outage. */
+  notice?(text: string): void;
+  ends?(): void;
+}
+
+/** What a listener is told, and given, when the asking begins. */
+export interface Beginning {
+  readonly kind: Manifest['kind'];
+  /** Rows (times repeats) by domain, and those of them that need no asking. */
+  readonly totals: ReadonlyMap<Domain, number>;
+  readonly already: ReadonlyMap<Domain, number>;
+  /** How the backend does; undefined until it is opened, which it is when the first row needs a model. */
+  status(): BackendStatus | undefined;
+  /** Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason holds. */
+  stop(reason: string): void;
+}
+
+type Event = (listener: StageListener) => void;
+
+/** All listeners of a stage; `onFailure` is given what one of them throws. */
+export class Listeners {
+  readonly #waiting: Event[] = [];
+  #telling = false;
+
+  constructor(
+    private readonly listeners: readonly StageListener[],
+    private readonly onFailure: (error: unknown) => void,
+  ) {}
+
+  /** What a listener brings about while it hears one event is told once all have heard that one. */
+  tell(event: Event): void {
+    this.#waiting.push(event);
+    if (this.#telling) return;
+    this.#telling = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      for (const listener of this.listeners) this.#tellOne(listener, next);
+    }
+    this.#telling = false;
+  }
+
+  #tellOne(listener: StageListener, event: Event): void {
+    try {
+      event(listener);
+    } catch (error) {
+      this.onFailure(error);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// Progress on stderr, as the first listener of a stage.
+
+import { openProgress, type Progress } from '../run/progress.js';
+import type { TextSink } from '../types.js';
+import type { StageListener } from './listeners.js';
+import type { RowSummary } from './run.js';
+import type { StageJob } from './stage-contract.js';
+
+/** Shows the asking on stderr, from its beginning to its end. */
+export function progressListener(
+  stderr: TextSink,
+  settings: { readonly quiet: boolean; readonly verbose: boolean; readonly color: boolean },
+): StageListener {
+  const { quiet, verbose, color } = settings;
+  let progress: Progress | undefined;
+  return {
+    begins({ kind: title, totals, already, status }) {
+      progress = openProgress(stderr, { title, totals, already, status, quiet, verbose, color });
+    },
+    settled(job, summary) {
+      progress?.settled(job.domain, {
+        status: summary.status,
+        tokens: summary.usage.completionTokens ?? 0,
+        ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
+      });
+    },
+    notice(text) {
+      progress?.notice(text);
+    },
+    ends() {
+      progress?.finish();
+    },
+  };
+}
+
+function failureLine(job: StageJob, { class: failure = 'unknown', reason }: RowSummary): string {
+  return [job.domain, job.id, failure, ...(reason === undefined ? [] : [reason])].join(' ');
+}

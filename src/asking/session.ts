@@ -1,0 +1,197 @@
+// One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
+
+import type { JournalRecord } from '../run/journal.js';
+import type { Backend, Domain, Io } from '../types.js';
+import { type Beginning, Listeners, type StageListener } from './listeners.js';
+import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
+
+/** How long calls in flight may go on after the first interrupt. */
+const DRAIN_MS = 3_000;
+/** Rows settled without a model are made durable together. */
+const ALONE_AT_ONCE = 64;
+
+/** What a session came to. */
+export interface SessionResult {
+  /** Rows settled. */
+  readonly asked: number;
+  /** Why a listener ended it early. */
+  readonly stopReason: string | undefined;
+  /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
+  readonly error: unknown;
+}
+
+/** What to type to continue: `--fresh` would start over once more. */
+export function sameCommand(fresh: boolean): string {
+  return fresh ? 'the same command without --fresh' : 'the same command';
+}
+
+/** Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands. Never rejects. */
+export function askRows<J extends StageJob>(
+  stage: Stage<J>,
+  todo: readonly J[],
+  listeners: readonly StageListener[],
+  save: () => Promise<void>,
+): Promise<SessionResult> {
+  return new Session(stage, listeners, save).run(todo);
+}
+
+class Session<J extends StageJob> {
+  #asked = 0;
+  #stopReason: string | undefined;
+  #error: unknown;
+  #backend: Backend | undefined;
+  readonly #listeners: Listeners;
+  readonly #halt = new AbortController();
+  /** Aborted by the user's interrupt, and by a listener. */
+  readonly #stop: AbortSignal;
+  #savedIdentity: Stage<J>['run']['identity'];
+  #saving = Promise.resolve();
+
+  constructor(
+    private readonly stage: Stage<J>,
+    listeners: readonly StageListener[],
+    private readonly save: () => Promise<void>,
+  ) {
+    this.#stop = AbortSignal.any([stage.io.stop, this.#halt.signal]);
+    this.#savedIdentity = stage.run.identity;
+    this.#listeners = new Listeners(listeners, (error) => {
+      this.#error ??= error;
+      this.#end(error instanceof Error ? error.message : String(error));
+    });
+  }
+
+  async run(todo: readonly J[]): Promise<SessionResult> {
+    const { io, run, settings } = this.stage;
+    this.#listeners.tell((listener) => listener.begins?.(this.#beginning(todo)));
+    if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
+    io.setLastWords(`ended at once: all finished rows are saved; ${sameCommand(settings.fresh)} continues`);
+    const drain = drainOnInterrupt(io, (text) => this.#tell(text));
+    try {
+      await this.#askAll(todo, drain.over);
+    } catch (error) {
+      this.#error ??= error;
+    }
+    drain.close();
+    await this.#backend?.close().catch((error: unknown) => {
+      this.#error ??= error;
+    });
+    // Whatever a listener brings about from here on is too late to be told.
+    this.#halt.abort();
+    this.#listeners.tell((listener) => listener.ends?.());
+    return { asked: this.#asked, stopReason: this.#stopReason, error: this.#error };
+  }
+
+  #beginning(todo: readonly J[]): Beginning {
+    const waiting = new Set(todo.map((job) => job.id));
+    const { rows, run } = this.stage;
+    return {
+      kind: run.kind,
+      totals: byDomain(rows),
+      already: byDomain(rows.filter((job) => !waiting.has(job.id))),
+      status: () => this.#backend?.status(),
+      stop: (reason) => {
+        if (!this.#stop.aborted) this.#stopReason = reason;
+        this.#end(reason);
+      },
+    };
+  }
+
+  #tell(text: string): void {
+    this.#listeners.tell((listener) => listener.notice?.(text));
+  }
+
+  /** Has nothing more started; calls in flight are paid for, so they may take their time. */
+  #end(reason: string): void {
+    if (this.#stop.aborted) return;
+    this.#halt.abort();
+    this.#tell(`stopping: ${reason}; calls in flight end first`);
+  }
+
+  async #askAll(todo: readonly J[], abort: AbortSignal): Promise<void> {
+    let missing = await this.#settleAlone(todo);
+    while (missing.length > 0 && !this.#stop.aborted) {
+      await this.#ask(missing, abort);
+      // What a row was asked with may have changed since it was settled.
+      missing = todo.filter((job) => summaryOf(this.stage, job) === undefined);
+    }
+  }
+
+  /** Settles the rows that need no model; the others are returned in their order. */
+  async #settleAlone(todo: readonly J[]): Promise<J[]> {
+    const rest: J[] = [];
+    for (let at = 0; at < todo.length && !this.#stop.aborted; at += ALONE_AT_ONCE) {
+      const settling = todo.slice(at, at + ALONE_AT_ONCE).map(async (job) => {
+        const record = await this.stage.settleAlone(job);
+        if (record !== undefined) await this.#keep(job, record);
+        return record === undefined ? [job] : [];
+      });
+      rest.push(...(await Promise.all(settling)).flat());
+    }
+    return rest;
+  }
+
+  async #ask(jobs: readonly J[], abort: AbortSignal): Promise<void> {
+    const { stage } = this;
+    const { run } = stage;
+    this.#backend ??= await stage.openBackend((text) => {
+      run.notices.push(text);
+      this.#tell(text);
+    });
+    await this.#backend.ask(
+      jobs,
+      {
+        request: (job) => stage.request(job),
+        settle: async (job, outcome) => {
+          if (outcome.status === 'interrupted') return 'done';
+          if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
+          const record = await stage.settle(job, outcome);
+          await this.#saveIdentity();
+          if (record === 'again') return 'again';
+          await this.#keep(job, record);
+          return 'done';
+        },
+      },
+      { stop: this.#stop, abort },
+    );
+  }
+
+  /** What a row was asked with is on the disk before the row is: otherwise a killed run would not know its own rows again. */
+  #saveIdentity(): Promise<void> {
+    const { identity } = this.stage.run;
+    if (identity !== this.#savedIdentity) {
+      this.#savedIdentity = identity;
+      this.#saving = this.#saving.then(this.save);
+    }
+    return this.#saving;
+  }
+
+  async #keep(job: J, record: JournalRecord): Promise<void> {
+    const summary = await this.stage.run.journal.append(record);
+    this.#asked++;
+    this.#listeners.tell((listener) => listener.settled?.(job, summary));
+  }
+}
+
+function byDomain(jobs: readonly StageJob[]): Map<Domain, number> {
+  const counts = new Map<Domain, number>();
+  for (const { domain } of jobs) counts.set(domain, (counts.get(domain) ?? 0) + 1);
+  return counts;
+}
+
+/** `over` is aborted some seconds after the user's first interrupt; `tell` is given a line for the user then. */
+function drainOnInterrupt({ stop }: Io, tell: (text: string) => void): { readonly over: AbortSignal; close(): void } {
+  const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onStop = () => {
+    tell(`stopping: ${DRAIN_MS / 1000} s for calls in flight; interrupt again to end at once`);
+    timer = setTimeout(() => over.abort(), DRAIN_MS);
+  };
+  stop.addEventListener('abort', onStop, { once: true });
+  return {
+    over: over.signal,
+    close() {
+      clearTimeout(timer);
+      stop.removeEventListener('abort', onStop);
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// What a stage is: the rows that a run is about, and what infer or judge does with each of them.
+
+import type { JournalRecord } from '../run/journal.js';
+import type { Manifest } from '../run/manifest.js';
+import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest } from '../types.js';
+import type { RowSummary, Run } from './run.js';
+
+/** One row to be asked once: a row of the data, in one of its repeats. */
+export interface StageJob extends Job {
+  /** The journal's id of the row and repeat. */
+  readonly id: string;
+  readonly domain: Domain;
+}
+
+export interface Stage<J extends StageJob> {
+  readonly io: Io;
+  readonly run: Run;
+  readonly settings: { readonly fresh: boolean };
+  /** Every row that the run chose or has a record of, in output order. */
+  readonly rows: readonly J[];
+  /** The chosen ones in the order of asking. */
+  readonly order: readonly J[];
+  /** Whether a record was made from something that has changed since: it then counts as not there. */
+  isStale(job: J, summary: RowSummary): boolean;
+  /** Whether a row with this record need not be asked again when the command is repeated. */
+  isDone(job: J, summary: RowSummary): boolean;
+  /** The record of a row that needs no model, or undefined where it has to be asked. */
+  settleAlone(job: J): Promise<JournalRecord | undefined>;
+  /** Opened only when a row has to be asked. */
+  openBackend(notice: (text: string) => void): Promise<Backend>;
+  request(job: J): Promise<ModelRequest>;
+  /** The record of an outcome, or 'again' to have the row asked again at once. */
+  settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | 'again'>;
+  /** The output line of a row. */
+  compose(job: J, record: JournalRecord): Promise<string>;
+  /** Changes of these make the output be written again although no row was asked. */
+  readonly outputForm: Readonly<Record<string, unknown>>;
+  /** What the manifest holds beside the counts. */
+  readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions'>;
+  /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
+  readonly absent: Readonly<Record<string, number>>;
+}
+
+/** The row's record in short; undefined where it has none, or a stale one. */
+export function summaryOf<J extends StageJob>(stage: Stage<J>, job: J): RowSummary | undefined {
+  const summary = stage.run.journal.entries.get(job.id)?.summary;
+  return summary === undefined || stage.isStale(job, summary) ? undefined : summary;
+}
+
+/** Whether the row is there and need not be asked again. */
+export function isDone<J extends StageJob>(stage: Stage<J>, job: J): boolean {
+  const summary = summaryOf(stage, job);
+  return summary !== undefined && stage.isDone(job, summary);
+}

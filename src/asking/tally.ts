@@ -1,0 +1,53 @@
+// What a run has come to: rows chosen, done and failed, and the tokens that they cost.
+
+import type { Counts } from '../run/manifest.js';
+import type { Usage } from '../types.js';
+import { addUsage } from '../usage.js';
+import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
+
+/** Rows by domain, those that cannot be asked included: the denominator of coverage. */
+export function chosenOf<J extends StageJob>({ rows, absent }: Stage<J>): Record<string, number> {
+  const chosen: Record<string, number> = {};
+  for (const { domain } of rows) chosen[domain] = (chosen[domain] ?? 0) + 1;
+  for (const [domain, count] of Object.entries(absent)) chosen[domain] = (chosen[domain] ?? 0) + count;
+  return chosen;
+}
+
+/** Totals come from the rows themselves, every time, so that no interruption can make them drift. */
+export function countsOf<J extends StageJob>(stage: Stage<J>): Counts {
+  const failures: Record<string, number> = {};
+  const flags: Record<string, number> = {};
+  let ok = 0;
+  let failed = 0;
+  for (const job of stage.rows) {
+    const summary = summaryOf(stage, job);
+    if (summary === undefined) continue;
+    if (summary.status === 'ok') ok++;
+    else {
+      failed++;
+      const { class: failure = 'unknown' } = summary;
+      failures[failure] = (failures[failure] ?? 0) + 1;
+    }
+    for (const flag of summary.flags) flags[flag] = (flags[flag] ?? 0) + 1;
+  }
+  const absent = Object.values(stage.absent).reduce((sum, count) => sum + count, 0);
+  const notDone = stage.rows.length - ok - failed;
+  return { chosen: stage.rows.length + absent, ok, failed, notDone, absent, failures, flags };
+}
+
+/** For each class of failure the reason of its first row. */
+export function reasonsOf<J extends StageJob>(stage: Stage<J>): Record<string, string> {
+  const reasons: Record<string, string> = {};
+  for (const job of stage.rows) {
+    const { class: failure, reason } = summaryOf(stage, job) ?? {};
+    if (failure !== undefined && reason !== undefined) reasons[failure] ??= reason;
+  }
+  return reasons;
+}
+
+/** The sum of what the rows' records cost; a kind of token that no server reported is absent. */
+export function tokensOf<J extends StageJob>(stage: Stage<J>): Usage {
+  const total: Usage = {};
+  for (const job of stage.rows) addUsage(total, summaryOf(stage, job)?.usage);
+  return total;
+}

@@ -1,0 +1,107 @@
+// A run's folder: opened for one process alone, checked, and repaired where a kill or a failing disk left damage.
+
+import { existsSync } from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import { clearRemains, sizeOf } from './files.js';
+import { type Journal, type JournalRecord, openJournal } from './journal.js';
+import { type Identity, type Manifest, readManifest, requireSameIdentity } from './manifest.js';
+
+/** An open run folder: locked, its journal loaded, its identity checked. */
+export interface RunFolder<S> {
+  readonly outputPath: string;
+  readonly journalPath: string;
+  readonly manifestPath: string;
+  readonly journal: Journal<S>;
+  /** The manifest found on opening; undefined where the folder holds no row yet. */
+  readonly stored: Manifest | undefined;
+  /** The identity under which the run begins or goes on. */
+  readonly identity: Identity;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone.
+ * `identity` is given the stored manifest, from which it may take over what only asking can find out. `summarise` says what stays
+ * in memory of a record, and throws for what no run writes. `lock` takes a lock that dies with its process, at once or not at all.
+ * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
+ */
+export async function openFolder<S>(options: {
+  readonly dir: string;
+  readonly name: string;
+  /** Sets what is there aside and begins anew. */
+  readonly fresh: boolean;
+  identity(stored: Manifest | undefined): Identity;
+  summarise(record: JournalRecord): S;
+  lock(path: string, busy: string): Promise<() => void>;
+}): Promise<RunFolder<S>> {
+  const { dir, name } = options;
+  const outputPath = join(dir, `${name}.jsonl`);
+  const journalPath = join(dir, `${name}.journal.jsonl`);
+  const manifestPath = join(dir, `${name}.manifest.json`);
+  await makeFolder(dir);
+  const release = await options.lock(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
+  let close = async () => release();
+  try {
+    for (const path of [outputPath, manifestPath]) await clearRemains(path);
+    if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
+    const found = await readManifest(manifestPath);
+    if (found === undefined) await requireNoStray([outputPath, journalPath]);
+    const journal = await openJournal(journalPath, options.summarise);
+    close = async () => {
+      await journal.close();
+      release();
+    };
+    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
+    const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
+    const stored = isBegun ? found : undefined;
+    const identity = options.identity(stored);
+    if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
+    return { outputPath, journalPath, manifestPath, journal, stored, identity, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Folder by folder, since Node's recursive way never ends where a parent denies its children's existence (/proc). */
+async function makeFolder(dir: string): Promise<void> {
+  try {
+    await mkdir(dir);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !existsSync(dirname(dir))) {
+      await makeFolder(dirname(dir));
+      await makeFolder(dir);
+    } else if (code !== 'EEXIST') {
+      throw new UserError(`cannot create the folder ${dir} (${code}); choose another --output-dir`, EXIT.cannotCreate);
+    }
+  }
+}
+
+/** Rows without a manifest are somebody else's work, or nobody knows how they were made: they are neither written over nor mixed. */
+async function requireNoStray(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    if (((await sizeOf(path)) ?? 0) === 0) continue;
+    throw new UserError(
+      `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; choose another --output-dir, or --fresh to keep it aside`,
+      EXIT.cannotCreate,
+    );
+  }
+}
+
+async function setAside(dir: string, paths: readonly string[]): Promise<void> {
+  const present = [];
+  for (const path of paths) if ((await sizeOf(path)) !== undefined) present.push(path);
+  if (present.length === 0) return;
+  const aside = join(dir, `before-${new Date().toISOString().replace(/[:.]/g, '-')}`);
+  await makeFolder(aside);
+  for (const path of present) await rename(path, join(aside, path.slice(dir.length + 1)));
+}
+
+async function describeHolder(manifestPath: string, dir: string): Promise<string> {
+  const holder = await readManifest(manifestPath).catch(() => undefined);
+  const who = holder?.state === 'running' ? ` (process ${holder.process?.pid} on ${holder.process?.host})` : '';
+  return `another awb works in ${dir}${who}; wait for it to end, or choose another --output-dir`;
+}

@@ -1,0 +1,110 @@
+// A stage of made-up rows over a backend in this process, with everything that is asked written down.
+
+import type { StageListener } from '../../src/asking/listeners.js';
+import type { RowSummary } from '../../src/asking/run.js';
+import { openRun } from '../../src/asking/run.js';
+import { runStage, type StageResult } from '../../src/asking/stage.js';
+import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import type { JournalRecord } from '../../src/run/journal.js';
+import type { Backend, Io, ModelOutcome } from '../../src/types.js';
+
+/** A reply that cost ten tokens. */
+export function fine(): ModelOutcome {
+  const log = { attempts: 1, usage: { completionTokens: 10 }, ms: 1, host: 'here' };
+  return { status: 'ok', content: 'fine', log };
+}
+
+/** A backend of so many slots that gives each row what `answer` says, and keeps to what `Backend` promises. */
+export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>, slots = 1): Backend {
+  let inFlight = 0;
+  return {
+    async ask(jobs, hooks, { stop, abort }) {
+      const left = [...jobs];
+      const errors: unknown[] = [];
+      const isOver = () => stop.aborted || abort.aborted || errors.length > 0;
+      const work = async () => {
+        for (let job = left.shift(); job !== undefined && !isOver(); job = left.shift()) {
+          let next: 'done' | 'again' = 'again';
+          while (next === 'again' && !isOver()) {
+            await hooks.request(job);
+            inFlight++;
+            // The rows of a made-up stage are stage jobs.
+            const outcome = await answer(job as unknown as StageJob);
+            inFlight--;
+            next = await hooks.settle(job, outcome);
+          }
+        }
+      };
+      const watched = () => work().catch((error: unknown) => void errors.push(error));
+      await Promise.all(Array.from({ length: slots }, watched));
+      if (errors.length > 0) throw errors[0];
+    },
+    status: () => ({ inFlight, limit: slots, pausedMs: 0, outages: [] }),
+    async close() {},
+  };
+}
+
+export interface MadeUp {
+  /** The run's folder. */
+  readonly dir: string;
+  readonly rows?: number;
+  readonly slots?: number;
+  readonly listeners?: readonly StageListener[];
+  readonly answer?: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>;
+  readonly stage?: Partial<Stage<StageJob>>;
+  readonly stop?: AbortSignal;
+}
+
+/** Runs the stage once, as a command would; `asked` are the ids of the rows that were put to the backend, in order. */
+export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; result: Promise<StageResult> }> {
+  const { dir, rows = 6, slots = 1, listeners = [], answer = fine, stop = new AbortController().signal } = options;
+  const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), summarise });
+  const asked: string[] = [];
+  const jobs = Array.from({ length: rows }, (_, row) => ({
+    id: `row-${row}`,
+    group: 'one',
+    domain: row % 2 === 0 ? 'mcp' : 'terminal',
+  }));
+  const stage: Stage<StageJob> = {
+    io: quietIo(dir, stop),
+    run,
+    settings: { fresh: false },
+    rows: jobs,
+    order: jobs,
+    isStale: () => false,
+    isDone: (_, { status }) => status === 'ok',
+    settleAlone: async () => undefined,
+    openBackend: async () => backendOf(answer, slots),
+    async request(job) {
+      asked.push(job.id);
+      return { messages: [], seedOffset: 0 };
+    },
+    settle: async (job, outcome) => recordOf(job, outcome),
+    compose: async (_, record) => JSON.stringify(record.row),
+    outputForm: {},
+    manifest: { meta: {}, settings: {}, data: {}, endpoints: [], label: undefined, predictions: undefined },
+    absent: {},
+    ...options.stage,
+  };
+  const result = runStage(stage, listeners).finally(() => run.close());
+  await result.catch(() => undefined);
+  return { asked, result };
+}
+
+export function recordOf(job: StageJob, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): JournalRecord {
+  return { id: job.id, row: { id: job.id, status: outcome.status }, log: { usage: outcome.log.usage } };
+}
+
+function summarise({ row, log }: JournalRecord): RowSummary {
+  // Records of this stage alone.
+  return { status: row.status, flags: [], usage: log.usage, stamp: log.stamp } as RowSummary;
+}
+
+function quietIo(cwd: string, stop: AbortSignal): Io {
+  const sink = { isTTY: false, columns: 80, write() {} };
+  return {
+    ...{ stdout: sink, stderr: sink, env: {}, cwd, stop },
+    setLastWords() {},
+    stdinClosed: () => new Promise(() => {}),
+  };
+}
