@@ -3,16 +3,10 @@
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
+import { type OtherCommands, optionsOf, type RunAwb } from './settings/command.js';
 import { type CommandEntry, readCommandLine } from './settings/command-line.js';
-import {
-  type CommandSpec,
-  describeSettings,
-  type OtherCommands,
-  optionsOf,
-  type RunAwb,
-  requireSettings,
-  resolveSettings,
-} from './settings/settings.js';
+import { requireSettings, resolveSettings } from './settings/settings.js';
+import { describeSettings } from './settings/shown-settings.js';
 import type { Io, TextSink } from './types.js';
 import { openCommandFilter } from './workflow-commands.js';
 
@@ -98,12 +92,12 @@ export async function main(
 /** The same sink, its size live, with secrets taken out of what is written, and in GitHub Actions commands to its runner too. */
 function guarded(sink: TextSink, secrets: ReadonlySet<string>, { GITHUB_ACTIONS: runner }: Io['env']): TextSink {
   const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
-  if (!runner) return Object.create(sink, { write: { value: (text: string) => sink.write(clean(text)) } }) as TextSink;
+  if (!runner) return Object.create(sink, { write: { value: (text: string) => sink.write(clean(text)) } });
   const harmless = openCommandFilter();
   return Object.create(sink, {
     write: { value: (text: string) => sink.write(harmless(clean(text))) },
     writeCommands: { value: (text: string) => sink.write(clean(text)) },
-  }) as TextSink;
+  });
 }
 
 function report(error: unknown, io: Io, verbose: boolean): ExitCode {
@@ -135,11 +129,11 @@ async function runProgram(
   requireSettings(name, command, resolved, problems);
   if (!settings.quiet) for (const warning of warnings) io.stderr.write(`awb: warning: ${oneLine(warning, 200)}\n`);
   if (settings.printConfig) {
-    io.stdout.write(describeSettings(name, command, resolved, settings.json === true));
+    io.stdout.write(describeSettings(name, command, resolved.found, settings.json));
     return EXIT.done;
   }
   const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
-  return command.run(settings as Parameters<CommandSpec['run']>[0], io, shown, awb);
+  return command.run(settings, io, shown, awb);
 }
 
 function othersIn(commands: readonly CommandEntry[]): OtherCommands {

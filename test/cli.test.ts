@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../src/cli.js';
 import { EXIT, UserError } from '../src/errors.js';
+import { type CommandSpec, defineCommand } from '../src/settings/command.js';
 import type { CommandEntry } from '../src/settings/command-line.js';
-import { COMMON, type CommandSpec, defineCommand } from '../src/settings/settings.js';
+import { COMMON } from '../src/settings/options.js';
 import type { Io } from '../src/types.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -5,7 +5,8 @@ import { BASELINES } from '../infer/baselines.js';
 import { PROTOCOLS } from '../infer/messages.js';
 import { keysOf } from '../keys.js';
 import { MOST_REPEATS } from '../prediction.js';
-import { httpUrl, type OptionTable, type Settings } from '../settings/settings.js';
+import { httpUrl } from '../settings/address.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { DOMAINS } from '../types.js';
 import { ASKING_OPTIONS } from './options.js';
 

@@ -11,7 +11,7 @@ import { flagsOf } from '../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../prediction.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import type { Identity, Manifest } from '../run/manifest.js';
-import type { ShownSettings } from '../settings/settings.js';
+import type { ShownSettings } from '../settings/command.js';
 import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../types.js';
 import type { InferSettings } from './infer-options.js';
 import { invalidByDomain } from './infer-rows.js';

@@ -21,7 +21,9 @@ import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
 import { type JournalRecord, recordId } from '../run/journal.js';
 import { fingerprintOf, type Identity, type Manifest } from '../run/manifest.js';
-import { httpUrl, type OptionTable, type Settings, type ShownSettings } from '../settings/settings.js';
+import { httpUrl } from '../settings/address.js';
+import type { ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { groundTruthOf } from '../turn.js';
 import {
   DIMENSIONS,

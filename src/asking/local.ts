@@ -9,7 +9,7 @@ import { parseObject } from '../json.js';
 import { printable } from '../printable.js';
 import type { Identity } from '../run/manifest.js';
 import type { ModelFacts } from '../serve/engine-contract.js';
-import type { OptionTable } from '../settings/settings.js';
+import type { OptionTable } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 export const LOCAL_OPTIONS = {

@@ -1,6 +1,6 @@
 // The options by which infer and judge ask a model: sampling, speed and the local server.
 
-import type { OptionTable, Settings } from '../settings/settings.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { LOCAL_OPTIONS } from './local.js';
 
 export const ASKING_OPTIONS = {

@@ -23,7 +23,8 @@ import {
   writeText,
 } from '../runs/runs.js';
 import { compareRuns } from '../score/compare.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {

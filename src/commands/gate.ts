@@ -34,7 +34,8 @@ import { compareRuns } from '../score/compare.js';
 import { decide, type Evidence, type GateReport } from '../score/gate.js';
 import { repeatsOf } from '../score/looks.js';
 import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../score/policy.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { parseYaml } from '../settings/yaml-file.js';
 import { DOMAINS, type Domain, type Io } from '../types.js';
 

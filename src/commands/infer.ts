@@ -12,8 +12,8 @@ import { openDataset } from '../bench/dataset.js';
 import { loadWorldModelPrompts } from '../bench/rubric-pack.js';
 import { chooseRows } from '../bench/selection.js';
 import { type ExitCode, UserError } from '../errors.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
-import { defineCommand, type ShownSettings } from '../settings/settings.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 

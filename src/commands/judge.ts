@@ -24,8 +24,8 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { RubricPack } from '../rubric.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
-import { defineCommand, type ShownSettings } from '../settings/settings.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 

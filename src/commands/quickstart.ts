@@ -10,14 +10,9 @@ import { BASELINES } from '../infer/baselines.js';
 import { type Column, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { hasRuntime } from '../serve/runtime.js';
+import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
-import {
-  defineCommand,
-  type OptionTable,
-  type RunAwb,
-  type Settings,
-  type ShownSettings,
-} from '../settings/settings.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
 import { keptModel, RANDOM_MODELS } from '../tiny-model/model.js';

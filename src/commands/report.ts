@@ -33,7 +33,7 @@ import {
 } from '../runs/runs.js';
 import { clusteredEstimate } from '../score/clusters.js';
 import { compareRuns } from '../score/compare.js';
-import { defineCommand } from '../settings/settings.js';
+import { defineCommand } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { toolVersion } from '../settings/version.js';
 import type { Estimate, Io, JudgedRow } from '../types.js';

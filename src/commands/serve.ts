@@ -22,7 +22,8 @@ import {
   shapeOf,
   tradesText,
 } from '../serve/plan.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/settings.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 

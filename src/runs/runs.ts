@@ -17,7 +17,7 @@ import { replaceFile } from '../run/files.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, checkedManifest, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../score/aggregate.js';
-import type { OptionTable } from '../settings/settings.js';
+import type { OptionTable } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';

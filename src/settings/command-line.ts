@@ -4,16 +4,10 @@ import { Command, CommanderError, Option } from 'commander';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
-import {
-  COMMON,
-  type CommandSpec,
-  detailsOf,
-  type FlagValue,
-  flagOf,
-  indented,
-  type OptionSpec,
-  optionsOf,
-} from './settings.js';
+import { type CommandSpec, optionsOf } from './command.js';
+import { detailsOf, flagOf, indented } from './help-words.js';
+import { COMMON, type OptionSpec } from './options.js';
+import type { FlagValue } from './sources.js';
 import { toolVersion } from './version.js';
 
 /** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */

@@ -3,8 +3,9 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
 import { DOMAINS, type Io } from '../types.js';
+import { defineCommand, optionsOf } from './command.js';
 import type { CommandEntry } from './command-line.js';
-import { defineCommand, type OptionSpec, type OptionTable, optionsOf, type Settings } from './settings.js';
+import type { OptionSpec, OptionTable, Settings } from './options.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];

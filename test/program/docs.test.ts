@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { COMMON } from '../../src/settings/settings.js';
+import { COMMON } from '../../src/settings/options.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 

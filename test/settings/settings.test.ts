@@ -5,19 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { EXIT, type ExitCode, UserError } from '../../src/errors.js';
-import {
-  COMMON,
-  type CommandSpec,
-  defineCommand,
-  describeSettings,
-  type FlagValue,
-  httpUrl,
-  type OptionSpec,
-  type OptionTable,
-  type Resolved,
-  requireSettings,
-  resolveSettings,
-} from '../../src/settings/settings.js';
+import { httpUrl } from '../../src/settings/address.js';
+import { type CommandSpec, defineCommand } from '../../src/settings/command.js';
+import { COMMON, type OptionSpec, type OptionTable } from '../../src/settings/options.js';
+import { type Resolved, requireSettings, resolveSettings } from '../../src/settings/settings.js';
+import { describeSettings } from '../../src/settings/shown-settings.js';
+import type { FlagValue } from '../../src/settings/sources.js';
 
 const cwd = mkdtempSync(join(tmpdir(), 'awb-settings-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
@@ -354,8 +347,8 @@ describe('secrets', () => {
     expect(resolved.settings.apiKey).toBe('sk-12345678');
     expect([...secrets]).toEqual(['sk-12345678']);
     expect(resolved.shown).not.toHaveProperty('api-key');
-    const asJson = describeSettings('infer', commandWith(options), resolved, true);
-    const asText = describeSettings('infer', commandWith(options), resolved, false);
+    const asJson = describeSettings('infer', commandWith(options), resolved.found, true);
+    const asText = describeSettings('infer', commandWith(options), resolved.found, false);
     expect(`${asJson}${asText}`).not.toContain('sk-12345678');
     expect(JSON.parse(asJson).settings['api-key']).toEqual({ value: 'set', from });
     expect(asText).toMatch(new RegExp(`^api-key +set +${from}$`, 'm'));
@@ -413,11 +406,11 @@ describe('secrets', () => {
 test('--print-config shows every setting, also those that are not set', async () => {
   const resolved = await resolveWith(KINDS, { flags: { integer: ['3'], list: ['a,b'] } });
   const command = commandWith(KINDS);
-  const { settings } = JSON.parse(describeSettings('infer', command, resolved, true));
+  const { settings } = JSON.parse(describeSettings('infer', command, resolved.found, true));
   expect(settings.integer).toEqual({ value: 3, from: '--integer' });
   expect(settings.list).toEqual({ value: ['a', 'b'], from: '--list' });
   expect(settings.text).toEqual({ value: null, from: 'not set' });
-  const text = describeSettings('infer', command, resolved, false);
+  const text = describeSettings('infer', command, resolved.found, false);
   expect(text).toMatch(/^integer +3 +--integer$/m);
   const names = Object.keys({ ...KINDS, ...COMMON }).filter((name) => !['config', 'print-config'].includes(name));
   expect(Object.keys(settings)).toEqual(names);
@@ -427,7 +420,7 @@ test('--print-config shows every setting, also those that are not set', async ()
 test('--print-config shows a value on one line, whatever it holds', async () => {
   const label = 'a\n::error::b\x1b]0;x\x07\u202ec';
   const resolved = await resolveWith(KINDS, { flags: { text: [label], list: [label, 'b'] } });
-  const text = describeSettings('infer', commandWith(KINDS), resolved, false);
+  const text = describeSettings('infer', commandWith(KINDS), resolved.found, false);
   expect(text).toMatch(/^text +"a\\n::error::b\\u001b\]0;x\\u0007c" +--text$/m);
   expect(text.split('\n')).toHaveLength(Object.keys({ ...KINDS, ...COMMON }).length - 1);
   expect(text).not.toMatch(/[\x07\x1b\u202e]/);

@@ -1,0 +1,75 @@
+// A subcommand: its options, its words for --help, and what it does.
+
+import type { ExitCode } from '../errors.js';
+import type { Io } from '../types.js';
+import { COMMON, type OptionTable, type Settings } from './options.js';
+
+/** Values by flag name as they may be stored and shown: set ones only, secrets left out, passwords cut out of URLs. */
+export type ShownSettings = Readonly<Record<string, unknown>>;
+
+/**
+ * A subcommand. Its module exports it as `command`; its name and summary stand in the table of cli.ts, so that
+ * `awb --help` loads no command.
+ *
+ * ```ts
+ * // src/commands/infer.ts
+ * export const command = defineCommand({
+ *   description: 'Asks a world model for the next observation of every row and writes predictions.jsonl.',
+ *   examples: [{ line: 'awb infer --data-dir data --output-dir out', does: 'all rows, default settings' }],
+ *   options: {
+ *     ...MODEL_OPTIONS, // a shared table: `{ … } as const satisfies OptionTable`
+ *     'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
+ *     'model-base-url': { kind: 'list', value: 'URL', group: 'Model', check: httpUrl, help: 'endpoint' },
+ *     'model-api-key': { kind: 'text', secret: true, group: 'Model', help: 'key sent as bearer token' },
+ *     'max-tokens': { kind: 'integer', min: 1, default: 32768, group: 'Sampling', help: 'output budget' },
+ *     temperature: { kind: 'number', min: 0, words: ['default'], default: 0.6, help: 'or the word default' },
+ *     order: { kind: 'choice', choices: ['prefix', 'file', 'random'], default: 'prefix', help: 'order of rows' },
+ *     stream: { kind: 'boolean', default: true, help: 'ask for whole replies instead of streams' },
+ *     'call-timeout': { kind: 'duration', min: 1, default: 3600, help: 'longest call' },
+ *     baseline: { kind: 'choice', choices: ['oracle', 'empty'], help: 'a world model that needs no model' },
+ *   },
+ *   alsoNeeds: (settings) => (settings.baseline === undefined ? ['model-base-url'] : []),
+ *   async run(settings, io, shown) {
+ *     // settings.maxTokens: number; settings.temperature: number | 'default'; settings.order: 'prefix' | 'file' | 'random'
+ *     // settings.modelApiKey: string | undefined; settings.stream, .json, .quiet, .verbose, .color: boolean
+ *     // shown: what the manifest may hold of the settings
+ *     return EXIT.done;
+ *   },
+ * });
+ * ```
+ */
+export interface CommandSpec<Table extends OptionTable = OptionTable> {
+  readonly description: string;
+  /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
+  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  readonly options: Table;
+  /** Options that the short --help shows beside the required and the common ones; all are where this is absent. */
+  readonly daily?: readonly string[];
+  /** Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. */
+  readonly operands?: readonly string[];
+  /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */
+  alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
+  /** Resolves to the exit code; an error the user can act on is thrown as UserError. */
+  run(settings: Settings<Table>, io: Io, shown: ShownSettings, awb: RunAwb): Promise<ExitCode>;
+}
+
+/** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
+export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
+
+/** The command as given; exists so that the settings' types come from its option table. */
+export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
+  return command;
+}
+
+/** The options of a command with the common ones. */
+export function optionsOf(command: CommandSpec): OptionTable {
+  return { ...command.options, ...COMMON };
+}
+
+/** What is known of the commands beside the one that runs. */
+export interface OtherCommands {
+  /** Names of all commands: sections of the configuration file. */
+  readonly names: readonly string[];
+  /** Option tables of all commands; only called for a name that the running command does not know. */
+  tables(): Promise<readonly OptionTable[]>;
+}

@@ -1,0 +1,92 @@
+// Options: what the flags, the environment and the configuration file of a command may hold, as one table by flag name.
+
+interface AnyOption {
+  /** One sentence for --help, without full stop; the default is added to it. */
+  readonly help: string;
+  /** Heading under which --help shows the option, without colon; `Options` when absent. */
+  readonly group?: string;
+  /** What --help calls the value: `DIR`, `URL`. */
+  readonly value?: string;
+  /** One letter that stands for the flag: `o` for `-o`. */
+  readonly short?: string;
+  readonly required?: true;
+  /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
+  readonly secret?: true;
+}
+
+export interface NumericOption extends AnyOption {
+  readonly kind: 'integer' | 'number' | 'duration';
+  readonly min?: number;
+  readonly max?: number;
+  /** Words allowed in place of a number: `--temperature default`. */
+  readonly words?: readonly string[];
+  readonly default?: number | string;
+}
+
+/** Says what was expected where a text will not do, and nothing where it will. */
+export type Check = (text: string) => string | undefined;
+
+/**
+ * One option. The value that the command sees depends on the kind:
+ * `text` string; `integer`, `number` number (or one of `words`); `duration` **seconds** (written 900, 900s, 15m, 2h);
+ * `boolean` boolean (`--x` and `--no-x`; false unless `default` says true); `choice` one of `choices`;
+ * `list` strings (comma-separated and repeatable; `[]` when not given);
+ * `map` strings by key (`--meta step=100`, repeatable; `{}` when not given); `json` an object.
+ * An option without `required` and `default` (and not boolean, list or map) is undefined when not given.
+ */
+export type OptionSpec =
+  | (AnyOption & { readonly kind: 'text'; readonly default?: string; readonly check?: Check })
+  | NumericOption
+  | (AnyOption & { readonly kind: 'boolean'; readonly default?: boolean })
+  | (AnyOption & { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default?: string })
+  | (AnyOption & { readonly kind: 'list'; readonly default?: readonly string[]; readonly check?: Check })
+  | (AnyOption & { readonly kind: 'map' })
+  | (AnyOption & { readonly kind: 'json' });
+
+/** Options by flag name, without the dashes in front: `'max-tokens'`. */
+export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+interface KindValues {
+  text: string;
+  integer: number;
+  number: number;
+  duration: number;
+  boolean: boolean;
+  list: readonly string[];
+  map: Readonly<Record<string, string>>;
+  json: Readonly<Record<string, unknown>>;
+}
+
+type ValueOf<O extends OptionSpec> = O extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : O extends { words: readonly (infer Word)[] }
+    ? number | Word
+    : O extends { kind: infer Kind extends keyof KindValues }
+      ? KindValues[Kind]
+      : never;
+
+type Setting<O extends OptionSpec> = O extends
+  | { required: true }
+  | { default: unknown }
+  | { kind: 'boolean' | 'list' | 'map' }
+  ? ValueOf<O>
+  : ValueOf<O> | undefined;
+
+type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/** What a command's `run` is given: the options' values under their names in camelCase, the common ones included. */
+export type Settings<Table extends OptionTable> = {
+  readonly [Name in keyof Table & string as Camel<Name>]: Setting<Table[Name]>;
+} & { readonly [Name in keyof typeof COMMON & string as Camel<Name>]: Setting<(typeof COMMON)[Name]> };
+
+/** Options that every command has. */
+export const COMMON = {
+  config: { kind: 'text', value: 'FILE', group: 'Common', help: 'YAML file of settings, keyed by flag name' },
+  'print-config': { kind: 'boolean', group: 'Common', help: 'show every setting and where it came from, then exit' },
+  json: { kind: 'boolean', group: 'Common', help: 'one JSON document on stdout instead of text' },
+  quiet: { kind: 'boolean', group: 'Common', help: 'nothing on stderr but errors' },
+  verbose: { kind: 'boolean', group: 'Common', help: 'a line for each failed row; stacks of unexpected errors' },
+  color: { kind: 'boolean', default: true, group: 'Common', help: 'no colours (NO_COLOR does the same)' },
+} as const satisfies OptionTable;
