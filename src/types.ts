@@ -236,6 +236,18 @@ export interface Job {
   readonly group: string;
 }
 
+/** What a backend is given for each job. */
+export interface AskHooks<J extends Job> {
+  request(job: J): Promise<ModelRequest>;
+  settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
+}
+
+/** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */
+export interface AskSignals {
+  readonly stop: AbortSignal;
+  readonly abort: AbortSignal;
+}
+
 /** Requests in, outcomes out, by whatever route. */
 export interface Backend {
   /**
@@ -247,14 +259,7 @@ export interface Backend {
    * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
    * `request` or `settle` threw; calls in flight are aborted first.
    */
-  ask<J extends Job>(
-    jobs: readonly J[],
-    hooks: {
-      request(job: J): Promise<ModelRequest>;
-      settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
-    },
-    signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
-  ): Promise<void>;
+  ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
   status(): BackendStatus;
   close(): Promise<void>;
 }

@@ -1,27 +1,19 @@
 // Whom a run asks: the endpoints that the flags name, or a server of its own.
 
-import { type HttpProxy, proxyFor } from '../model/proxy.js';
+import type { Named } from '../model/open.js';
+import { proxyFor } from '../model/proxy.js';
 import type { Io } from '../types.js';
 import { startLocal } from './local.js';
 import type { AskingSettings } from './options.js';
 
-/** Which endpoint to ask, and under which flags the user named it. */
-export interface Target {
-  readonly prefix: 'model' | 'judge';
-  readonly baseUrls: readonly string[];
-  /** What each of them is asked through. */
-  readonly proxies: readonly (HttpProxy | undefined)[];
-  readonly model: string;
-  readonly apiKey: string;
+/** Whom to ask, and what a run keeps of it. */
+export type Target = Named & {
   /** What a run's identity holds of the model: its name, or the file that is served here. */
   readonly identity: unknown;
   /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
   readonly hosts: readonly string[];
-  readonly responseFormat?: unknown;
-  /** Of a server that runs for this target alone: how many requests it serves at once, and how it was lost, once it was. */
-  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
   close(): Promise<void>;
-}
+};
 
 /**
  * The target that the flags name; under --local the server is started here, and stopped by `close`.
@@ -42,6 +34,7 @@ export async function openTarget(
     const server = await startLocal(named.local, io, settings);
     const { url, name: model, apiKey, identity, close } = server;
     return {
+      kind: 'endpoints',
       prefix,
       baseUrls: [url],
       proxies: [undefined],
@@ -55,6 +48,7 @@ export async function openTarget(
   }
   const { baseUrls, model = '' } = named;
   return {
+    kind: 'endpoints',
     prefix,
     baseUrls,
     proxies: baseUrls.map((url) => proxyFor(url, io.env)),

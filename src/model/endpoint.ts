@@ -29,8 +29,6 @@ export interface EndpointOptions extends Asked {
   /** What the endpoint is asked through. */
   readonly proxy?: HttpProxy | undefined;
   readonly context: ContextWatch;
-  /** What else must never leave, beside the key and what the URL holds. */
-  readonly secrets: readonly string[];
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge';
 }
@@ -74,7 +72,7 @@ interface Wire {
 export function openEndpoint(options: EndpointOptions): DescribedEndpoint {
   const address = readAddress(options.baseUrl, options.apiKey);
   const { apiKey, proxy } = options;
-  const redact = openRedaction([apiKey, ...options.secrets, ...address.secrets, ...(proxy?.secrets ?? [])]);
+  const redact = openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]);
   let wire: Promise<Wire> | undefined;
   let models: Promise<JsonObject[]> | undefined;
 

@@ -1,6 +1,6 @@
 // The backend on top of endpoints: which job goes where and when, how many at once, and what is tried again.
 
-import type { Backend, FailureClass, Job, ModelOutcome, ModelRequest } from '../types.js';
+import type { AskHooks, AskSignals, Backend, FailureClass, Job, ModelOutcome, ModelRequest } from '../types.js';
 import { addUsage } from '../usage.js';
 import type { Attempt, AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
 import { type Clock, systemClock } from './clock.js';
@@ -92,7 +92,7 @@ export interface ScheduleOptions {
  * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
  * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
-export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
+export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
   const settings: Settings = {
     ceiling: DEFAULT_CEILING,
     waitReadyMs: 0,
@@ -114,17 +114,12 @@ export function openBackend(endpoints: readonly Endpoint[], options: ScheduleOpt
 
 type Settings = Required<ScheduleOptions>;
 
-interface Hooks<J> {
-  request(job: J): Promise<ModelRequest>;
-  settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
-}
-
 type Outcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
 
 /** One `ask` from its first job to its last. */
 class Asking<J extends Job> {
   readonly #jobs: readonly J[];
-  readonly #hooks: Hooks<J>;
+  readonly #hooks: AskHooks<J>;
   readonly #stop: AbortSignal;
   readonly #abort: AbortSignal;
   readonly #lanes: readonly Lane[];
@@ -144,13 +139,7 @@ class Asking<J extends Job> {
   #isOver = false;
   #finish: () => void = () => {};
 
-  constructor(
-    jobs: readonly J[],
-    hooks: Hooks<J>,
-    signals: { readonly stop: AbortSignal; readonly abort: AbortSignal },
-    lanes: readonly Lane[],
-    settings: Settings,
-  ) {
+  constructor(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals, lanes: readonly Lane[], settings: Settings) {
     this.#jobs = jobs;
     this.#hooks = hooks;
     this.#stop = signals.stop;

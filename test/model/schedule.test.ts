@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import type { Attempt, Endpoint } from '../../src/model/attempt.js';
-import { openBackend } from '../../src/model/schedule.js';
+import { openSchedule } from '../../src/model/schedule.js';
 import type { Backend, ModelOutcome } from '../../src/types.js';
 import {
   failed,
@@ -392,7 +392,7 @@ describe('what ends a run', () => {
       },
       close: async () => {},
     };
-    const backend = openBackend([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
+    const backend = openSchedule([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
     const outcomes: string[] = [];
     void run.after(50).then(() => run.abort.abort());
     const settle = async (_: TestJob, { status }: ModelOutcome) => {
@@ -410,7 +410,7 @@ describe('what ends a run', () => {
       call: async () => failed('rate-limit', { retryAfterMs: 2 ** 32 }),
       close: async () => {},
     };
-    const backend = openBackend([endpoint], { concurrency: 2, maxAttempts: 6, retryMs: 2 ** 33 });
+    const backend = openSchedule([endpoint], { concurrency: 2, maxAttempts: 6, retryMs: 2 ** 33 });
     const stop = new AbortController();
     const outcomes: string[] = [];
     const asking = backend.ask(
@@ -633,7 +633,7 @@ describe('whatever happens', () => {
     ['groups of ten', (id: number) => `g${id % 2_500}`],
   ])('25,000 jobs are asked once each, without leaking listeners: %s', async (_, groupOf) => {
     const endpoint: Endpoint = { host: 'a', call: async () => ok(), close: async () => {} };
-    const backend = openBackend([endpoint], { concurrency: 64, maxAttempts: 6, retryMs: 600_000 });
+    const backend = openSchedule([endpoint], { concurrency: 64, maxAttempts: 6, retryMs: 600_000 });
     const stop = new AbortController();
     const seen = new Uint8Array(25_000);
     await backend.ask(

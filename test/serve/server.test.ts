@@ -647,7 +647,6 @@ describe("the harness's own client", () => {
       fitMaxTokens: false,
       dialect: openDialect({ allowParamDrop: false, onNotice: () => {} }),
       context: openContextWatch({ maxTokens: sampling.maxTokens, fits: false, onNotice: () => {} }),
-      secrets: [],
       flagPrefix: 'model',
     }).call({ messages: HELLO, seedOffset: 0 }, 0, new AbortController().signal);
 

@@ -51,7 +51,6 @@ export function optionsOf(baseUrl: string): EndpointOptions {
     fitMaxTokens: false,
     dialect: openDialect({ allowParamDrop: false, onNotice() {} }),
     context: openContextWatch({ maxTokens: 32_768, fits: false, onNotice() {} }),
-    secrets: [],
     flagPrefix: 'model',
   };
 }

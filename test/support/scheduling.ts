@@ -2,7 +2,7 @@
 
 import type { Attempt, AttemptFailure, Endpoint } from '../../src/model/attempt.js';
 import type { Clock } from '../../src/model/clock.js';
-import { openBackend, type ScheduleOptions } from '../../src/model/schedule.js';
+import { openSchedule, type ScheduleOptions } from '../../src/model/schedule.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
 export interface TestJob extends Job {
@@ -118,7 +118,7 @@ export function stage(script: Script, options: Partial<ScheduleOptions> & { host
       },
     };
   });
-  const backend = openBackend(endpoints, {
+  const backend = openSchedule(endpoints, {
     concurrency: 2,
     maxAttempts: 6,
     retryMs: 600_000,

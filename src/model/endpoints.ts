@@ -1,0 +1,75 @@
+// The backend that asks over HTTP: one OpenAI-compatible endpoint or several, or a server that was started for the run alone.
+
+import type { JsonObject } from '../json.js';
+import type { BackendOptions, OpenBackend } from './backend.js';
+import { openContextWatch } from './context.js';
+import { openDialect } from './dialect.js';
+import { openEndpoint } from './endpoint.js';
+import type { HttpProxy } from './proxy.js';
+import { openSchedule } from './schedule.js';
+
+export interface NamedEndpoints {
+  readonly kind: 'endpoints';
+  readonly baseUrls: readonly string[];
+  /** What each of them is asked through. */
+  readonly proxies: readonly (HttpProxy | undefined)[];
+  readonly model: string;
+  /** Empty where none is needed. */
+  readonly apiKey: string;
+  /** Whose flags a remedy names. */
+  readonly prefix: 'model' | 'judge';
+  readonly responseFormat?: unknown;
+  /** Of a server that runs for this target alone: how many requests it serves at once, and how it was lost, once it was. */
+  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
+}
+
+/** Opens one endpoint for each base URL, and the schedule over them. Asks what each says of its model, which never fails. */
+export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
+  const { own } = named;
+  const dialect = openDialect({ allowParamDrop, onNotice, initial: { dropped } });
+  const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
+  const endpoints = named.baseUrls.map((baseUrl, index) =>
+    openEndpoint({
+      baseUrl,
+      proxy: named.proxies[index],
+      apiKey: named.apiKey,
+      model: named.model,
+      flagPrefix: named.prefix,
+      sampling,
+      stream: options.stream,
+      clocks: options.clocks,
+      fitMaxTokens,
+      dialect,
+      context,
+      ...(named.responseFormat !== undefined && { responseFormat: named.responseFormat }),
+    }),
+  );
+  const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
+  // Whoever asks is told.
+  contextRead.catch(() => {});
+  const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  const schedule = openSchedule(endpoints, {
+    ...options,
+    concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
+    ...ceilingOf(described),
+  });
+  return {
+    models: described.filter((facts) => facts !== undefined),
+    dropped: () => dialect.state().dropped,
+    async ask(jobs, hooks, signals) {
+      await contextRead;
+      if (own === undefined) return schedule.ask(jobs, hooks, signals);
+      await schedule.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) });
+      own.lost.throwIfAborted();
+    },
+    status: () => schedule.status(),
+    close: () => schedule.close(),
+  };
+}
+
+/** More calls than `awb serve` has slots would wait there, and take each other's kept states. Other servers say nothing of slots. */
+function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
+  const slots = described.map((facts) => Number(facts?.slots));
+  return slots.every((count) => Number.isSafeInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
+}
