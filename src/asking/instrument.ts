@@ -3,7 +3,7 @@
 import { EXIT, UserError } from '../errors.js';
 import type { OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
-import type { Identity } from '../run/manifest.js';
+import type { Identity } from '../run/identity.js';
 import type { Backend } from '../types.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';

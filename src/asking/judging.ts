@@ -19,8 +19,9 @@ import {
 import { failureToPredict, isModelCaused } from '../points.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
-import { type JournalRecord, recordId } from '../run/journal.js';
-import { fingerprintOf, type Identity, type Manifest } from '../run/manifest.js';
+import { fingerprintOf, type Identity } from '../run/identity.js';
+import { type JournalRecord, recordId } from '../run/journal-record.js';
+import type { Manifest } from '../run/manifest.js';
 import { httpUrl } from '../settings/address.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { printable } from '../printable.js';
-import type { Identity } from '../run/manifest.js';
+import type { Identity } from '../run/identity.js';
 import type { ModelFacts } from '../serve/engine-contract.js';
 import type { OptionTable } from '../settings/options.js';
 import type { Io } from '../types.js';

@@ -1,7 +1,8 @@
 // The output file of a run, assembled from its journal in output order.
 
 import { sha256Of, sizeOf, writeLines } from '../run/files.js';
-import { fingerprintOf, type Manifest } from '../run/manifest.js';
+import { fingerprintOf } from '../run/identity.js';
+import type { Manifest } from '../run/manifest.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 type Output = NonNullable<Manifest['output']>;

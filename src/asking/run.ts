@@ -2,8 +2,9 @@
 
 import { isObject } from '../json.js';
 import { openFolder, type RunFolder } from '../run/folder.js';
-import type { JournalRecord } from '../run/journal.js';
-import type { Identity, Manifest } from '../run/manifest.js';
+import type { Identity } from '../run/identity.js';
+import type { JournalRecord } from '../run/journal-record.js';
+import type { Manifest } from '../run/manifest.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
 

@@ -1,6 +1,7 @@
 // What is sent with every request, and how it stands in a run's identity.
 
-import type { Identity, Manifest } from '../run/manifest.js';
+import type { Identity } from '../run/identity.js';
+import type { Manifest } from '../run/manifest.js';
 import type { Sampling } from '../types.js';
 import type { AskingSettings } from './options.js';
 

@@ -1,6 +1,6 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
-import type { JournalRecord } from '../run/journal.js';
+import type { JournalRecord } from '../run/journal-record.js';
 import type { Backend, Domain, Io } from '../types.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';

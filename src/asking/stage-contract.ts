@@ -1,6 +1,6 @@
 // What a stage is: the rows that a run is about, and what infer or judge does with each of them.
 
-import type { JournalRecord } from '../run/journal.js';
+import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest } from '../types.js';
 import type { RowSummary, Run } from './run.js';

@@ -2,7 +2,9 @@
 
 import { hostname } from 'node:os';
 import { EXIT, type ExitCode, interruption } from '../errors.js';
-import { fingerprintOf, type Manifest, writeManifest } from '../run/manifest.js';
+import { fingerprintOf } from '../run/identity.js';
+import type { Manifest } from '../run/manifest.js';
+import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
 import type { StageListener } from './listeners.js';
 import { assemble } from './output.js';

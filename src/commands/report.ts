@@ -19,7 +19,7 @@ import {
   type TextsChunk,
   textsChunk,
 } from '../report/page/report.js';
-import { recordId } from '../run/journal.js';
+import { recordId } from '../run/journal-record.js';
 import type { MadeWith } from '../run/made-with.js';
 import { type Pages, pagesAt, type Written } from '../runs/report-files.js';
 import {

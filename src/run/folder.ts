@@ -5,8 +5,11 @@ import { mkdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { clearRemains, sizeOf } from './files.js';
-import { type Journal, type JournalRecord, openJournal } from './journal.js';
-import { type Identity, type Manifest, readManifest, requireSameIdentity } from './manifest.js';
+import { type Identity, requireSameIdentity } from './identity.js';
+import { type Journal, openJournal } from './journal.js';
+import type { JournalRecord } from './journal-record.js';
+import type { Manifest } from './manifest.js';
+import { readManifest } from './manifest-file.js';
 
 /** An open run folder: locked, its journal loaded, its identity checked. */
 export interface RunFolder<S> {

@@ -1,13 +1,9 @@
-// What made this run: settings and fingerprints. It refuses to mix two runs in one file.
+// What a run's manifest holds: settings, fingerprints and counts. It is checked, since files are edited and disks fail.
 
-import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
-import { canonicalJson, isObject, type JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import type { Usage } from '../types.js';
-import { readJson, writeJson } from './files.js';
-
-/** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
-export type Identity = Readonly<Record<string, unknown>>;
+import type { Identity } from './identity.js';
 
 export interface Manifest {
   readonly schema: 'awb.manifest/1';
@@ -55,12 +51,6 @@ export interface Counts {
   readonly absent: number;
   readonly failures: Readonly<Record<string, number>>;
   readonly flags: Readonly<Record<string, number>>;
-}
-
-/** Reads a run's manifest; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 as `checkedManifest`. */
-export async function readManifest(path: string): Promise<Manifest | undefined> {
-  const value = await readJson(path);
-  return value === undefined ? undefined : checkedManifest(value, path);
 }
 
 /**
@@ -143,69 +133,4 @@ function oddField(manifest: JsonObject): string | undefined {
   if (!isObject(manifest.predictions)) return 'predictions';
   const within = oddField(manifest.predictions);
   return within === undefined ? undefined : `predictions.${within}`;
-}
-
-/**
- * What is to be said of a run's file, or of its manifest, that is not as the run wrote it, which a user may want or a failing disk
- * have done; undefined where both are, or where the manifest does not tell.
- */
-export function changeSince(manifest: Manifest | undefined, path: string, sha256: string): string | undefined {
-  if (manifest === undefined) return undefined;
-  const { kind, output, checksum } = manifest;
-  const said = (what: string, how: string) =>
-    `${what} was edited or damaged since awb ${kind} wrote it (${how}); the same awb ${kind} command writes it anew`;
-  const { sha256: written = sha256 } = output ?? {};
-  if (written !== sha256) return said(path, 'its manifest has another SHA-256');
-  if (checksum === undefined || checksum === checksumOf(manifest)) return undefined;
-  return said(`the manifest of ${path}`, 'its checksum is another one');
-}
-
-function checksumOf({ checksum: _, ...rest }: Manifest): string {
-  return createHash('sha256').update(canonicalJson(rest)).digest('hex');
-}
-
-export async function writeManifest(path: string, manifest: Manifest): Promise<void> {
-  await writeJson(path, { ...manifest, checksum: checksumOf(manifest) });
-}
-
-/** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */
-export function fingerprintOf(identity: Identity): string {
-  return createHash('sha256').update(canonicalJson(identity)).digest('hex');
-}
-
-/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. */
-export function differencesOf(before: Identity, now: Identity): string[] {
-  return compare('', before, now);
-}
-
-/** @throws UserError (78) that shows the difference field by field. */
-export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
-  const differences = differencesOf(before, now);
-  if (differences.length === 0) return;
-  throw new UserError(
-    [
-      `${where} was begun with other settings, and rows of both must not mix:`,
-      ...differences.map((difference) => `  ${difference}`),
-      'Give the settings of before to continue it, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
-    ].join('\n'),
-    EXIT.identityDiffers,
-  );
-}
-
-/** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
-function compare(field: string, before: unknown, now: unknown): string[] {
-  if (isTree(before, now)) {
-    const old = new Map(Object.entries(before ?? {}));
-    const current = new Map(Object.entries(now ?? {}));
-    return [...new Set([...old.keys(), ...current.keys()])]
-      .sort()
-      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key)));
-  }
-  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
-  return show(before) === show(now) ? [] : [`${field}: ${show(before)} before, ${show(now)} now`];
-}
-
-function isTree(before: unknown, now: unknown): boolean {
-  const sides = [before, now].filter((side) => side !== undefined);
-  return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
 }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { madeWith } from '../../src/run/made-with.js';
-import { readManifest } from '../../src/run/manifest.js';
+import { readManifest } from '../../src/run/manifest-file.js';
 import { ROOT } from '../support/cli.js';
 
 const manifestIn = (run: string) => readManifest(join(ROOT, 'fixtures/runs-0.1', run, 'judged.manifest.json'));

@@ -5,7 +5,7 @@ import type { RowSummary } from '../../src/asking/run.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
-import type { JournalRecord } from '../../src/run/journal.js';
+import type { JournalRecord } from '../../src/run/journal-record.js';
 import type { Backend, Io, ModelOutcome } from '../../src/types.js';
 
 /** A reply that cost ten tokens. */

@@ -1,0 +1,50 @@
+// What a run's numbers depend on. Two runs of different identities are not mixed in one file.
+
+import { createHash } from 'node:crypto';
+import { EXIT, UserError } from '../errors.js';
+import { canonicalJson, isObject } from '../json.js';
+
+/** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
+export type Identity = Readonly<Record<string, unknown>>;
+
+/** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */
+export function fingerprintOf(identity: Identity): string {
+  return createHash('sha256').update(canonicalJson(identity)).digest('hex');
+}
+
+/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. */
+export function differencesOf(before: Identity, now: Identity): string[] {
+  return compare('', before, now);
+}
+
+/** @throws UserError (78) that shows the difference field by field. */
+export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
+  const differences = differencesOf(before, now);
+  if (differences.length === 0) return;
+  throw new UserError(
+    [
+      `${where} was begun with other settings, and rows of both must not mix:`,
+      ...differences.map((difference) => `  ${difference}`),
+      'Give the settings of before to continue it, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
+function compare(field: string, before: unknown, now: unknown): string[] {
+  if (isTree(before, now)) {
+    const old = new Map(Object.entries(before ?? {}));
+    const current = new Map(Object.entries(now ?? {}));
+    return [...new Set([...old.keys(), ...current.keys()])]
+      .sort()
+      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key)));
+  }
+  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
+  return show(before) === show(now) ? [] : [`${field}: ${show(before)} before, ${show(now)} now`];
+}
+
+function isTree(before: unknown, now: unknown): boolean {
+  const sides = [before, now].filter((side) => side !== undefined);
+  return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
+}

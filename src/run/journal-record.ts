@@ -1,0 +1,57 @@
+// A record of the journal: its id, its parts, and its line, with a checksum that tells what was not written so.
+
+import { isUtf8 } from 'node:buffer';
+import { crc32 } from 'node:zlib';
+import { isObject } from '../json.js';
+
+/** One finished row. A later record with the same id replaces an earlier one. */
+export interface JournalRecord {
+  readonly id: string;
+  /** What goes into the output row: members that are added to the input row's own. */
+  readonly row: Readonly<Record<string, unknown>>;
+  /** What it cost: attempts, tokens, times. Never part of the output row. */
+  readonly log: Readonly<Record<string, unknown>>;
+}
+
+/** The id of a row's repeat and, where its prediction was judged more than once, of the judgement; both are 0-based. */
+export function recordId(key: string, repeat: number, index = 0): string {
+  return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
+}
+
+/** Behind a record's own members: the CRC-32 of the line's bytes before it, in eight hex digits. */
+const SEAL = /^,"crc":"([0-9a-f]{8})"\}$/;
+const SEAL_BYTES = ',"crc":"00000000"}'.length;
+const OWN_MEMBERS = 3;
+const SPACE = 0x20;
+const TAB = 0x09;
+const CARRIAGE_RETURN = 0x0d;
+
+/** A record as its line: JSON with a checksum as its last member, which is written over a placeholder: records can be long. */
+export function sealed({ id, row, log }: JournalRecord): Buffer {
+  const line = Buffer.from(`${JSON.stringify({ id, row, log, crc: '00000000' })}\n`);
+  const checksum = crc32(line.subarray(0, -1 - SEAL_BYTES))
+    .toString(16)
+    .padStart(8, '0');
+  line.write(checksum, line.length - '00000000"}\n'.length, 'latin1');
+  return line;
+}
+
+/** The record of a line; undefined where it is none, or not what was written. Lines of earlier versions have no checksum. */
+export function readRecord(bytes: Uint8Array): JournalRecord | undefined {
+  // A torn line of spaces may stand before it.
+  const start = bytes.findIndex((byte) => byte !== SPACE && byte !== TAB && byte !== CARRIAGE_RETURN);
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).subarray(Math.max(0, start));
+  const seal = SEAL.exec(line.toString('latin1', Math.max(0, line.length - SEAL_BYTES)));
+  if (seal !== null && crc32(line.subarray(0, -SEAL_BYTES)) !== Number.parseInt(seal[1] as string, 16))
+    return undefined;
+  if (!isUtf8(line)) return undefined;
+  try {
+    const value = JSON.parse(line.toString('utf8'));
+    const usable = typeof value.id === 'string' && isObject(value.row) && isObject(value.log);
+    // With more members than its own, it had a checksum that is damaged itself.
+    if (!usable || (seal === null && Object.keys(value).length !== OWN_MEMBERS)) return undefined;
+    return { id: value.id, row: value.row, log: value.log };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,32 @@
+// A record's id, and its line, of which no damage goes unseen.
+
+import { expect, test } from 'vitest';
+import { readRecord, recordId, sealed } from '../../src/run/journal-record.js';
+
+const RECORD = { id: 'a#0', row: { gen: 'an é\n\u2028', awb: { flags: [] } }, log: { attempts: 1 } };
+const LINE = sealed(RECORD).subarray(0, -1);
+
+test('the id of a record names key and repeat, and the judgement from the second on', () => {
+  expect(recordId('k', 2)).toBe('k#2');
+  expect(recordId('k', 2, 0)).toBe('k#2');
+  expect(recordId('k', 2, 1)).toBe('k#2#1');
+});
+
+test('a record is one line, and read from it again, be there space before it or not', () => {
+  expect(sealed(RECORD).toString().split('\n')).toHaveLength(2);
+  expect(readRecord(LINE)).toEqual(RECORD);
+  expect(readRecord(Buffer.concat([Buffer.from(' \t\r'), LINE]))).toEqual(RECORD);
+});
+
+test('a line in which any bit has flipped is no record, or one that says the same', () => {
+  for (let place = 0; place < LINE.length * 8; place++) {
+    const flipped = Uint8Array.from(LINE, (byte, at) => (at === place >> 3 ? byte ^ (1 << (place & 7)) : byte));
+    expect([undefined, RECORD]).toContainEqual(readRecord(flipped));
+  }
+});
+
+test('a line of an earlier version has no checksum; one with another number of members is damaged', () => {
+  expect(readRecord(Buffer.from(JSON.stringify(RECORD)))).toEqual(RECORD);
+  expect(readRecord(Buffer.from(JSON.stringify({ ...RECORD, more: 1 })))).toBeUndefined();
+  expect(readRecord(Buffer.from('{"id":"a#0","row":[],"log":{}}'))).toBeUndefined();
+});
