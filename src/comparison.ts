@@ -14,11 +14,16 @@ export interface Interval {
 
 /** What the variance (SE²) of an estimate is made of, in its unit squared. */
 export interface VarianceSplit {
-  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where nothing was generated twice. */
+  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where a run generated nothing twice. */
   readonly row: number;
-  /** Sampling: of the world model and, since every prediction is judged anew, of the judge. Absent where a run has no repeats. */
+  /**
+   * Sampling of the world model, and of the judge, too, where `judge` is absent: every prediction is judged anew. Absent where a run
+   * has no repeats.
+   */
   readonly generation?: number;
-  /** The same, if every row had one repeat in each run: n repeats leave the nth part of it. */
+  /** Sampling of the judge, as the judgements of one prediction differ. Absent where a run judged nothing twice. */
+  readonly judge?: number;
+  /** Sampling of both, if every row had one repeat in each run, judged as often as now: n repeats leave the nth part of it. */
   readonly perRepeat?: number;
 }
 

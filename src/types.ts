@@ -194,6 +194,7 @@ export interface Estimate {
 /** Scores of the five dimensions and of their mean (`total`); one that no row counts for is absent. */
 export type ScoreSet = Readonly<Partial<Record<Dimension | 'total', Estimate>>>;
 
+/** Counts are of rows times repeats: of predictions, however often each was judged. */
 export interface DomainScore {
   readonly domain: Domain;
   /** Rows (times repeats) that the run chose: the denominator of coverage. */

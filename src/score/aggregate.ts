@@ -2,22 +2,25 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { inTableOrder } from '../domains.js';
-import { countedRating, isModelCaused, isRated, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
+import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
 import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { countPredictions } from './counts.js';
+import { groupBy, type Some } from './groups.js';
 import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
+import { type Judgements, meanFigure, predictionsOf } from './predictions.js';
 
-/** Everything said of one row under one key: its repeats. */
-type Repeats = readonly JudgedRow[];
+/** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
+type Repeats = Some<Judgements>;
 
 /**
  * The score card of a judged file, the official script's included.
  *
  * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) leaves
- * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. Repeats of a row are averaged first. `withFailures`
- * counts failures that the model caused as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of
- * transport and judge stay missing.
+ * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. The judgements of one prediction are averaged first, each
+ * of them counting as it would alone, then the repeats (predictions) of a row. `withFailures` counts failures that the model caused
+ * as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
  *
  * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
  * (where no domain has one: with a measure). `overallMicro` is the mean over all rows, as the official script prints it.
@@ -26,9 +29,10 @@ type Repeats = readonly JudgedRow[];
  * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
  * Only rows that carry `failed` can enter the scores, so a file of measures has none.
  *
- * **Counts**: `chosen` gives the rows (times repeats) that the run chose by domain; a domain it lacks, or of which the file
- * holds more, counts the rows in the file, so coverage never exceeds 1. What was chosen but is not in the file is
- * `not-judged`; a row that is not valid and says nothing of why is `unstated`; one that is valid with no rating, or with one that
+ * **Counts** are of predictions, not of judgements: one of which any judgement is valid (or covered) is valid (or covered), and of
+ * several failures the model's own is named. `chosen` gives the rows (times repeats) that the run chose by domain; a domain it
+ * lacks, or of which the file holds more, counts those in the file, so coverage never exceeds 1. What was chosen but is not in the
+ * file is `not-judged`; what is not valid and says nothing of why is `unstated`; what is valid with no rating, or with one that
  * cannot be, is `not-rated` and not covered, so that nobody gains by rows without a rating. A domain that was chosen but has no row is
  * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
  *
@@ -76,43 +80,18 @@ function domainNames(
 }
 
 function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {
-  const samples: Repeats[] = [...groupBy(rows, (row) => row.key).values()];
-  const valid = rows.filter(isValid).length;
-  const covered = rows.filter(isCovered).length;
-  const chosen = Math.max(asked, rows.length);
+  const predictions = predictionsOf(rows);
+  const samples: Repeats[] = [...groupBy(predictions, ([{ key }]) => key).values()];
+  const { counts, covered } = countPredictions(predictions, asked);
   const score: DomainScore = {
     domain,
-    chosen,
-    valid,
-    failed: rows.length - valid,
-    failures: countFailures(rows, chosen),
-    coverage: covered / chosen,
+    ...counts,
+    coverage: covered / counts.chosen,
     scores: scoreSet(samples, officialRating),
     withFailures: scoreSet(samples, countedRating),
     measures: measureSet(samples),
-    flags: count(rows.flatMap((row) => row.flags)),
   };
   return { score, samples, covered };
-}
-
-function isValid(row: JudgedRow): boolean {
-  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
-  return isRated(row) || measuredOnly;
-}
-
-/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
-function isCovered(row: JudgedRow): boolean {
-  if (isRated(row)) return countedRating(row, 'total') !== undefined;
-  return isValid(row) || isModelCaused(row.failure?.class);
-}
-
-function countFailures(rows: readonly JudgedRow[], chosen: number): Record<string, number> {
-  const classes = rows.flatMap((row) => {
-    if (!isValid(row)) return row.failure?.class ?? 'unstated';
-    return isCovered(row) ? [] : 'not-rated';
-  });
-  const missing = chosen - rows.length;
-  return { ...count(classes), ...(missing > 0 ? { 'not-judged': missing } : {}) };
 }
 
 function scoreSet(
@@ -138,7 +117,7 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
 }
 
 function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
-  const names = new Set(samples.flat().flatMap((row) => Object.keys(row.measures ?? {})));
+  const names = new Set(samples.flat(2).flatMap((row) => Object.keys(row.measures ?? {})));
   return Object.fromEntries(
     [...names].map((name) => {
       const found = observations(samples, (row) => row.measures?.[name]);
@@ -150,9 +129,9 @@ function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
 /** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
 function observations(samples: readonly Repeats[], figure: (row: JudgedRow) => number | undefined): Observation[] {
   return samples.flatMap((repeats) => {
-    const values = repeats.map(figure).filter((value) => value !== undefined);
-    const cluster = repeats[0]?.trajectory;
-    return values.length === 0 || cluster === undefined ? [] : [{ value: mean(values), cluster }];
+    const values = repeats.map((judgements) => meanFigure(judgements, figure)).filter((value) => value !== undefined);
+    const [[{ trajectory }]] = repeats;
+    return values.length === 0 ? [] : [{ value: mean(values), cluster: trajectory }];
   });
 }
 
@@ -165,22 +144,4 @@ function macro(sets: readonly Readonly<Record<string, Estimate | undefined>>[]):
       return [name, meanOfEstimates(estimates, 'score')];
     }),
   );
-}
-
-function count(names: readonly string[]): Record<string, number> {
-  return Object.fromEntries([...groupBy(names, (name) => name)].map(([name, found]) => [name, found.length]));
-}
-
-function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) {
-      groups.set(key, [item]);
-    } else {
-      group.push(item);
-    }
-  }
-  return groups;
 }

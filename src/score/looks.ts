@@ -2,6 +2,7 @@
 import { counted } from '../figures.js';
 import type { JudgedRow } from '../types.js';
 import { normalDensity, normalQuantile, normalTail } from './normal.js';
+import { predictionsOf } from './predictions.js';
 
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
@@ -74,18 +75,18 @@ interface Path {
 }
 
 /**
- * How many repeats every row of a run has. Undefined where rows differ by more than what a few failures explain (1 % of a domain's
+ * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than what a few failures explain (1 % of a domain's
  * rows): such a run is not finished, or is of several runs.
  */
 export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
-  const domains = new Map<string, { readonly keys: Set<string>; rows: number }>();
-  for (const { domain, key } of rows) {
-    const found = domains.get(domain) ?? { keys: new Set(), rows: 0 };
+  const domains = new Map<string, { readonly keys: Set<string>; predictions: number }>();
+  for (const [{ domain, key }] of predictionsOf([...rows])) {
+    const found = domains.get(domain) ?? { keys: new Set(), predictions: 0 };
     domains.set(domain, found);
     found.keys.add(key);
-    found.rows++;
+    found.predictions++;
   }
-  const means = [...domains.values()].map((found) => found.rows / found.keys.size);
+  const means = [...domains.values()].map((found) => found.predictions / found.keys.size);
   const repeats = Math.round(means[0] ?? 0);
   return repeats > 0 && means.every((mean) => Math.abs(mean - repeats) <= 0.01 * repeats) ? repeats : undefined;
 }
@@ -102,7 +103,7 @@ export interface RunRepeats {
  */
 export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
   const planned = `the schedule of looks is ${schedule.join(', ')}`;
-  const last = schedule.at(-1) as number;
+  const last = Math.max(...schedule);
   if (candidate === undefined || (hasBase && base === undefined)) {
     const run = candidate === undefined ? 'candidate' : 'base';
     return `the rows of the ${run} do not all have the same number of repeats, and ${planned}; finish the run first`;

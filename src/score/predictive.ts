@@ -17,9 +17,9 @@ interface Decision {
  * The predictive power of N repeats of every row in both runs (Spiegelhalter, Freedman & Blackburn, Controlled Clinical Trials 7(1),
  * 1986): how probable it is, from what is known now, that the rule will then be shown to hold or to be broken.
  *
- * Of the variance now, `row` stays, and `generation` shrinks to `perRepeat / N`. With a flat prior for what the rows truly differ by,
- * the later difference scatters around the one of now by `σ² = generation - perRepeat / N`, and its standard error will be
- * `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is
+ * Of the variance now, `row` stays, and sampling (`generation` and `judge`) shrinks to `perRepeat / N`. With a flat prior for what the
+ * rows truly differ by, the later difference scatters around the one of now by `σ² = sampling - perRepeat / N`, and its standard error
+ * will be `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is
  * `Φ((d - t SE_N) / σ) + Φ((-d - t' SE_N) / σ)`. Undefined without a standard error.
  */
 export function predictivePower(
@@ -31,16 +31,23 @@ export function predictivePower(
   if (se === undefined || df === undefined) {
     return undefined;
   }
-  const isKnown = split?.generation !== undefined && split.perRepeat !== undefined;
-  const { row, generation, perRepeat } = isKnown
-    ? { row: split.row, generation: split.generation as number, perRepeat: split.perRepeat as number }
-    : { row: 0, generation: se ** 2, perRepeat: se ** 2 };
+  const known = knownSampling(split);
+  const { row, sampling, perRepeat } = known ?? { row: 0, sampling: se ** 2, perRepeat: se ** 2 };
   const later = Math.sqrt(row + perRepeat / repeats);
-  const scatter = Math.sqrt(Math.max(0, generation - perRepeat / repeats));
+  const scatter = Math.sqrt(Math.max(0, sampling - perRepeat / repeats));
   const chanceOf = (distance: number, level: number) => {
     const beyond = distance - studentTQuantile(1 - level, df) * later;
     return scatter === 0 ? Number(beyond >= 0) : normalTail(-beyond / scatter);
   };
   const chance = chanceOf(value - bound, holdsAt) + chanceOf(bound - value, breaksAt);
-  return { kind: isKnown ? 'about' : 'at-most', repeats, chance: Math.min(1, chance) };
+  return { kind: known === undefined ? 'at-most' : 'about', repeats, chance: Math.min(1, chance) };
+}
+
+/** Sampling as repeats tell of it; undefined where a run has none. */
+function knownSampling(split: VarianceSplit | undefined) {
+  const { row, generation, judge = 0, perRepeat } = split ?? {};
+  if (row === undefined || generation === undefined || perRepeat === undefined) {
+    return undefined;
+  }
+  return { row, sampling: generation + judge, perRepeat };
 }

@@ -4,8 +4,11 @@ import type { Estimate } from '../types.js';
 import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
 
-/** The values of one row in one run, one for each generation (repeat). None is empty. */
+/** The values of one row in one run, one for each generation (repeat): the means of their judgements. None is empty. */
 export type Generations = readonly number[];
+
+/** The same with all judgements of each generation. None is empty. */
+export type Judgings = readonly (readonly number[])[];
 
 /**
  * The standard deviation of one of two repeated values, from pairs of them: `√(Σ d² / 2n)` (Dahlberg 1940; Bland & Altman, British
@@ -46,18 +49,45 @@ export function samplingOf(runs: readonly (readonly Generations[])[]): Sampling 
   return { variance, df: spread === 0 ? freedom : variance ** 2 / spread, perRepeat };
 }
 
-/** What sampling does not explain of the variance `se²` is the rows'. */
-export function splitVariance(se: number, sampling: Sampling | undefined): VarianceSplit {
-  return sampling === undefined
-    ? { row: se ** 2 }
-    : {
-        row: Math.max(0, se ** 2 - sampling.variance),
-        generation: sampling.variance,
-        perRepeat: sampling.perRepeat,
-      };
+/**
+ * The variance that the judge alone gives the same difference (or mean), from the judgements of each prediction. With k judgements a
+ * prediction and the mean square σ² of judgements within predictions, pooled over them, a run of n rows has
+ * `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. Undefined where a run judged nothing twice.
+ */
+export function judgingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
+  let variance = 0;
+  for (const rows of runs) {
+    const pooled = pooledVariance(rows.flat());
+    if (pooled === undefined) {
+      return undefined;
+    }
+    const parts = rows.map((row) => row.reduce((sum, { length }) => sum + 1 / length, 0) / row.length ** 2);
+    variance += (pooled.value * parts.reduce((sum, part) => sum + part, 0)) / rows.length ** 2;
+  }
+  return variance;
 }
 
-/** The estimate as it is for these very rows, with nothing but sampling left to vary; undefined where a run has no repeats. */
+/**
+ * The variance `se²` in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
+ * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
+ * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
+ * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
+ */
+export function splitVariance(se: number, sampling: Sampling | undefined, judge?: number): VarianceSplit {
+  const ofJudge = judge === undefined ? {} : { judge };
+  if (sampling === undefined) {
+    return { row: Math.max(0, se ** 2 - (judge ?? 0)), ...ofJudge };
+  }
+  const generation = Math.max(0, sampling.variance - (judge ?? 0));
+  return {
+    row: Math.max(0, se ** 2 - generation - (judge ?? 0)),
+    generation,
+    ...ofJudge,
+    perRepeat: sampling.perRepeat,
+  };
+}
+
+/** The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no repeats. */
 export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined): Estimate | undefined {
   if (sampling === undefined) {
     return undefined;
@@ -66,19 +96,25 @@ export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined):
   return withInterval({ value, rows, clusters, se: Math.sqrt(sampling.variance), df: sampling.df }, 'difference');
 }
 
-/** The split of the unweighted mean of independent estimates; a part that one of them lacks is absent. Throws on none. */
+/**
+ * The split of the unweighted mean of independent estimates. A part that one of them lacks is absent, and falls where that one has
+ * it: the judge's to generation, and generation to the rows. So the parts add up to the variance. Throws on none.
+ */
 export function meanOfSplits(splits: readonly VarianceSplit[]): VarianceSplit {
   const scaled = (part: (split: VarianceSplit) => number | undefined) => {
     const known = splits.map(part).filter((value) => value !== undefined);
     return known.length < splits.length ? undefined : known.reduce((sum, value) => sum + value, 0) / splits.length ** 2;
   };
-  const generation = scaled((split) => split.generation);
+  const judge = scaled((split) => split.judge);
+  const generation = scaled((split) =>
+    split.generation === undefined || judge !== undefined ? split.generation : split.generation + (split.judge ?? 0),
+  );
   const perRepeat = scaled((split) => split.perRepeat);
-  // A part that is known of some domains only is the rows' again, so that the parts add up to the variance.
-  const whole = scaled((split) => split.row + (split.generation ?? 0)) as number;
+  const whole = scaled((split) => split.row + (split.generation ?? 0) + (split.judge ?? 0)) ?? 0;
   return {
-    row: Math.max(0, whole - (generation ?? 0)),
+    row: Math.max(0, whole - (generation ?? 0) - (judge ?? 0)),
     ...(generation === undefined ? {} : { generation }),
+    ...(judge === undefined ? {} : { judge }),
     ...(perRepeat === undefined ? {} : { perRepeat }),
   };
 }

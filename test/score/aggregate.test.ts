@@ -303,6 +303,79 @@ describe('repeats', () => {
   });
 });
 
+describe('judgements of one prediction', () => {
+  test('are averaged before its row’s other repeats are, those that failed left out', () => {
+    const a = { key: 'a', trajectory: 'x' };
+    const card = aggregate([
+      even(1, a),
+      even(2, { ...a, index: 1 }),
+      lost('judge-timeout', { ...a, index: 2 }),
+      even(4.5, { ...a, repeat: 1 }),
+      even(4, { key: 'b', trajectory: 'y' }),
+    ]);
+    // Of row a: ((1 + 2) / 2 + 4.5) / 2 = 3.
+    expect(value(card.overall)).toBe((50 + 75) / 2);
+    expect(value(card.overallMicro)).toBe((50 + 75) / 2);
+    expect(card.overall.total).toMatchObject({ rows: 2, clusters: 2 });
+  });
+
+  test('are counted as one prediction, which is valid and covered where any of them is', () => {
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((key) => (index: number) => ({ key, index, flags: ['untagged'] }));
+    if (!a || !b || !c || !d) throw new Error('four keys');
+    const card = aggregate(
+      [
+        ...[lost('judge-timeout', a(0)), even(3, a(1))],
+        ...[lost('unreadable', b(0)), lost('judge-timeout', b(1))],
+        ...[lost('unreadable', c(0)), lost('planted', c(1))],
+        ...[rated({}, d(0)), rated({}, d(1))],
+      ],
+      new Map([['terminal', 5]]),
+    );
+    expect(domain(card, 'terminal')).toMatchObject({
+      chosen: 5,
+      valid: 2,
+      failed: 2,
+      failures: { unreadable: 1, planted: 1, 'not-rated': 1, 'not-judged': 1 },
+      coverage: 2 / 5,
+      flags: { untagged: 4 },
+    });
+  });
+
+  test('count each as it would alone where the prediction brings a verdict of its own', () => {
+    const card = aggregate([even(4, { key: 'a' }), lost('planted', { key: 'a', index: 1 })]);
+    expect(value(card.overall)).toBe(75);
+    expect(value(card.overallWithFailures)).toBe((75 + 0) / 2);
+  });
+
+  test('are averaged measure by measure', () => {
+    const card = aggregate([10, 20].map((chrf, index) => row({ key: 'a', index, measures: { chrf } })));
+    expect(card.overallMeasures.chrf).toMatchObject({ value: 15, rows: 1 });
+    expect(card).toMatchObject({ chosen: 1, valid: 1, coverage: 1 });
+  });
+
+  test('that say the same as a single one give its card to the last bit', () => {
+    const rating = fc.integer({ min: 0, max: 50 }).map((tenths) => tenths / 10);
+    const rows = fc.array(fc.tuple(rating, fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 2 })), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(rows, (some) => {
+        const once = some.map(([total, trajectory, repeat], place) =>
+          even(total, {
+            key: `k${place % 15}`,
+            trajectory: `t${trajectory}`,
+            repeat: 3 * Math.floor(place / 15) + repeat,
+          }),
+        );
+        const thrice = [0, 1, 2].flatMap((index) => once.map((one) => ({ ...one, index })));
+        expect(aggregate(thrice)).toEqual(aggregate(once));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
 describe('measures', () => {
   const measured = (chrf: number, fields: Partial<JudgedRow> = {}) => row({ measures: { chrf }, ...fields });
 

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Comparison } from '../../src/comparison.js';
-import { compareRuns, type RunRows } from '../../src/score/compare.js';
+import { compareRuns } from '../../src/score/compare.js';
+import type { RunRows } from '../../src/score/pairing.js';
 import type { JudgedRow, JudgementFailure } from '../../src/types.js';
 
 interface Paired {
@@ -174,6 +175,53 @@ describe('what counts', () => {
   });
 });
 
+describe('judgements of one prediction', () => {
+  const judged = (key: string, repeat: number, ...totals: (number | undefined)[]) =>
+    totals.map((value, index) =>
+      value === undefined ? failed(key, 'judge-timeout', { repeat, index }) : row(key, value, { repeat, index }),
+    );
+
+  test('are averaged before repeats are, and those that failed left out', () => {
+    const base = [...judged('a', 0, 1, 2, 3), ...judged('a', 1, 4), row('b', 2)];
+    const candidate = [...judged('a', 0, 5, undefined, 4), ...judged('a', 1, 3.5, 3.5), row('b', 2)];
+    // Of row a: (2 + 4) / 2 = 3 against (4.5 + 3.5) / 2 = 4.
+    expect(total(compared(base, candidate))).toMatchObject({
+      base: (50 + 25) / 2,
+      candidate: (75 + 25) / 2,
+      difference: { value: 12.5, rows: 2 },
+    });
+  });
+
+  test('that all say the same change nothing', () => {
+    const once = (shift: number) =>
+      [1, 2, 3, 4, 5, 6].flatMap((place) =>
+        [0, 1].map((repeat) => row(`r${place}`, 1 + (place + repeat + shift) / 4, { repeat })),
+      );
+    const often = (shift: number) => once(shift).flatMap((one) => [0, 1, 2].map((index) => ({ ...one, index })));
+    const [single, several] = [compared(once(0), once(2)), compared(often(0), often(2))];
+    const { split, ...rest } = total(several) ?? {};
+    const { split: splitOnce, ...restOnce } = total(single) ?? {};
+    expect(rest).toEqual(restOnce);
+    expect(split).toEqual({ ...splitOnce, judge: 0 });
+    expect(several.moved).toEqual(single.moved);
+    expect(several.coverage).toBe(1);
+  });
+
+  test('give the judge a part of the variance where both runs have them, without repeats, too', () => {
+    const rows = (shift: number) =>
+      [1, 2, 3, 4, 5].flatMap((place) =>
+        judged(`r${place}`, 0, 1 + place / 4 + shift * place, 1.4 + place / 4 + shift * place),
+      );
+    const { split, difference } = total(compared(rows(0.2), rows(0.3))) ?? {};
+    // Judgements 0.4 apart are 10 points: mean square 50, of 5 rows with 2 judgements, in two runs.
+    expect(split?.judge).toBeCloseTo((2 * 50) / (5 * 2), 9);
+    expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (split?.judge ?? 0)));
+    expect(split).not.toHaveProperty('generation');
+    const once = rows(0.3).filter(({ index }) => index === 0);
+    expect(total(compared(rows(0.2), once))?.split).not.toHaveProperty('judge');
+  });
+});
+
 describe('coverage', () => {
   test('counts the rows that either run chose', () => {
     const comparison = ok(
@@ -186,6 +234,12 @@ describe('coverage', () => {
       coverage: 1 / 3,
       missing: { base: 3, candidate: 3 },
     });
+  });
+
+  test('of a run with several judgements a prediction counts rows, too', () => {
+    const rows = [0, 1, 2].flatMap((index) => [row('a', 3, { index }), row('b', 4, { index })]);
+    const comparison = ok({ rows, chosen: new Map([['os', 2]]) }, { rows: [row('a', 3), row('b', 3)] });
+    expect(comparison.domains[0]).toMatchObject({ rows: 2, compared: 2, coverage: 1 });
   });
 
   test('of a run with repeats counts rows, as the other run does', () => {

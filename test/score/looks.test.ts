@@ -119,6 +119,8 @@ describe('repeats of a run', () => {
     expect(repeatsOf(rows('os', 200, 3))).toBe(3);
     expect(repeatsOf(rows('os', 200, 3).slice(0, -5))).toBe(3);
     expect(repeatsOf(rows('os', 5, 1))).toBe(1);
+    const twice = rows('os', 5, 2).flatMap((row) => [row, { ...row, index: 1 }]);
+    expect(repeatsOf(twice.slice(0, -1))).toBe(2);
   });
 
   test('are none of a run that is not finished, or repeats some domains alone', () => {

@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { clusteredEstimate, type Observation } from '../../src/score/clusters.js';
 import { mean } from '../../src/score/mean.js';
 import { randomOf } from '../../src/score/random.js';
-import { meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/score/sampling.js';
+import { judgingOf, meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/score/sampling.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly split: {
     readonly rows: number[][][];
     readonly generationMeanSquare: number;
+    readonly judgementMeanSquare: number;
   };
 };
 
@@ -87,5 +88,86 @@ describe('the noise of one judgement', () => {
       { a: 40, b: 32 },
     ];
     expect(noiseOf(pairs)).toBeCloseTo(5, 12);
+  });
+});
+
+describe('the judge’s part of the variance', () => {
+  const { rows, generationMeanSquare, judgementMeanSquare } = compared.split;
+  const means = rows.map((row) => row.map(mean));
+
+  test('has the mean squares of the analysis of variance in statsmodels', () => {
+    const se = clusteredEstimate(each(...means.map(mean))).se ?? 0;
+    const split = splitVariance(se, samplingOf([means]), judgingOf([rows]));
+    expect(split.judge).toBeCloseTo(judgementMeanSquare / (12 * 3 * 2), 9);
+    expect(split.generation).toBeCloseTo((generationMeanSquare - judgementMeanSquare / 2) / (12 * 3), 9);
+    expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
+    expect(split.perRepeat).toBeCloseTo(generationMeanSquare / 12, 9);
+  });
+
+  test('can be told without repeats, when generation stays with the rows', () => {
+    const once = rows.map((row) => row.slice(0, 1));
+    const split = splitVariance(4, samplingOf([once.map((row) => row.map(mean))]), judgingOf([once]));
+    expect(Object.keys(split)).toEqual(['row', 'judge']);
+    expect(split.row + (split.judge ?? 0)).toBeCloseTo(16, 12);
+  });
+
+  test('is unknown where a run judged nothing twice', () => {
+    const once = rows.map((row) => row.map((judgements) => judgements.slice(0, 1)));
+    expect(judgingOf([rows, once])).toBeUndefined();
+    expect(splitVariance(4, samplingOf([means]), undefined)).not.toHaveProperty('judge');
+  });
+
+  test('larger than what generations differ by leaves generation nothing, and no part is negative', () => {
+    const sampling = { variance: 2, df: 10, perRepeat: 4 };
+    expect(splitVariance(2, sampling, 3)).toEqual({ row: 1, generation: 0, judge: 3, perRepeat: 4 });
+    expect(splitVariance(1, sampling, 3)).toEqual({ row: 0, generation: 0, judge: 3, perRepeat: 4 });
+  });
+
+  test('of Overall falls to generation where a domain does not know it, and with that to the rows', () => {
+    const whole = { row: 4, generation: 2, judge: 1, perRepeat: 9 };
+    expect(meanOfSplits([whole, whole])).toEqual({ row: 2, generation: 1, judge: 0.5, perRepeat: 4.5 });
+    expect(meanOfSplits([whole, { row: 4, generation: 3, perRepeat: 9 }])).toEqual({
+      row: 2,
+      generation: 1.5,
+      perRepeat: 4.5,
+    });
+    expect(meanOfSplits([whole, { row: 5, judge: 2 }])).toEqual({ row: (4 + 2 + 5) / 4, judge: 0.75 });
+  });
+
+  test('is found by a simulation whose parts are known, with numbers of generations and judgements that differ', () => {
+    const { uniform } = randomOf(31);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const some = (most: number) => Array.from({ length: 1 + Math.floor(uniform() * most) });
+    const [ofRow, ofGeneration, ofJudge] = [12, 6, 9];
+    const sums = { row: 0, generation: 0, judge: 0 };
+    const truth = { generation: 0, judge: 0 };
+    const [sets, count] = [150, 60];
+    for (let set = 0; set < sets; set++) {
+      const run = Array.from({ length: count }, () => {
+        const row = noise(ofRow);
+        return some(4).map(() => {
+          const generation = row + noise(ofGeneration);
+          return some(3).map(() => generation + noise(ofJudge));
+        });
+      });
+      const runMeans = run.map((row) => row.map(mean));
+      // What the parts give the mean of these rows, written out from the model.
+      for (const row of run) {
+        for (const judgements of row) {
+          truth.generation += ofGeneration ** 2 / row.length ** 2 / count ** 2;
+          truth.judge += ofJudge ** 2 / judgements.length / row.length ** 2 / count ** 2;
+        }
+      }
+      const se = clusteredEstimate(each(...runMeans.map(mean))).se ?? 0;
+      const split = splitVariance(se, samplingOf([runMeans]), judgingOf([run]));
+      sums.row += split.row;
+      sums.generation += split.generation ?? 0;
+      sums.judge += split.judge ?? 0;
+    }
+    const shareOf = (found: number, expected: number) => found / expected;
+    // Each estimate has a relative error of about 0.25 (row, judge) to 0.4 (generation) in one set: four standard errors of the mean of 150.
+    expect(Math.abs(shareOf(sums.judge, truth.judge) - 1)).toBeLessThan(0.08);
+    expect(Math.abs(shareOf(sums.generation, truth.generation) - 1)).toBeLessThan(0.13);
+    expect(Math.abs(shareOf(sums.row, (sets * ofRow ** 2) / count) - 1)).toBeLessThan(0.08);
   });
 });

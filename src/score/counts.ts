@@ -1,0 +1,58 @@
+// What a run's predictions come to, counted: how many are valid, of how many anything is known, and why the others are not.
+
+import { countedRating, isModelCaused, isRated } from '../points.js';
+import type { DomainScore, JudgedRow } from '../types.js';
+import { groupBy } from './groups.js';
+import type { Judgements } from './predictions.js';
+
+type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;
+
+/**
+ * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
+ * its judgements is, covered where any is, and has each of its flags once.
+ * @param asked how many predictions the run chose; more in the file count as chosen, too
+ */
+export function countPredictions(
+  predictions: readonly Judgements[],
+  asked: number,
+): { readonly counts: Counts; readonly covered: number } {
+  const chosen = Math.max(asked, predictions.length);
+  const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
+  const missing = chosen - predictions.length;
+  const counts = {
+    chosen,
+    valid,
+    failed: predictions.length - valid,
+    failures: { ...tally(predictions.flatMap(failureOf)), ...(missing > 0 ? { 'not-judged': missing } : {}) },
+    flags: tally(predictions.flatMap(flagsOf)),
+  };
+  return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
+}
+
+function isValid(row: JudgedRow): boolean {
+  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
+  return isRated(row) || measuredOnly;
+}
+
+/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+function isCovered(row: JudgedRow): boolean {
+  if (isRated(row)) return countedRating(row, 'total') !== undefined;
+  return isValid(row) || isModelCaused(row.failure?.class);
+}
+
+/** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
+function failureOf(judgements: Judgements): string[] {
+  if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
+  const [{ failure }] = judgements;
+  return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
+}
+
+function flagsOf(judgements: Judgements): readonly string[] {
+  const [{ flags }, ...more] = judgements;
+  if (more.length === 0) return flags;
+  return [...new Set(judgements.flatMap((row) => row.flags))];
+}
+
+function tally(names: readonly string[]): Record<string, number> {
+  return Object.fromEntries([...groupBy(names, (name) => name)].map(([name, found]) => [name, found.length]));
+}

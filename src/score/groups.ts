@@ -1,0 +1,16 @@
+// Items in groups, in the order in which each group first comes.
+
+/** One item or more. */
+export type Some<T> = readonly [T, ...T[]];
+
+/** The items of each key, in their order. */
+export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, Some<T>> {
+  const groups = new Map<K, [T, ...T[]]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
