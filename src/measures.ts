@@ -18,8 +18,3 @@ export const DEFAULT_MEASURE: Measure = { range: [0, 100], better: 'larger' };
 export function measuresOf(declared: Readonly<Record<string, Measure>> = {}): MeasureLookup {
   return (name) => (Object.hasOwn(declared, name) ? declared[name] : undefined) ?? DEFAULT_MEASURE;
 }
-
-/** Whether a measure ends at both sides. */
-export function isBounded({ range: [low, high] }: Measure): boolean {
-  return Number.isFinite(low) && Number.isFinite(high);
-}

@@ -1,7 +1,7 @@
 // What is known of measures by their names.
 
 import { expect, it } from 'vitest';
-import { DEFAULT_MEASURE, isBounded, type Measure, measuresOf } from '../src/measures.js';
+import { DEFAULT_MEASURE, type Measure, measuresOf } from '../src/measures.js';
 
 const bits: Measure = { range: [0, Number.POSITIVE_INFINITY], better: 'smaller' };
 
@@ -11,9 +11,4 @@ it('A declared measure is found, and every other name is 0 to 100 and better whe
   expect(lookup('chrf')).toBe(DEFAULT_MEASURE);
   expect(lookup('toString')).toBe(DEFAULT_MEASURE);
   expect(measuresOf()('bits')).toEqual({ range: [0, 100], better: 'larger' });
-});
-
-it('A measure is bounded where both of its ends are numbers', () => {
-  expect(isBounded(DEFAULT_MEASURE)).toBe(true);
-  expect(isBounded(bits)).toBe(false);
 });

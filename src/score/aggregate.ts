@@ -2,12 +2,13 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { inTableOrder } from '../domains.js';
+import { type MeasureLookup, measuresOf } from '../measures.js';
 import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
 import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
 import { countPredictions } from './counts.js';
 import { groupBy, type Some } from './groups.js';
-import { withInterval } from './intervals.js';
+import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 import { type Judgements, meanFigure, predictionsOf } from './predictions.js';
 
@@ -36,13 +37,18 @@ type Repeats = Some<Judgements>;
  * cannot be, is `not-rated` and not covered, so that nobody gains by rows without a rating. A domain that was chosen but has no row is
  * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
  *
- * Intervals are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100.
+ * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
+ * range that `measureOf` gives them, and plainly where that has no end.
  * Domains come in the published order, others after them by name.
  */
-export function aggregate(rows: Iterable<JudgedRow>, chosen?: ReadonlyMap<Domain, number>): ScoreCard {
+export function aggregate(
+  rows: Iterable<JudgedRow>,
+  chosen?: ReadonlyMap<Domain, number>,
+  measureOf: MeasureLookup = measuresOf(),
+): ScoreCard {
   const byDomain = groupBy(rows, (row) => row.domain);
   const scored = domainNames(byDomain, chosen).map((domain) =>
-    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0),
+    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf),
   );
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
@@ -51,14 +57,23 @@ export function aggregate(rows: Iterable<JudgedRow>, chosen?: ReadonlyMap<Domain
   const withMeasures = domains.filter((score) => Object.keys(score.measures).length > 0).length;
   return {
     domains,
-    overall: macro(domains.map((score) => score.scores)),
+    overall: macro(
+      domains.map((score) => score.scores),
+      () => 'score',
+    ),
     macroOf: withTotal > 0 ? withTotal : withMeasures,
     overallMicro: scoreSet(
       scored.flatMap(({ samples }) => samples),
       officialRating,
     ),
-    overallWithFailures: macro(domains.map((score) => score.withFailures)),
-    overallMeasures: macro(domains.map((score) => score.measures)),
+    overallWithFailures: macro(
+      domains.map((score) => score.withFailures),
+      () => 'score',
+    ),
+    overallMeasures: macro(
+      domains.map((score) => score.measures),
+      (name) => measureOf(name).range,
+    ),
     chosen: chosenRows,
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
@@ -79,7 +94,7 @@ function domainNames(
   return [...known].sort(inTableOrder);
 }
 
-function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) {
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup) {
   const predictions = predictionsOf(rows);
   const samples: Repeats[] = [...groupBy(predictions, ([{ key }]) => key).values()];
   const { counts, covered } = countPredictions(predictions, asked);
@@ -89,7 +104,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number) 
     coverage: covered / counts.chosen,
     scores: scoreSet(samples, officialRating),
     withFailures: scoreSet(samples, countedRating),
-    measures: measureSet(samples),
+    measures: measureSet(samples, measureOf),
   };
   return { score, samples, covered };
 }
@@ -116,12 +131,12 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
     : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
 }
 
-function measureSet(samples: readonly Repeats[]): Record<string, Estimate> {
+function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
   const names = new Set(samples.flat(2).flatMap((row) => Object.keys(row.measures ?? {})));
   return Object.fromEntries(
     [...names].map((name) => {
       const found = observations(samples, (row) => row.measures?.[name]);
-      return [name, clusteredEstimate(found, 'score')];
+      return [name, clusteredEstimate(found, measureOf(name).range)];
     }),
   );
 }
@@ -136,12 +151,15 @@ function observations(samples: readonly Repeats[], figure: (row: JudgedRow) => n
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */
-function macro(sets: readonly Readonly<Record<string, Estimate | undefined>>[]): Record<string, Estimate> {
+function macro(
+  sets: readonly Readonly<Record<string, Estimate | undefined>>[],
+  scaleOf: (name: string) => Scale,
+): Record<string, Estimate> {
   const byName = groupBy(sets.flatMap(Object.entries<Estimate | undefined>), ([name]) => name);
   return Object.fromEntries(
     [...byName].map(([name, entries]) => {
       const estimates = entries.map(([, estimate]) => estimate).filter((estimate) => estimate !== undefined);
-      return [name, meanOfEstimates(estimates, 'score')];
+      return [name, meanOfEstimates(estimates, scaleOf(name))];
     }),
   );
 }

@@ -1,10 +1,17 @@
 // What a standard error says of a figure: its interval, and how probable it would be at a bound.
 import type { Interval } from '../comparison.js';
+import type { Measure } from '../measures.js';
 import type { Estimate } from '../types.js';
 import { studentTQuantile, studentTTail } from './student.js';
 
-/** A difference has no ends; a score ends at 0 and 100, where its intervals are reckoned on the logit scale. */
-export type Scale = 'difference' | 'score';
+/**
+ * Where a figure ends: a difference nowhere, a score at 0 and 100, a measure where its range does. A figure that ends on both
+ * sides has its intervals reckoned on the logit scale between them.
+ */
+export type Scale = 'difference' | 'score' | Range;
+type Range = Measure['range'];
+
+const SCORES: Range = [0, 100];
 
 const CONFIDENCE = 0.95;
 
@@ -35,10 +42,10 @@ export function withInterval(estimate: Estimate, scale: Scale): Estimate {
 }
 
 /**
- * The two-sided interval of an estimate at level `1 - alpha`: `m ± t · SE`. Of a score on the logit scale, where
- * `ln(m / (100 - m))` has the half-width `t · SE · 100 / (m (100 - m))`, transformed back; so it stays within 0 and 100, and near the
- * ends it holds the truth more often than a symmetric one (Agresti, "Categorical Data Analysis", 2013, section 3.1.6).
- * Undefined without a standard error, where all rows say the same and clusters are few, and for a score of exactly 0 or 100.
+ * The two-sided interval of an estimate at level `1 - alpha`: `m ± t · SE`. Of a figure that ends at a and b on the logit scale,
+ * where `ln((m - a) / (b - m))` has the half-width `t · SE · (b - a) / ((m - a) (b - m))`, transformed back; so it stays within a
+ * and b, and near them it holds the truth more often than a symmetric one (Agresti, "Categorical Data Analysis", 2013, section
+ * 3.1.6). Undefined without a standard error, where all rows say the same and clusters are few, and for a figure at an end or beyond.
  */
 export function intervalAt(estimate: Estimate, alpha: number, scale: Scale = 'difference'): Interval | undefined {
   if (!isKnown(estimate)) {
@@ -46,12 +53,13 @@ export function intervalAt(estimate: Estimate, alpha: number, scale: Scale = 'di
   }
   const { value, se, df } = estimate;
   const reach = studentTQuantile(1 - alpha / 2, df) * se;
-  if (scale === 'difference') {
+  const range = endsOf(scale);
+  if (range === undefined) {
     return { low: value - reach, high: value + reach };
   }
-  const slope = logitSlope(value);
+  const [at, slope] = [logit(value, range), logitSlope(value, range)];
   return Number.isFinite(slope)
-    ? { low: fromLogit(logit(value) - reach * slope), high: fromLogit(logit(value) + reach * slope) }
+    ? { low: fromLogit(at - reach * slope, range), high: fromLogit(at + reach * slope, range) }
     : undefined;
 }
 
@@ -77,25 +85,34 @@ function chance(estimate: Estimate, bound: number, scale: Scale, direction: 1 | 
   if (isUniform(estimate)) {
     return (direction === 1 ? value < bound : value >= bound) ? 0 : 1;
   }
-  const distance = scale === 'difference' ? bound - value : (logit(bound) - logit(value)) / logitSlope(value);
+  const range = endsOf(scale);
+  const distance =
+    range === undefined ? bound - value : (logit(bound, range) - logit(value, range)) / logitSlope(value, range);
   const t = (direction * distance) / se;
   return t >= 0 ? studentTTail(t, df) : 1 - studentTTail(-t, df);
 }
 
-/** No end of points for a score of 0 or less, or of 100 or more. */
-function logit(score: number): number {
-  if (score <= 0 || score >= 100) {
-    return score <= 0 ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+/** Both ends of a scale; undefined where it has no end on a side. */
+function endsOf(scale: Scale): Range | undefined {
+  if (scale === 'difference') return undefined;
+  if (scale === 'score') return SCORES;
+  return scale.every(Number.isFinite) ? scale : undefined;
+}
+
+/** Infinite for a figure at an end of its range, or beyond. */
+function logit(value: number, [low, high]: Range): number {
+  if (value <= low || value >= high) {
+    return value <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   }
-  return Math.log(score / (100 - score));
+  return Math.log((value - low) / (high - value));
 }
 
-function fromLogit(logit: number): number {
-  return 100 / (1 + Math.exp(-logit));
+function fromLogit(logit: number, [low, high]: Range): number {
+  return low + (high - low) / (1 + Math.exp(-logit));
 }
 
-function logitSlope(score: number): number {
-  return score <= 0 || score >= 100 ? Number.POSITIVE_INFINITY : 100 / (score * (100 - score));
+function logitSlope(value: number, [low, high]: Range): number {
+  return value <= low || value >= high ? Number.POSITIVE_INFINITY : (high - low) / ((value - low) * (high - value));
 }
 
 /**

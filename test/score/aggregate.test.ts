@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Measure, measuresOf } from '../../src/measures.js';
 import { aggregate } from '../../src/score/aggregate.js';
+import { studentTQuantile } from '../../src/score/student.js';
 import { DIMENSIONS, DOMAINS, type JudgedRow, type Ratings, type ScoreCard, type ScoreSet } from '../../src/types.js';
 
 let serial = 0;
@@ -373,6 +375,44 @@ describe('judgements of one prediction', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('measures of a range of their own', () => {
+  const rowsOf = (...values: number[]) => values.map((bits) => row({ measures: { bits } }));
+  const estimateOf = (values: readonly number[], range: Measure['range']) =>
+    aggregate(rowsOf(...values), undefined, measuresOf({ bits: { range, better: 'smaller' } })).overallMeasures.bits;
+
+  test('without an upper end have a plain interval, and nothing cuts them at 0 or 100', () => {
+    const { value, low, high, se = 0 } = estimateOf([90, 140, 120, 95, 160], [0, Number.POSITIVE_INFINITY]) ?? {};
+    expect(value).toBe(121);
+    expect((high ?? 0) - 121).toBeCloseTo(121 - (low ?? 0), 9);
+    expect((high ?? 0) - 121).toBeCloseTo(studentTQuantile(0.975, 4) * se, 9);
+  });
+
+  test('with both ends have the interval of a score, drawn to their range', () => {
+    const shares = [0.97, 0.99, 0.9, 0.95, 0.999];
+    const score = estimateOf(
+      shares.map((share) => share * 100),
+      [0, 100],
+    );
+    for (const [low, high] of [
+      [0, 1],
+      [-3, 5],
+    ] as const) {
+      const drawn = estimateOf(
+        shares.map((share) => low + share * (high - low)),
+        [low, high],
+      );
+      for (const end of ['value', 'low', 'high'] as const) {
+        expect(drawn?.[end]).toBeCloseTo(low + ((score?.[end] ?? Number.NaN) / 100) * (high - low), 9);
+      }
+      expect(drawn?.high).toBeLessThan(high);
+    }
+  });
+
+  test('beyond their range have no interval, like a score at an end', () => {
+    expect(estimateOf([150, 140, 120, 95, 160], [0, 100])).not.toHaveProperty('low');
   });
 });
 
