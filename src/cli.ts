@@ -123,17 +123,16 @@ async function runProgram(
 ): Promise<ExitCode> {
   const line = await readCommandLine(argv, commands, io);
   if ('exitCode' in line) return line.exitCode;
-  const { name, command, flags, problems } = line;
-  const resolved = await resolveSettings(name, command, flags, io, othersIn(commands), secrets);
+  const resolved = await resolveSettings(line, io, othersIn(commands), secrets);
   const { settings, shown, warnings } = resolved;
-  requireSettings(name, command, resolved, problems);
+  requireSettings(line, resolved);
   if (!settings.quiet) for (const warning of warnings) io.stderr.write(`awb: warning: ${oneLine(warning, 200)}\n`);
   if (settings.printConfig) {
-    io.stdout.write(describeSettings(name, command, resolved.found, settings.json));
+    io.stdout.write(describeSettings(line, resolved.found, settings.json));
     return EXIT.done;
   }
   const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
-  return command.run(settings, io, shown, awb);
+  return line.command.run(settings, io, shown, awb);
 }
 
 function othersIn(commands: readonly CommandEntry[]): OtherCommands {

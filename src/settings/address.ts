@@ -7,13 +7,13 @@ export function httpUrl(text: string): string | undefined {
   return decoded(username + password) === undefined ? 'a user name and password that write % as %25' : undefined;
 }
 
-/** The password in an address, as it stands there and as it is meant; a proxy's may come without a scheme. */
+/** The password in an address, as it is written and as it is meant. The address of a proxy may have no scheme. */
 export function passwordsIn(text: string): readonly string[] {
   const written = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^\s/:@]*:([^\s@]+)@/i.exec(text)?.[1];
   return written === undefined ? [] : [written, decoded(written) ?? written];
 }
 
-/** Percent-encoded text as it is meant, undefined for what is none. */
+/** Percent-encoded text as it is meant; undefined for text that is not percent-encoded. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -22,7 +22,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Query parameters are cut where their names are those of credentials, as the endpoint understands them. */
+/** The text without user names and passwords in its addresses, and without query parameters that have the name of a credential. */
 export function cutPasswords(text: string): string {
   return text
     .replace(/\b([a-z]+:\/\/)[^/\s]*@/gi, '$1')

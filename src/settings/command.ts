@@ -4,7 +4,7 @@ import type { ExitCode } from '../errors.js';
 import type { Io } from '../types.js';
 import { COMMON, type OptionTable, type Settings } from './options.js';
 
-/** Values by flag name as they may be stored and shown: set ones only, secrets left out, passwords cut out of URLs. */
+/** Values by flag name as they may be stored and shown: only those that are set, without secrets, and without passwords in URLs. */
 export type ShownSettings = Readonly<Record<string, unknown>>;
 
 /**
@@ -43,11 +43,11 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   readonly options: Table;
-  /** Options that the short --help shows beside the required and the common ones; all are where this is absent. */
+  /** Options that the short --help shows beside the required and the common ones. Where this is absent, it shows all. */
   readonly daily?: readonly string[];
   /** Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. */
   readonly operands?: readonly string[];
-  /** Options that the others make necessary, by name; reported together with the required ones. It may not rely on required ones being set. */
+  /** Options that the others make necessary, by name. They are reported with the required ones, which may not be set yet here. */
   alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
   /** Resolves to the exit code; an error the user can act on is thrown as UserError. */
   run(settings: Settings<Table>, io: Io, shown: ShownSettings, awb: RunAwb): Promise<ExitCode>;
@@ -56,7 +56,7 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
 /** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
 export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
 
-/** The command as given; exists so that the settings' types come from its option table. */
+/** The command as given. It gives the settings of `run` the types of the option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
   return command;
 }
@@ -66,10 +66,25 @@ export function optionsOf(command: CommandSpec): OptionTable {
   return { ...command.options, ...COMMON };
 }
 
+/** What a flag was given on the command line: its values in order, or which form of a boolean. */
+type FlagValue = readonly string[] | boolean;
+
+/** What the flags of a command line were given, by option name. */
+export type FlagValues = ReadonlyMap<string, FlagValue>;
+
+/** A command line: the command that it names and what its flags were given. */
+export interface CommandLine {
+  readonly name: string;
+  readonly command: CommandSpec;
+  readonly flags: FlagValues;
+  /** What is wrong with the flags, a sentence each. */
+  readonly problems: readonly string[];
+}
+
 /** What is known of the commands beside the one that runs. */
 export interface OtherCommands {
   /** Names of all commands: sections of the configuration file. */
   readonly names: readonly string[];
-  /** Option tables of all commands; only called for a name that the running command does not know. */
+  /** Option tables of all commands, which loads them: asked only for a name that the running command does not know. */
   tables(): Promise<readonly OptionTable[]>;
 }

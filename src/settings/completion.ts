@@ -2,6 +2,7 @@
 
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
+import { present } from '../present.js';
 import { DOMAINS, type Io } from '../types.js';
 import { defineCommand, optionsOf } from './command.js';
 import type { CommandEntry } from './command-line.js';
@@ -78,7 +79,7 @@ async function candidates(
     );
   }
   const operand = spec.operands?.[operandsIn(before, table)];
-  return operand === undefined ? [] : valuesOf(operand, table[operand] as OptionSpec, startingRight);
+  return operand === undefined ? [] : valuesOf(operand, present(table[operand]), startingRight);
 }
 
 /** How many of the words are neither flags nor their values. */

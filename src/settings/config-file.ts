@@ -9,15 +9,15 @@ import type { OptionSpec } from './options.js';
 import { numberExpected, type Read, readList, readNumber, readTexts } from './value.js';
 import { parseYaml, type YamlFile } from './yaml-file.js';
 
-/** A value in the configuration file: as YAML has it, and its scalars as they are written (1.10 and 300000000000000001 stay so). */
-export interface ConfigEntry {
+/** A value in the configuration file: as YAML reads it, and with scalars as they are written (1.10 and 300000000000000001 stay so). */
+interface ConfigEntry {
   readonly line: number;
   readonly value: unknown;
   readonly text: string | undefined;
   readonly items: readonly string[] | undefined;
   readonly pairs: readonly (readonly string[])[] | undefined;
   /** The entries of a mapping at the top level: a section. */
-  readonly inner: ReadonlyMap<string, ConfigEntry> | undefined;
+  readonly inner: Entries | undefined;
 }
 
 /** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
@@ -27,7 +27,7 @@ export function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
   switch (option.kind) {
     case 'text':
     case 'choice':
-      return type === 'string' || type === 'number' ? readTexts(option, [text ?? '']) : readTexts(option, ['']);
+      return readTexts(option, [type === 'string' || type === 'number' ? (text ?? '') : '']);
     case 'integer':
     case 'number':
     case 'duration': {
@@ -50,7 +50,8 @@ export function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
   }
 }
 
-type Entries = ReadonlyMap<string, ConfigEntry>;
+/** Values by the name that stands in the file. */
+export type Entries = ReadonlyMap<string, ConfigEntry>;
 
 /** A configuration file as a command reads it. */
 export interface ConfigFile {
@@ -64,7 +65,7 @@ export interface ConfigFile {
 /**
  * Reads the file for a command.
  * @param from where the path was given
- * @throws UserError (2) where it is no such file, (66) where it cannot be read
+ * @throws UserError (2) where it holds no settings, (66) where it cannot be read
  */
 export async function readConfig(path: string, from: string, cwd: string, command: string): Promise<ConfigFile> {
   let text: string;
@@ -105,7 +106,7 @@ function entriesOf(file: YamlFile, map: Yaml.YAMLMap, withSections: boolean): Ma
 
 /** The parts, when none is missing. */
 function complete<T>(parts: readonly (T | undefined)[]): readonly T[] | undefined {
-  return parts.every((part) => part !== undefined) ? (parts as readonly T[]) : undefined;
+  return parts.every((part): part is T => part !== undefined) ? parts : undefined;
 }
 
 function sectionOf(path: string, top: Entries, command: string): Entries {

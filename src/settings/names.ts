@@ -3,12 +3,12 @@
 import { nearest } from '../errors.js';
 import type { Io } from '../types.js';
 import type { OtherCommands } from './command.js';
-import type { ConfigEntry, ConfigFile } from './config-file.js';
+import type { ConfigFile, Entries } from './config-file.js';
 import type { OptionTable } from './options.js';
 
-/** Names that cannot stand in the configuration file: the file itself, and what is said of one call. */
-export const FLAGS_ONLY = ['config', 'print-config'];
-/** Read by the program beside the options' own. */
+/** Options that have no place in the configuration file: the file itself, and what is asked of a single call. */
+export const FLAGS_ONLY: readonly string[] = ['config', 'print-config'];
+/** Variables that the program reads beside those of its options. */
 const OTHER_VARIABLES = ['AWB_DEBUG'];
 
 /** The name of an option in code: `max-tokens` is `maxTokens`. */
@@ -21,48 +21,51 @@ export function variableOf(name: string): string {
   return `AWB_${name.replaceAll('-', '_').toUpperCase()}`;
 }
 
+const NO_FILE: ConfigFile = { path: '', section: new Map(), top: new Map() };
+
+/** What was wrong with names, a sentence each. */
+interface Unknown {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
 /**
- * What is wrong with names: every key in the file has to be known to this command or, outside its section, to another one.
- * A variable that nobody knows may be somebody else's (a container's AWB_VERSION), and is worth a warning.
+ * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
+ * the top level. An unknown variable may belong to another program (a container's AWB_VERSION), so it is only worth a warning.
  */
 export async function unknownNames(
   table: OptionTable,
   env: Io['env'],
   config: ConfigFile | undefined,
   others: OtherCommands,
-): Promise<{ readonly problems: string[]; readonly warnings: string[] }> {
-  const own = namesIn(table);
-  const inFile = (names: readonly string[]) => names.filter((name) => !FLAGS_ONLY.includes(name));
-  const at = (key: string, { line }: ConfigEntry) => ({ key, where: `${config?.path}:${line}: ` });
-  const sectionKeys = [...(config?.section ?? [])].map(([key, entry]) => at(key, entry));
-  const topKeys = [...(config?.top ?? [])]
-    .filter(([key]) => !others.names.includes(key))
-    .map(([key, entry]) => at(key, entry));
-  const problems = sectionKeys.flatMap(({ key, where }) => unknown(`${where}unknown setting`, key, inFile(own)));
-
+): Promise<Unknown> {
+  const { path, section, top } = config ?? NO_FILE;
+  const settings = new Map([...top].filter(([key]) => !others.names.includes(key)));
   const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
-  const ownVariables = [...own.map(variableOf), ...OTHER_VARIABLES];
-  const isOwn = (name: string) => inFile(own).includes(name);
-  if (variables.every((variable) => ownVariables.includes(variable)) && topKeys.every(({ key }) => isOwn(key))) {
-    return { problems, warnings: [] };
-  }
+  const own = namesIn(table);
+  const inSection = unknownKeys(path, section, own);
+  const isOwn = unknownKeys(path, settings, own).length + unknownVariables(variables, own).length === 0;
+  if (isOwn) return { problems: inSection, warnings: [] };
   const all = [...new Set([...own, ...(await others.tables()).flatMap(namesIn)])];
-  const allVariables = [...all.map(variableOf), ...OTHER_VARIABLES];
   return {
-    problems: [
-      ...problems,
-      ...topKeys.flatMap(({ key, where }) =>
-        unknown(`${where}unknown setting`, key, [...inFile(all), ...others.names]),
-      ),
-    ],
-    warnings: variables.flatMap((variable) =>
-      unknown('nothing reads the environment variable', variable, allVariables),
-    ),
+    problems: [...inSection, ...unknownKeys(path, settings, [...all, ...others.names])],
+    warnings: unknownVariables(variables, all),
   };
 }
 
+/** The names of a table's options, with both forms of a boolean. */
 function namesIn(table: OptionTable): string[] {
   return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
+}
+
+function unknownKeys(path: string, entries: Entries, names: readonly string[]): string[] {
+  const known = names.filter((name) => !FLAGS_ONLY.includes(name));
+  return [...entries].flatMap(([key, { line }]) => unknown(`${path}:${line}: unknown setting`, key, known));
+}
+
+function unknownVariables(variables: readonly string[], names: readonly string[]): string[] {
+  const known = [...names.map(variableOf), ...OTHER_VARIABLES];
+  return variables.flatMap((variable) => unknown('nothing reads the environment variable', variable, known));
 }
 
 /** A sentence where the name is not among the known ones, with the nearest of them. */

@@ -10,7 +10,7 @@ interface AnyOption {
   /** One letter that stands for the flag: `o` for `-o`. */
   readonly short?: string;
   readonly required?: true;
-  /** The value is shown nowhere: not in errors, not by --print-config, not in the manifest. */
+  /** The value is not shown anywhere: not in errors, by --print-config or in the manifest. */
   readonly secret?: true;
 }
 
@@ -23,7 +23,7 @@ export interface NumericOption extends AnyOption {
   readonly default?: number | string;
 }
 
-/** Says what was expected where a text will not do, and nothing where it will. */
+/** Says what was expected instead of a text that will not do; undefined for one that will. */
 export type Check = (text: string) => string | undefined;
 
 /**

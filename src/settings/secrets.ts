@@ -2,35 +2,43 @@
 
 import type { Io } from '../types.js';
 import { passwordsIn } from './address.js';
+import type { FlagValues } from './command.js';
+import type { ConfigFile } from './config-file.js';
 import { variableOf } from './names.js';
 import type { OptionTable } from './options.js';
-import type { FlagValue } from './sources.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;
 
-export function keepSecret(value: string | undefined, secrets: Set<string>): void {
-  if (value !== undefined && value.length >= SHORTEST_SECRET) secrets.add(value);
-}
-
-export function keepPasswords(text: string, secrets: Set<string>): void {
-  for (const password of passwordsIn(text)) keepSecret(password, secrets);
-}
-
-export function noteSecrets(
-  table: OptionTable,
-  flags: ReadonlyMap<string, FlagValue>,
-  env: Io['env'],
-  secrets: Set<string>,
-): void {
+/** Adds what flags and environment hold of secrets: values of secret options, keys for other programs, passwords of proxies. */
+export function noteSecrets(table: OptionTable, flags: FlagValues, env: Io['env'], secrets: Set<string>): void {
   for (const [variable, value] of Object.entries(env)) {
-    if (variable.endsWith('_API_KEY')) keepSecret(value, secrets);
-    if (/_proxy$/i.test(variable)) keepPasswords(value ?? '', secrets);
+    if (variable.endsWith('_API_KEY')) note(value, secrets);
+    if (/_proxy$/i.test(variable)) notePasswords(value, secrets);
   }
-  for (const [key, option] of Object.entries(table)) {
-    if (!option.secret) continue;
-    keepSecret(env[variableOf(key)], secrets);
-    const given = flags.get(key);
-    if (typeof given === 'object') for (const value of given) keepSecret(value, secrets);
+  for (const name of secretsIn(table)) {
+    note(env[variableOf(name)], secrets);
+    const given = flags.get(name);
+    if (typeof given === 'object') for (const value of given) note(value, secrets);
   }
+}
+
+/** The same of the configuration file. */
+export function noteSecretsOf({ section, top }: ConfigFile, table: OptionTable, secrets: Set<string>): void {
+  for (const name of secretsIn(table)) for (const entries of [section, top]) note(entries.get(name)?.text, secrets);
+}
+
+/** Adds the passwords of a setting's value, where it is an address or a list of them. */
+export function notePasswords(value: unknown, secrets: Set<string>): void {
+  for (const text of [value].flat()) {
+    if (typeof text === 'string') for (const password of passwordsIn(text)) note(password, secrets);
+  }
+}
+
+function secretsIn(table: OptionTable): string[] {
+  return Object.keys(table).filter((name) => table[name]?.secret);
+}
+
+function note(value: string | undefined, secrets: Set<string>): void {
+  if (value !== undefined && value.length >= SHORTEST_SECRET) secrets.add(value);
 }

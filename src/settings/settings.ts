@@ -3,17 +3,17 @@
 import { UserError } from '../errors.js';
 import { present } from '../present.js';
 import type { Io } from '../types.js';
-import { type CommandSpec, type OtherCommands, optionsOf, type ShownSettings } from './command.js';
+import { type CommandLine, type OtherCommands, optionsOf, type ShownSettings } from './command.js';
 import { readConfig } from './config-file.js';
 import { flagOf, indented } from './help-words.js';
 import { camel, unknownNames } from './names.js';
 import { COMMON, type OptionTable, type Settings } from './options.js';
-import { keepPasswords, keepSecret, noteSecrets } from './secrets.js';
+import { notePasswords, noteSecrets, noteSecretsOf } from './secrets.js';
 import { shownSettings } from './shown-settings.js';
-import { type FlagValue, type Found, fromConfig, fromDefault, fromEnvironment, fromFlag } from './sources.js';
+import { defaultValue, type Found, givenValue, type Sources } from './sources.js';
 
-/** Settings of one command run, resolved. */
-export interface Resolved {
+/** The settings of one call, with all that is wrong with them. */
+interface Resolved {
   readonly settings: Settings<OptionTable>;
   readonly shown: ShownSettings;
   /** By option name, in the table's order. */
@@ -28,81 +28,77 @@ export interface Resolved {
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
  * Wrong values and unknown names are gathered in `problems`, so that all of them can be said at once.
- * @throws UserError (2) where the configuration file is none, (66) where it cannot be read
+ * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
  */
 export async function resolveSettings(
-  name: string,
-  command: CommandSpec,
-  flags: ReadonlyMap<string, FlagValue>,
-  io: Pick<Io, 'env' | 'cwd'>,
+  { name, command, flags, problems: before }: CommandLine,
+  { env, cwd }: Pick<Io, 'env' | 'cwd'>,
   others: OtherCommands,
   secrets: Set<string>,
 ): Promise<Resolved> {
   const table = optionsOf(command);
-  noteSecrets(table, flags, io.env, secrets);
-  const named = fromFlag('config', COMMON.config, flags) ?? fromEnvironment('config', COMMON.config, io.env);
-  const config = named && (await readConfig(String(named.value), named.from, io.cwd, name));
-  for (const [key, option] of Object.entries(table)) {
-    if (option.secret) for (const layer of [config?.section, config?.top]) keepSecret(layer?.get(key)?.text, secrets);
-  }
-  const { problems, warnings } = await unknownNames(table, io.env, config, others);
+  noteSecrets(table, flags, env, secrets);
+  const file = givenValue('config', COMMON.config, { flags, env });
+  const config = file && (await readConfig(String(file.value), file.from, cwd, name));
+  if (config !== undefined) noteSecretsOf(config, table, secrets);
 
-  const found = new Map<string, Found>();
-  for (const [key, option] of Object.entries(table)) {
-    let given = fromDefault(key, option, io.env);
-    try {
-      given =
-        fromFlag(key, option, flags) ??
-        fromEnvironment(key, option, io.env) ??
-        (config ? fromConfig(key, option, config) : undefined) ??
-        given;
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error;
-      problems.push(error.message);
-      given = { ...given, from: 'wrong' };
-    }
-    for (const text of [given.value].flat()) if (typeof text === 'string') keepPasswords(text, secrets);
-    found.set(key, given);
-  }
-  // Every option of the table has a value by now, of the kind that it asks for; where it is wrong, nothing runs.
+  const names = await unknownNames(table, env, config, others);
+  const { found, problems: ofValues } = findAll(table, { flags, env, config });
+  for (const { value } of found.values()) notePasswords(value, secrets);
+  // Every option has been looked for, and holds a value of its kind: where one was wrong, nothing will run.
   const settings = Object.fromEntries(
     [...found].map(([key, { value }]) => [camel(key), value]),
   ) as Settings<OptionTable>;
+  const problems = [...before, ...names.problems, ...ofValues];
   if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
-  return { settings, shown: shownSettings(table, found), found, problems, warnings };
+  return { settings, shown: shownSettings(table, found), found, problems, warnings: names.warnings };
+}
+
+/** What a value that will not do is said to come from. */
+const WRONG = 'wrong';
+
+function findAll(table: OptionTable, sources: Sources): { readonly found: Map<string, Found>; problems: string[] } {
+  const found = new Map<string, Found>();
+  const problems: string[] = [];
+  for (const [name, option] of Object.entries(table)) {
+    const otherwise = defaultValue(name, option, sources.env);
+    try {
+      found.set(name, givenValue(name, option, sources) ?? otherwise);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      problems.push(error.message);
+      found.set(name, { ...otherwise, from: WRONG });
+    }
+  }
+  return { found, problems };
 }
 
 /**
- * Refuses settings of which something is wrong or missing, all of it in one message; what is only shown may miss something.
- * @param further what was wrong with the command line already, a sentence each
+ * Refuses settings of which something is wrong or missing, all of it in one message. For --print-config nothing is missing.
  * @throws UserError (2)
  */
-export function requireSettings(
-  name: string,
-  command: CommandSpec,
-  resolved: Resolved,
-  further: readonly string[] = [],
-): void {
-  const problems = [...further, ...resolved.problems];
-  const missing = resolved.settings.printConfig ? [] : missingIn(command, resolved);
-  if (missing.length === 0 && problems.length === 0) return;
+export function requireSettings({ name, command }: CommandLine, resolved: Resolved): void {
+  const { settings, problems } = resolved;
   const table = optionsOf(command);
-  const lines = missing.map((key) => `  ${flagOf(key, present(table[key]))}: ${table[key]?.help}`);
-  const example = command.examples[0];
-  const needs = [`awb ${name} also needs`, ...lines, ...(example ? ['for example', indented(example.line)] : [])];
+  const missing = settings.printConfig ? [] : missingIn(command, resolved);
+  if (missing.length === 0 && problems.length === 0) return;
   const wrong =
     problems.length > 1
       ? [`${problems.length} things are wrong:`, ...problems.map((problem) => `  ${problem}`)]
       : problems;
+  const flags = missing.map((key) => `  ${flagOf(key, present(table[key]))}: ${table[key]?.help}`);
+  const [example] = command.examples;
+  const needs = [`awb ${name} also needs`, ...flags, ...(example ? ['for example', indented(example.line)] : [])];
   throw new UserError([...wrong, ...(missing.length > 0 ? needs : [])].join('\n'));
 }
 
-function missingIn(command: CommandSpec, resolved: Resolved): string[] {
+/** The options that have to be set and are not, by name. */
+function missingIn(command: CommandLine['command'], { settings, found }: Resolved): string[] {
   const table = optionsOf(command);
   const required = Object.keys(table).filter((key) => table[key]?.required);
-  const needed = [...required, ...(command.alsoNeeds?.(resolved.settings) ?? [])];
+  const needed = [...required, ...(command.alsoNeeds?.(settings) ?? [])];
   return [...new Set(needed)].filter((key) => {
-    const { value, from } = resolved.found.get(key) ?? {};
-    return from !== 'wrong' && (value === undefined || (Array.isArray(value) && value.length === 0));
+    const { value, from } = found.get(key) ?? {};
+    return from !== WRONG && (value === undefined || (Array.isArray(value) && value.length === 0));
   });
 }

@@ -2,15 +2,10 @@
 
 import { printable } from '../printable.js';
 import { cutPasswords } from './address.js';
-import { type CommandSpec, optionsOf, type ShownSettings } from './command.js';
+import { type CommandLine, optionsOf, type ShownSettings } from './command.js';
 import { FLAGS_ONLY } from './names.js';
 import type { OptionTable } from './options.js';
 import type { Found } from './sources.js';
-
-function withoutPasswords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutPasswords);
-  return typeof value === 'string' ? cutPasswords(value) : value;
-}
 
 /** The settings that the manifest may hold. */
 export function shownSettings(table: OptionTable, found: ReadonlyMap<string, Found>): ShownSettings {
@@ -21,10 +16,9 @@ export function shownSettings(table: OptionTable, found: ReadonlyMap<string, Fou
   );
 }
 
-/** What --print-config prints: every setting with its source, as JSON or as columns. Of a secret, only that it is set. */
+/** What --print-config prints: every setting with its source, as JSON or as columns. Of a secret it says only that it is set. */
 export function describeSettings(
-  name: string,
-  command: CommandSpec,
+  { name, command }: CommandLine,
   found: ReadonlyMap<string, Found>,
   json: boolean,
 ): string {
@@ -46,9 +40,14 @@ export function describeSettings(
     .join('');
 }
 
-/** On one line, whatever it holds. */
+/** A value on one line, whatever it holds. */
 function cellOf(value: unknown): string {
   if (value === null) return '-';
   const isPlain = typeof value === 'string' && printable(value) === value;
   return isPlain ? value : printable(JSON.stringify(value));
+}
+
+function withoutPasswords(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPasswords);
+  return typeof value === 'string' ? cutPasswords(value) : value;
 }

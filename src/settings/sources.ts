@@ -4,10 +4,18 @@ import { UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
 import { cutPasswords } from './address.js';
+import type { FlagValues } from './command.js';
 import { type ConfigFile, readEntry } from './config-file.js';
 import { variableOf } from './names.js';
 import type { OptionSpec } from './options.js';
 import { type Read, readTexts } from './value.js';
+
+/** What a value is looked for in. */
+export interface Sources {
+  readonly flags: FlagValues;
+  readonly env: Io['env'];
+  readonly config?: ConfigFile | undefined;
+}
 
 /** A setting's value (undefined when not set) and where it came from, as --print-config says it. */
 export interface Found {
@@ -15,16 +23,26 @@ export interface Found {
   readonly from: string;
 }
 
-/** What a flag was given on the command line: its values in order, or which form of a boolean. */
-export type FlagValue = readonly string[] | boolean;
-
-function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {
-  if ('value' in read) return read.value;
-  const shown = option.secret ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
-  throw new UserError(`${where}${shown}: expected ${read.expected}`);
+/**
+ * An option's value from the first source that has one: flag, environment, configuration file.
+ * @throws UserError (2) where that source has a value that the option does not take
+ */
+export function givenValue(name: string, option: OptionSpec, { flags, env, config }: Sources): Found | undefined {
+  return fromFlag(name, option, flags) ?? fromEnvironment(name, option, env) ?? fromConfig(name, option, config);
 }
 
-export function fromFlag(name: string, option: OptionSpec, flags: ReadonlyMap<string, FlagValue>): Found | undefined {
+/** What an option without a default holds when it is not given; the other kinds hold nothing. */
+const NOT_GIVEN: Partial<Record<OptionSpec['kind'], unknown>> = { boolean: false, list: [], map: {} };
+
+/** The value of an option that no source has. */
+export function defaultValue(name: string, option: OptionSpec, env: Io['env']): Found {
+  // See https://no-color.org: any value but an empty one.
+  if (name === 'color' && env.NO_COLOR) return { value: false, from: 'NO_COLOR' };
+  const value = 'default' in option ? option.default : NOT_GIVEN[option.kind];
+  return { value, from: value === undefined ? 'not set' : 'default' };
+}
+
+function fromFlag(name: string, option: OptionSpec, flags: FlagValues): Found | undefined {
   const given = flags.get(name);
   if (given === undefined) return undefined;
   if (typeof given === 'boolean') return { value: given, from: given ? `--${name}` : `--no-${name}` };
@@ -34,40 +52,36 @@ export function fromFlag(name: string, option: OptionSpec, flags: ReadonlyMap<st
   return { value, from: `--${name}` };
 }
 
-export function fromEnvironment(name: string, option: OptionSpec, env: Io['env']): Found | undefined {
+function fromEnvironment(name: string, option: OptionSpec, env: Io['env']): Found | undefined {
   const own = variableOf(name);
   const text = env[own];
   if (text !== undefined && text !== '') {
     const texts = option.kind === 'map' ? text.split(',') : [text];
     return { value: valueOrError(readTexts(option, texts), option, own, text), from: own };
   }
-  const negated = env[variableOf(`no-${name}`)];
-  if (option.kind !== 'boolean' || negated === undefined || negated === '') return undefined;
   const variable = variableOf(`no-${name}`);
+  const negated = env[variable];
+  if (option.kind !== 'boolean' || negated === undefined || negated === '') return undefined;
   return { value: !valueOrError(readTexts(option, [negated]), option, variable, negated), from: variable };
 }
 
-export function fromConfig(name: string, option: OptionSpec, { path, section, top }: ConfigFile): Found | undefined {
-  for (const layer of [section, top]) {
-    const entry = layer.get(name);
-    const negated = option.kind === 'boolean' ? layer.get(`no-${name}`) : undefined;
-    const used = entry ?? negated;
+function fromConfig(name: string, option: OptionSpec, config: ConfigFile | undefined): Found | undefined {
+  if (config === undefined) return undefined;
+  for (const entries of [config.section, config.top]) {
+    const entry = entries.get(name);
+    const used = entry ?? (option.kind === 'boolean' ? entries.get(`no-${name}`) : undefined);
     if (used === undefined) continue;
-    const from = `${path}:${used.line}`;
-    const given = used.text ?? JSON.stringify(used.value);
+    const from = `${config.path}:${used.line}`;
     const key = entry === undefined ? `no-${name}` : name;
+    const given = used.text ?? JSON.stringify(used.value);
     const value = valueOrError(readEntry(option, used), option, `${from}: ${key}`, given);
     return { value: entry === undefined ? !value : value, from };
   }
   return undefined;
 }
 
-/** What an option without a default holds when it is not given; nothing for the other kinds. */
-const NOT_GIVEN: Partial<Record<OptionSpec['kind'], unknown>> = { boolean: false, list: [], map: {} };
-
-export function fromDefault(name: string, option: OptionSpec, env: Io['env']): Found {
-  // See https://no-color.org: any value but an empty one.
-  if (name === 'color' && env.NO_COLOR) return { value: false, from: 'NO_COLOR' };
-  const value = 'default' in option ? option.default : NOT_GIVEN[option.kind];
-  return { value, from: value === undefined ? 'not set' : 'default' };
+function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {
+  if ('value' in read) return read.value;
+  const shown = option.secret ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
+  throw new UserError(`${where}${shown}: expected ${read.expected}`);
 }

@@ -1,4 +1,4 @@
-// Reading one value from text: what an option of each kind takes, and what is said to have been expected of any other.
+// Reading one value from text: what an option of each kind takes, and what was expected of a text that will not do.
 
 import { nearest } from '../errors.js';
 import { parseObject } from '../json.js';
@@ -7,7 +7,7 @@ import type { Check, NumericOption, OptionSpec } from './options.js';
 /** What came of reading a value: the value, or what was expected instead. */
 export type Read = { readonly value: unknown } | { readonly expected: string };
 
-/** Reads an option's value from text, as flags and the environment have it. A list is split on commas, a map's items are not. */
+/** Reads an option's value from text, as flags and the environment have it. Items of a list are split on commas, those of a map are not. */
 export function readTexts(option: OptionSpec, texts: readonly string[]): Read {
   const text = texts.at(-1) ?? '';
   switch (option.kind) {
@@ -42,20 +42,25 @@ function readText(check: Check | undefined, text: string): Read {
   return expected === undefined ? { value: text } : { expected };
 }
 
+const NUMBER_FORMS = {
+  integer: /^[+-]?\d+$/,
+  number: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i,
+  duration: /^(\d+\.?\d*|\.\d+)\s*[smh]?$/,
+};
+
+/** Reads a number in the option's form and range, or one of its words. A duration is read in seconds. */
 export function readNumber(option: NumericOption, text: string): Read {
   const trimmed = text.trim();
   if (option.words?.includes(trimmed)) return { value: trimmed };
-  const form = { integer: /^[+-]?\d+$/, number: DECIMAL, duration: /^(\d+\.?\d*|\.\d+)\s*[smh]?$/ }[option.kind];
   const seconds = option.kind === 'duration' ? ({ m: 60, h: 3600 }[trimmed.slice(-1)] ?? 1) : 1;
   const value = Number.parseFloat(trimmed) * seconds;
   const whole = option.kind !== 'integer' || Number.isSafeInteger(value);
   const inRange = value >= (option.min ?? -Infinity) && value <= (option.max ?? Infinity);
-  const good = form.test(trimmed) && Number.isFinite(value) && whole && inRange;
+  const good = NUMBER_FORMS[option.kind].test(trimmed) && Number.isFinite(value) && whole && inRange;
   return good ? { value } : { expected: numberExpected(option) };
 }
 
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
+/** What a numeric option takes, as an error says it. */
 export function numberExpected(option: NumericOption): string {
   const { min, max } = option;
   const kind = { integer: 'an integer', number: 'a number', duration: 'a duration (900, 900s, 15m, 2h)' }[option.kind];
@@ -73,6 +78,7 @@ function readChoice(choices: readonly string[], text: string): Read {
   return { expected: `one of ${choices.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}` };
 }
 
+/** Reads a list from its items. Empty items are left out. */
 export function readList(check: Check | undefined, parts: readonly string[]): Read {
   const items = parts.map((part) => part.trim()).filter((part) => part !== '');
   if (items.length === 0) return { expected: 'a list separated by commas' };

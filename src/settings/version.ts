@@ -6,7 +6,6 @@ let version: string | undefined;
 
 /** For example `0.1.0`; read once. */
 export function toolVersion(): string {
-  version ??= (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string })
-    .version;
+  version ??= String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
   return version;
 }

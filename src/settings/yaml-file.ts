@@ -29,5 +29,7 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
   const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false }));
   const [broken] = document.errors;
   if (broken !== undefined) throw refuse(`${path}:${lineAt(broken.pos[0])}`, broken.message);
-  return { yaml, document, lineAt, plain: (node) => guarded(() => node.toJS(document as never)) };
+  const plain: YamlFile['plain'] = (node) =>
+    guarded(() => (node instanceof yaml.Document ? node.toJS() : node.toJS(document)));
+  return { yaml, document, lineAt, plain };
 }

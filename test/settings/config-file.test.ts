@@ -1,0 +1,49 @@
+// What the configuration file may hold.
+
+import { describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
+
+describe('what the configuration file may hold', () => {
+  test.each<[keyof typeof KINDS, string, unknown]>([
+    ['text', 'x: 1.10', '1.10'],
+    ['text', 'x: "quoted"', 'quoted'],
+    ['integer', 'x: 7', 7],
+    ['number', 'x: default', 'default'],
+    ['duration', 'x: 15m', 900],
+    ['boolean', 'x: true', true],
+    ['boolean', 'no-x: true', false],
+    ['choice', 'x: file', 'file'],
+    ['list', 'x: [a, "b,c", 300000000000000001]', ['a', 'b,c', '300000000000000001']],
+    ['list', 'x: a, b', ['a', 'b']],
+    ['map', 'x: {step: 100, version: 1.10}', { step: '100', version: '1.10' }],
+    ['object', 'x:\n  top_k: 20\n  deep: {a: [1]}', { top_k: 20, deep: { a: [1] } }],
+    ['text', 'a: &name value\nx: *name'.replace('a:', 'judge-model:'), 'value'],
+  ])('%s from %j is %j', async (kind, yaml, value) => {
+    expect((await resolveWith({ x: KINDS[kind] }, { yaml })).settings.x).toEqual(value);
+  });
+
+  test.each<[keyof typeof KINDS, string, string]>([
+    ['text', '\nx: [a]', 'awb.yaml:2: x "["a"]": expected a text that is not empty'],
+    ['text', 'x:', 'awb.yaml:1: x "null": expected a text that is not empty'],
+    ['integer', 'x: "7"', 'awb.yaml:1: x "7": expected an integer from 1 to 10'],
+    ['integer', 'infer:\n  x: 70', 'awb.yaml:2: x "70": expected an integer from 1 to 10'],
+    ['boolean', 'x: yes', 'awb.yaml:1: x "yes": expected true or false'],
+    ['choice', 'x: prefx', 'awb.yaml:1: x "prefx": expected one of prefix, file, random (did you mean prefix?)'],
+    ['list', 'x: {a: 1}', 'awb.yaml:1: x "{"a":1}": expected a list'],
+    ['map', 'x: step=100', 'awb.yaml:1: x "step=100": expected a mapping of keys to values'],
+    ['object', 'x: "{}"', 'awb.yaml:1: x "{}": expected a mapping'],
+    ['text', 'x: "a', 'awb.yaml:1: not YAML: Missing closing "quote'],
+    ['text', 'x: a\nx: b', 'awb.yaml:2: not YAML: Map keys must be unique'],
+    ['text', '- x', 'awb.yaml:1: expected settings by name, such as "max-tokens: 32768"'],
+    ['text', 'infer: x', 'awb.yaml:1: infer: expected settings by name, indented below it'],
+  ])('%s refuses %j with file and line', async (kind, yaml, expected) => {
+    const { message, exitCode } = await refusalOf(settingsWith({ x: KINDS[kind] }, { yaml }));
+    expect(message).toBe(expected);
+    expect(exitCode).toBe(EXIT.usage);
+  });
+
+  test('an empty file sets nothing', async () => {
+    expect((await resolveWith({ x: KINDS.text }, { yaml: '# nothing yet\n' })).settings.x).toBeUndefined();
+  });
+});

@@ -1,0 +1,61 @@
+// What is said of names that no option has.
+
+import { describe, expect, test } from 'vitest';
+import type { OptionTable } from '../../src/settings/options.js';
+import { resolveSettings } from '../../src/settings/settings.js';
+import {
+  commandWith,
+  cwd,
+  type Given,
+  KINDS,
+  lineOf,
+  refusalOf,
+  resolveWith,
+  settingsWith,
+} from '../support/settings.js';
+
+describe('unknown names', () => {
+  const options: OptionTable = { 'max-tokens': KINDS.integer, stream: { kind: 'boolean', default: true, help: 'x' } };
+
+  test.each<[string, Given, string]>([
+    ['a setting', { yaml: '\nmax_tokens: 1' }, 'awb.yaml:2: unknown setting "max_tokens"; did you mean "max-tokens"?'],
+    [
+      'a setting of a section',
+      { yaml: 'infer:\n  max-tokns: 1' },
+      'awb.yaml:2: unknown setting "max-tokns"; did you mean "max-tokens"?',
+    ],
+    [
+      "another command's setting in this one's section",
+      { yaml: 'infer:\n  judge-model: m' },
+      'awb.yaml:2: unknown setting "judge-model"; see --help for the flags',
+    ],
+    ['a section', { yaml: 'jugde:\n  judge-model: m' }, 'awb.yaml:1: unknown setting "jugde"; did you mean "judge"?'],
+    [
+      'a file that names a file',
+      { yaml: 'config: other.yaml' },
+      'awb.yaml:1: unknown setting "config"; see --help for the flags',
+    ],
+  ])('%s is refused', async (_, given, expected) => {
+    expect((await refusalOf(settingsWith(options, given))).message).toBe(expected);
+  });
+
+  test("a variable is warned of, since it may be somebody else's", async () => {
+    const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      'nothing reads the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
+    ]);
+  });
+
+  test("another command's names are known", async () => {
+    const env = { AWB_JUDGE_MODEL: 'm', AWB_NO_STRICT: '1', AWB_DEBUG: '1' };
+    const yaml = 'judge-model: m\nno-strict: true\njudge:\n  judge-model: n\n';
+    await expect(resolveWith(options, { env, yaml })).resolves.toBeDefined();
+  });
+
+  test('other commands are not loaded while every name is known', async () => {
+    const others = { names: ['infer'], tables: () => Promise.reject(new Error('loaded')) };
+    const io = { cwd, env: { AWB_MAX_TOKENS: '1', AWB_NO_STREAM: '1', HOME: '/' } };
+    await expect(resolveSettings(lineOf(commandWith(options)), io, others, new Set())).resolves.toBeDefined();
+  });
+});
