@@ -12,6 +12,7 @@ import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 
 const PAGES = [
   'README.md',
+  'CONTRIBUTING.md',
   ...readdirSync(join(ROOT, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -98,6 +99,8 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   hf: ['Qwen/AgentWorldBench', '--repo-type', 'dataset', '--local-dir', 'data'],
   'llama-server': ['-m', '--jinja'],
   source: ['completion'],
+  npx: ['vitest', 'run'],
+  node: [],
   git: ['clone', 'https://github.com/agentworldbench/agentworldbench'],
   cd: ['agentworldbench'],
 };
@@ -201,6 +204,16 @@ describe('reference', () => {
         .map((target) => `${path}: ${target}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  test('every file of the project that a page names is there', () => {
+    const isThere = (path: string) => existsSync(join(ROOT, path)) || existsSync(join(ROOT, 'src', path));
+    const named = [...ALL.matchAll(/`([\w.-]+)\/([\w./-]*)`/g)].filter(([, folder]) => isThere(folder as string));
+    expect(named.length).toBeGreaterThan(20);
+    const made = /^(?:rubrics|prompts|results|data|dist)\//;
+    expect(
+      named.map(([, folder, rest]) => `${folder}/${rest}`).filter((path) => !made.test(path) && !isThere(path)),
+    ).toEqual([]);
   });
 
   test('every page of docs/ is named in the README', () => {
