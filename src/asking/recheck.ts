@@ -8,6 +8,7 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';
 import { printable } from '../printable.js';
+import { estimateDocument } from '../report/estimate-json.js';
 import { differencesOf, type Identity } from '../run/identity.js';
 import { recordId } from '../run/journal-record.js';
 import { pairedShift } from '../score/clusters.js';
@@ -148,15 +149,11 @@ function documentOf({ judged, stored, result, shift }: Recheck) {
     snapshot_before: stored.manifest.identity.snapshot ?? null,
     snapshot_now: manifest.identity.snapshot ?? null,
     counts: manifest.counts,
-    shift: shift === undefined ? null : shiftDocument(shift.estimate),
+    shift: shift === undefined ? null : estimateDocument(shift.estimate),
     judge_sd: shift?.noise ?? null,
     smallest_shift: (shift && smallestEffect(shift.estimate)) ?? null,
     drifted: (shift && hasDrifted(shift.estimate)) ?? null,
   };
-}
-
-function shiftDocument({ value, rows, clusters, se, df, low, high }: Estimate) {
-  return { value, rows, clusters, se: se ?? null, df: df ?? null, low: low ?? null, high: high ?? null };
 }
 
 /** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */

@@ -2,6 +2,7 @@
 
 import type { Comparison, DifferenceSet } from '../../comparison.js';
 import { DIMENSIONS, type Estimate } from '../../types.js';
+import { spreadDocument } from '../estimate-json.js';
 import { type ComparisonPage, openingOf, type ShownRun } from './page.js';
 
 /** The figures as documents list them. */
@@ -52,8 +53,9 @@ export function differencesDocument(comparison: Comparison, weaknesses: Readonly
   };
 }
 
-function spreadDocument({ low, high, se, df }: Estimate) {
-  return { low: low ?? null, high: high ?? null, se: se ?? null, df: df ?? null };
+function intervalDocument(estimate: Estimate) {
+  const { low, high, se, df } = spreadDocument(estimate);
+  return { low, high, se, df };
 }
 
 function setDocument(set: DifferenceSet) {
@@ -63,11 +65,11 @@ function setDocument(set: DifferenceSet) {
       if (found === undefined) return [figure, null];
       const { difference, base, candidate, wins, ties, losses, p, adjustedP, smallestEffect, split, bootstrap } = found;
       const { onTheseRows: fixed } = found;
-      const { value, low = null, high = null, se = null, df = null, rows, clusters } = difference;
-      const estimate = { difference: value, low, high, se, df, rows, clusters };
+      const { low, high, se, df, rows, clusters } = spreadDocument(difference);
+      const estimate = { difference: difference.value, low, high, se, df, rows, clusters };
       const chance = { p: p ?? null, p_adjusted: adjustedP ?? null, smallest_effect: smallestEffect ?? null };
       const more = {
-        on_these_rows: fixed === undefined ? null : spreadDocument(fixed),
+        on_these_rows: fixed === undefined ? null : intervalDocument(fixed),
         variance: split ?? null,
         bootstrap: bootstrap ?? null,
       };

@@ -1,5 +1,6 @@
 // JSON that any terminal or log can hold, and a leaderboard in it.
 
+import { spreadDocument } from '../estimate-json.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 
 /**
@@ -33,9 +34,9 @@ function rowDocument(block: Block, row: BoardRow) {
   const figures = figureIds(block).map((id) => {
     const figure = row.figures.get(id);
     if (figure === undefined) return [id, null];
-    const { value, low = null, high = null, se = null, df = null, rows = null, clusters = null } = figure;
+    const { low, high, se, df, rows, clusters } = spreadDocument(figure);
     const official = officialIn(row, figure) ?? null;
-    return [id, { value, low, high, se, df, rows, clusters, best: row.marked.has(id), official }];
+    return [id, { value: figure.value, low, high, se, df, rows, clusters, best: row.marked.has(id), official }];
   });
   return {
     name: row.name,

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import { type Report, reportPage, textsPage } from '../report/page/report.js';
-import { replaceFile } from '../run/files.js';
+import { codeOf, EXIT, UserError } from '../../errors.js';
+import { type Report, reportPage, textsPage } from '../../report/page/report.js';
+import { replaceFile } from '../../run/files.js';
 
 /** Where texts go while it is not known yet whether they fit into the page. */
 export interface Pages {
@@ -95,8 +95,7 @@ async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(`cannot create the folder ${path} (${code}); ${REMEDY}`, EXIT.cannotWrite);
+    throw new UserError(`cannot create the folder ${path} (${codeOf(error)}); ${REMEDY}`, EXIT.cannotWrite);
   }
 }
 

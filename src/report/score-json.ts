@@ -1,0 +1,88 @@
+// A scored run as JSON.
+
+import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { estimateDocument, spreadDocument } from './estimate-json.js';
+
+/** A run that was scored and stored. Its texts may be hostile. */
+export interface ScoredRun {
+  /** Its number in the SQLite file, and whether it stood there before. */
+  readonly id: number;
+  readonly replaced: boolean;
+  readonly run: {
+    readonly label?: string | undefined;
+    /** How it was judged: `rubric`, `metrics` ... */
+    readonly kind: string;
+    readonly source: string;
+    readonly worldModel?: string | undefined;
+    readonly judgeModel?: string | undefined;
+    readonly rubricPack?: string | undefined;
+    readonly meta: Readonly<Record<string, unknown>>;
+  };
+  /** The SQLite file. */
+  readonly db: string;
+  readonly card: ScoreCard;
+  /** Domains below the least coverage. */
+  readonly short: readonly DomainScore[];
+}
+
+/** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
+export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun) {
+  return {
+    schema: 'awb.score/1',
+    run: {
+      id,
+      replaced,
+      label: run.label ?? null,
+      kind: run.kind,
+      source: run.source,
+      world_model: run.worldModel ?? null,
+      judge_model: run.judgeModel ?? null,
+      rubric_pack: run.rubricPack ?? null,
+      meta: run.meta,
+    },
+    db,
+    chosen: card.chosen,
+    valid: card.valid,
+    failed: card.failed,
+    coverage: card.coverage,
+    below_min_coverage: short.map((score) => score.domain),
+    domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainDocument(score)])),
+    overall: scoresDocument(card.overall),
+    overall_with_failures: scoresDocument(card.overallWithFailures),
+    overall_micro: scoresDocument(card.overallMicro),
+    overall_measures: measuresDocument(card.overallMeasures),
+    macro_of: card.macroOf,
+  };
+}
+
+function domainDocument(score: DomainScore) {
+  return {
+    chosen: score.chosen,
+    valid: score.valid,
+    failed: score.failed,
+    coverage: score.coverage,
+    failures: score.failures,
+    flags: score.flags,
+    ...scoresDocument(score.scores),
+    with_failures: scoresDocument(score.withFailures),
+    measures: measuresDocument(score.measures),
+  };
+}
+
+/** The five dimensions and `total_score` as figures, and under `intervals` what is known of their uncertainty. */
+function scoresDocument(scores: ScoreSet) {
+  const estimates = [
+    ...DIMENSIONS.map((name) => [name, scores[name]] as const),
+    ['total_score', scores.total] as const,
+  ];
+  return {
+    ...Object.fromEntries(estimates.map(([name, estimate]) => [name, estimate?.value ?? null])),
+    intervals: Object.fromEntries(
+      estimates.flatMap(([name, estimate]) => (estimate === undefined ? [] : [[name, spreadDocument(estimate)]])),
+    ),
+  };
+}
+
+function measuresDocument(measures: Readonly<Record<string, Estimate>>) {
+  return Object.fromEntries(Object.entries(measures).map(([name, estimate]) => [name, estimateDocument(estimate)]));
+}

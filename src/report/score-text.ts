@@ -1,0 +1,61 @@
+// A scored run as people read it: its tables, what was missing, where it is stored, and what to type next.
+
+import { percent } from '../coverage.js';
+import { domainName } from '../domains.js';
+import { oneLine } from '../printable.js';
+import type { DomainScore } from '../types.js';
+import type { ScoredRun } from './score-json.js';
+import { coverageText, measureTable, scoreTable } from './score-table.js';
+import { type Look, terminal } from './terminal.js';
+
+/** @param steps what to type next, a line each. @param db the SQLite file as people are shown it. */
+export function scoreText(scored: ScoredRun, steps: readonly string[], db: string, look: Look): string {
+  const { run, card, id, replaced } = scored;
+  const tables = [scoreTable(card), measureTable(card)].filter((table) => table !== undefined);
+  const lines = [
+    `coverage: ${coverageText(card)}`,
+    tallyLine(
+      'failed',
+      card.domains.map((domain) => domain.failures),
+    ),
+    tallyLine(
+      'flags',
+      card.domains.map((domain) => domain.flags),
+    ),
+    `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
+    ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
+  ].filter((line) => line !== undefined);
+  const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
+  return blocks.filter((block) => block !== undefined).join('\n');
+}
+
+function titleOf(run: ScoredRun['run']): string | undefined {
+  const parts = [
+    run.label,
+    run.worldModel && `world model ${run.worldModel}`,
+    run.judgeModel && `judge ${run.judgeModel}`,
+    run.rubricPack && `rubrics ${run.rubricPack}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : `${oneLine(parts.join(', '), 400)}\n`;
+}
+
+/** Counts by name over all domains, the largest first; undefined where nothing was counted. */
+function tallyLine(heading: string, tallies: readonly Readonly<Record<string, number>>[]): string | undefined {
+  const sums = new Map<string, number>();
+  for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
+    if (count > 0) sums.set(name, (sums.get(name) ?? 0) + count);
+  }
+  if (sums.size === 0) return undefined;
+  const shown = [...sums].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
+  return `${heading}: ${shown.join(', ')}`;
+}
+
+/** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */
+export function shortLines(short: readonly DomainScore[], least: number): string[] {
+  if (short.length === 0) return [];
+  const rows = short.map((score) => {
+    const failures = tallyLine('not valid', [score.failures]);
+    return `  ${domainName(score.domain)}: ${percent(score.coverage)} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
+  });
+  return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
+}

@@ -1,0 +1,106 @@
+// SQLite files as users name them: where one may be, and the runs of those that are open.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import { parseObject } from '../json.js';
+import { oneLine } from '../printable.js';
+import { checkedManifest, type Manifest } from '../run/manifest.js';
+import { shownPath } from '../settings/shown-path.js';
+import type { StoredRun } from '../store/records.js';
+import { openExistingStore, type StoreReader } from '../store/store.js';
+import type { Io } from '../types.js';
+import { heedStop } from './heed-stop.js';
+
+/** The SQLite file of every command that is not told another one, in the working folder. */
+export const DEFAULT_DB = 'awb.sqlite';
+
+/** A run of a SQLite file that is open for reading. */
+export interface KnownRun {
+  readonly run: StoredRun;
+  readonly store: StoreReader;
+  /** The SQLite file, as people are shown it. */
+  readonly db: string;
+}
+
+/**
+ * Does something with all runs of SQLite files, which are open meanwhile. A file that is named twice is opened once.
+ * @param lead what else is wrong, in front of the message that a file is not there
+ * @throws UserError: 66 for a file that is not there, 65 for one that cannot be read.
+ */
+export async function withKnownRuns<T>(
+  files: readonly string[],
+  io: Io,
+  action: (known: readonly KnownRun[]) => Promise<T>,
+  lead = '',
+): Promise<T> {
+  const stores: StoreReader[] = [];
+  try {
+    const known: KnownRun[] = [];
+    for (const path of new Set(files.map((file) => resolve(io.cwd, file)))) {
+      requireDatabase(path, io, lead);
+      const store = openExistingStore(path);
+      stores.push(store);
+      for (const run of store.runs()) known.push({ run, store, db: shownPath(path, io) });
+      await heedStop(io);
+    }
+    return await action(known);
+  } finally {
+    for (const store of stores) store.close();
+  }
+}
+
+const MOST_NAMED = 5;
+
+function requireDatabase(path: string, io: Io, lead: string): void {
+  if (existsSync(path)) return;
+  const found = databasesBelow(io.cwd).map((file) => shownPath(file, io));
+  const remedy =
+    found.length === 0
+      ? 'awb score RUN makes it, and --db or AWB_DB name another'
+      : `there ${found.length === 1 ? 'is' : 'are'} ${found.slice(0, MOST_NAMED).join(', ')}${found.length > MOST_NAMED ? ' ...' : ''}: name one with --db or AWB_DB, or make this one with awb score RUN`;
+  throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
+}
+
+function databasesBelow(folder: string): string[] {
+  const folders = listed(folder).filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name));
+  return folders
+    .map((entry) => join(folder, entry.name))
+    .flatMap((inner) =>
+      listed(inner)
+        .filter((entry) => entry.isFile() && entry.name.endsWith('.sqlite'))
+        .map((entry) => join(inner, entry.name)),
+    )
+    .sort();
+}
+
+function listed(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+const MOST_LISTED = 40;
+
+/** Runs as an error lists them, a line each. */
+export function listOfRuns(known: readonly KnownRun[]): string[] {
+  const lines = known.slice(0, MOST_LISTED).map(({ run, db }) => {
+    const name = run.label ?? run.worldModel;
+    return `  ${run.id}${name === undefined ? '' : `: ${oneLine(name, 80)}`} (${db})`;
+  });
+  const left = known.length - lines.length;
+  return [...lines, ...(left > 0 ? [`  and ${left} more`] : [])];
+}
+
+/** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */
+export function manifestOf({ run: { id, manifest }, db }: KnownRun): Manifest | undefined {
+  if (manifest === undefined) return undefined;
+  const place = `the manifest of run ${id} in ${db}`;
+  const value = parseObject(manifest);
+  if (value === undefined) {
+    throw new UserError(`${place} is not a JSON object; score the run's judged file again`, EXIT.badData);
+  }
+  return checkedManifest(value, place);
+}

@@ -1,0 +1,108 @@
+// Runs by the names that users give them: a label or number in a SQLite file, a judged file, or the folder of one.
+
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { nearest, UserError } from '../errors.js';
+import { oneLine } from '../printable.js';
+import type { Io } from '../types.js';
+import { type KnownRun, listOfRuns, withKnownRuns } from './databases.js';
+import { heedStop } from './heed-stop.js';
+import { judgedFileOf } from './judged-path.js';
+import { type Note, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
+
+/** Where names are looked up. */
+export interface Naming {
+  /** SQLite files, for labels and numbers. */
+  readonly db: readonly string[];
+  readonly quiet: boolean;
+}
+
+/** Two runs, one to be held against the other. */
+export interface Pair {
+  readonly base: ReadRun;
+  readonly candidate: ReadRun;
+}
+
+/**
+ * Reads a run by its name: a label or number in one of the SQLite files (of several with one label, the one scored last), or the
+ * path of a judged file or of a folder with a judged.jsonl.
+ * @throws UserError: 2 for an unknown run, with a list of the known ones; 66 and 65 for files.
+ */
+export async function readRun(name: string, naming: Naming, io: Io): Promise<ReadRun> {
+  return withReader([name], naming, io, (read) => read(name));
+}
+
+/** Two runs by their names. @throws UserError as `readRun`. */
+export async function readPair(base: string, candidate: string, naming: Naming, io: Io): Promise<Pair> {
+  return withReader([base, candidate], naming, io, async (read) => {
+    return { base: await read(base), candidate: await read(candidate) };
+  });
+}
+
+/** Does something with a function that reads these runs. No SQLite file is opened where all names are files. */
+async function withReader<T>(
+  names: readonly string[],
+  { db, quiet }: Naming,
+  io: Io,
+  action: (read: (name: string) => Promise<ReadRun>) => Promise<T>,
+): Promise<T> {
+  const note = (text: string) => {
+    if (!quiet) io.stderr.write(`note: ${text}\n`);
+  };
+  const others = names.filter((name) => !isFileName(name));
+  const unknown = others.find((name) => fileOf(name, io) === undefined);
+  // A file that nobody needs need not be there.
+  const files = db.filter((file) => unknown !== undefined || existsSync(resolve(io.cwd, file)));
+  const lead = unknown === undefined ? '' : `"${shown(unknown)}" is no judged file, and `;
+  const work = (known: readonly KnownRun[]) =>
+    action(async (name) => {
+      const found = findRun(name, known, note, io);
+      const run = typeof found === 'string' ? await readJudgedRun(found, note, io) : readStoredRun(found);
+      await heedStop(io);
+      return run;
+    });
+  return withKnownRuns(others.length === 0 ? [] : files, io, work, lead);
+}
+
+function isFileName(name: string): boolean {
+  return /\.jsonl$/i.test(name);
+}
+
+/** The judged file of this path, where there is one. */
+function fileOf(name: string, io: Io): string | undefined {
+  const path = judgedFileOf(name, io);
+  return existsSync(path) && statSync(path).isFile() ? path : undefined;
+}
+
+/** The run of this name in a SQLite file, or the path of its judged file. */
+function findRun(name: string, known: readonly KnownRun[], note: Note, io: Io): KnownRun | string {
+  if (isFileName(name)) return resolve(io.cwd, name);
+  const labelled = known
+    .filter(({ run }) => run.label === name)
+    .sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
+  const found = labelled[0] ?? known.find(({ run }) => String(run.id) === name);
+  if (found !== undefined) {
+    if (labelled.length > 1) {
+      const which = `number ${found.run.id} of ${found.db}`;
+      note(`${labelled.length} runs are labelled ${shown(name)}; the one scored last is taken, ${which}`);
+    }
+    return found;
+  }
+  const path = fileOf(name, io);
+  if (path !== undefined) return path;
+  throw new UserError(`there is no run or judged file "${shown(name)}"; ${adviceOn(name, known)}`);
+}
+
+function adviceOn(name: string, known: readonly KnownRun[]): string {
+  if (known.length === 0) return 'and the SQLite file holds no runs; awb score RUN adds one';
+  const near = nearest(
+    name,
+    known.flatMap(({ run }) => run.label ?? []),
+  );
+  const advice = near === undefined ? 'the runs are' : `did you mean "${shown(near)}"? The runs are`;
+  return [advice, ...listOfRuns(known)].join('\n');
+}
+
+function shown(text: string): string {
+  return oneLine(text, 80);
+}

@@ -1,0 +1,63 @@
+// The runs of SQLite files -> runs as a leaderboard takes them.
+
+import { UserError } from '../../errors.js';
+import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
+import { type MadeWith, madeWith } from '../../run/made-with.js';
+import { aggregate } from '../../score/aggregate.js';
+import { type KnownRun, listOfRuns, manifestOf } from '../databases.js';
+
+/** Each run once: one that stands in several files is taken from where it was scored last. */
+export function latestOf(known: readonly KnownRun[]): KnownRun[] {
+  const byIdentity = new Map<string, KnownRun>();
+  for (const each of known) {
+    const before = byIdentity.get(each.run.identity);
+    if (before === undefined || before.run.scoredAt < each.run.scoredAt) byIdentity.set(each.run.identity, each);
+  }
+  return [...byIdentity.values()];
+}
+
+/** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
+export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
+  if (names.length === 0) return [...known];
+  const wanted = new Set<KnownRun>();
+  for (const name of names) {
+    const labelled = known.filter(({ run }) => run.label === name);
+    const named = labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name);
+    if (named.length === 0) {
+      const advice = known.length === 0 ? 'there are none' : ['the runs are', ...listOfRuns(known)].join('\n');
+      throw new UserError(`there is no run "${name}"; ${advice}`);
+    }
+    for (const each of named) wanted.add(each);
+  }
+  return [...wanted];
+}
+
+/** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
+export function boardRun(known: KnownRun): BoardRun {
+  const { run, store, db } = known;
+  const made = madeWith(manifestOf(known));
+  // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
+  const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
+  const card = aggregate(store.judgements(run.id), chosen);
+  const { label, source, meta } = run;
+  return {
+    id: `${db}#${run.id}`,
+    db,
+    number: run.id,
+    label,
+    worldModel: made.worldModel,
+    source,
+    judgedWith: judgedWith(made),
+    isBaseline: made.baseline !== undefined,
+    at: run.endedAt ?? run.startedAt ?? run.scoredAt,
+    step: typeof meta.step === 'string' ? meta.step : undefined,
+    card,
+  };
+}
+
+/** Ratings that were asked for in another frame, or read otherwise, are not alike. */
+function judgedWith(made: MadeWith): JudgedWith {
+  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, versions, sampling, protocol } = made;
+  const verdicts = versions.length === 0 ? made.verdicts : `${made.verdicts} (${versions.join(', ')})`;
+  return { kind, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
+}

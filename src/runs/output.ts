@@ -1,0 +1,47 @@
+// Where a command's text goes and in which form.
+
+import { extname, resolve } from 'node:path';
+import { UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { replaceFile } from '../run/files.js';
+import type { Io } from '../types.js';
+
+interface FormatSettings<Format> {
+  readonly format?: Format | undefined;
+  readonly json: boolean;
+  readonly output?: string | undefined;
+}
+
+/**
+ * The form that is asked for by --json, by --format or by the ending of the file, else `terminal`.
+ * @throws UserError (2) where --json and --format disagree.
+ */
+export function formatOf<Format extends string>(
+  { format, json, output }: FormatSettings<Format>,
+  endings: Readonly<Record<string, Format>>,
+): Format | 'json' | 'terminal' {
+  if (json && format !== undefined && format !== 'json') {
+    throw new UserError(`--json and --format ${format} exclude each other; leave one out`);
+  }
+  if (json) return 'json';
+  return format ?? endings[extname(output ?? '').toLowerCase()] ?? 'terminal';
+}
+
+/** Writes a text to stdout, or to the file of --output. @throws UserError (74) */
+export async function deliver(
+  text: string,
+  { output, quiet }: { readonly output?: string | undefined; readonly quiet: boolean },
+  io: Io,
+): Promise<void> {
+  if (output === undefined) {
+    io.stdout.write(text);
+    return;
+  }
+  await writeText(output, text, '--output', io);
+  if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
+}
+
+/** @throws UserError (74) that names the flag. */
+export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
+  await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
+}

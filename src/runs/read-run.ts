@@ -1,0 +1,65 @@
+// A run that was found, by name or by path -> its rows, its scores and what made it.
+
+import { basename } from 'node:path';
+import { readJudged } from '../bench/judged.js';
+import { oneLine, printable } from '../printable.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
+import type { Manifest } from '../run/manifest.js';
+import { changeSince, readManifest } from '../run/manifest-file.js';
+import { aggregate } from '../score/aggregate.js';
+import { shownPath } from '../settings/shown-path.js';
+import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
+import { type KnownRun, manifestOf } from './databases.js';
+import { manifestBeside } from './judged-path.js';
+
+/** A run with its rows. Its texts may be hostile. */
+export interface ReadRun {
+  /** Its label, its model, or its file, on one line. */
+  readonly name: string;
+  /** The judged file; it need not be there any more. */
+  readonly source: string;
+  /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
+  readonly sha256: string;
+  readonly rows: readonly JudgedRow[];
+  /** Rows, times repeats, that the run chose, by domain. */
+  readonly chosen?: ReadonlyMap<Domain, number>;
+  readonly manifest: Partial<Manifest> | undefined;
+  readonly made: MadeWith;
+  readonly card: ScoreCard;
+}
+
+/** Takes a sentence that the user should know. */
+export type Note = (text: string) => void;
+
+/** A run as a SQLite file holds it. @throws UserError (65) for a damaged manifest. */
+export function readStoredRun(known: KnownRun): ReadRun {
+  const { run, store } = known;
+  const manifest = manifestOf(known);
+  const rows = store.judgements(run.id);
+  const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
+  return {
+    name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
+    source: run.source,
+    sha256: run.sourceSha256,
+    rows,
+    chosen,
+    manifest,
+    made: madeWith(manifest),
+    // From the rows, whatever version scored them.
+    card: aggregate(rows, chosen),
+  };
+}
+
+/** A run from its judged file, whose damages and oddities are noted. @throws UserError: 66 and 65 for the file and its manifest. */
+export async function readJudgedRun(path: string, note: Note, io: Io): Promise<ReadRun> {
+  const { rows, sha256, warnings } = await readJudged(path, io.stop);
+  for (const warning of warnings) note(printable(warning));
+  const manifest = await readManifest(manifestBeside(path));
+  const change = changeSince(manifest, shownPath(path, io), sha256);
+  if (change !== undefined) note(printable(change));
+  const made = madeWith(manifest);
+  const { chosen, label } = made;
+  const name = oneLine(label ?? shownPath(path, io), 80);
+  const card = aggregate(rows, chosen);
+  return { name, source: path, sha256, rows, ...(chosen === undefined ? {} : { chosen }), manifest, made, card };
+}

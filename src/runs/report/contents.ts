@@ -1,0 +1,83 @@
+// What a report says of a run beside its samples: what made it, its figures, how it differs from another, what it used.
+
+import { basename } from 'node:path';
+import { readCosts } from '../../bench/judged.js';
+import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/report.js';
+import { recordId } from '../../run/journal-record.js';
+import type { MadeWith } from '../../run/made-with.js';
+import { compareRuns } from '../../score/compare.js';
+import { toolVersion } from '../../settings/version.js';
+import { journalBeside } from '../judged-path.js';
+import type { ReadRun } from '../read-run.js';
+import { notesOn, sharedBy } from '../shared.js';
+import { warningsOn } from '../warnings.js';
+import { binsOf } from './bins.js';
+import type { Gathered } from './samples.js';
+
+/** The whole report but the texts of its samples. */
+export async function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered): Promise<Report> {
+  const { samples, starts, contexts } = gathered;
+  const change = other === undefined ? undefined : changeBetween(other, run);
+  return {
+    run: reportRun(run),
+    ...(other === undefined ? {} : { other: reportRun(other) }),
+    ...(change === undefined ? {} : { change }),
+    warnings: warningsOf(run, other, change),
+    turns: binsOf(samples, (row) => row.turnIdx),
+    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat, row.index)) ?? 0),
+    usage: await usageOf(run),
+    ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
+    samples,
+    starts,
+    tool: `awb ${toolVersion()}`,
+  };
+}
+
+function reportRun({ name, made, card, source }: ReadRun): ReportRun {
+  return { name, card, facts: [...factsOf(made), ['file', basename(source)]] };
+}
+
+/** What made a run, as far as its manifest tells. */
+function factsOf(made: MadeWith): (readonly [string, string])[] {
+  const facts: (readonly [string, string | undefined])[] = [
+    ['world model', made.worldModel],
+    ['judge', made.judgeName],
+    ['rubrics', made.rubricPack],
+    ['verdicts', made.verdicts],
+    ['protocol', made.protocol],
+    ['judged', made.startedAt?.slice(0, 10)],
+    // What the user said of the checkpoint: its step, its recipe, its cost.
+    ...Object.entries(made.meta),
+  ];
+  return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
+}
+
+function warningsOf(run: ReadRun, other: ReadRun | undefined, change: ReportChange | undefined): string[] {
+  if (other === undefined) return warningsOn(run);
+  const warnings = [...warningsOn(run), ...warningsOn(other)];
+  if (change === undefined) warnings.push('No row is rated in both runs, so nothing is compared.');
+  return [...warnings, ...notesOn(sharedBy({ base: other, candidate: run }), [])];
+}
+
+/** How `run` differs from `base`; undefined where no row is rated in both. */
+function changeBetween(base: ReadRun, run: ReadRun): ReportChange | undefined {
+  const compared = compareRuns(base, run, { draws: 0, moved: 0 });
+  if (compared.status !== 'ok' || compared.overall.total === undefined) return undefined;
+  return {
+    domains: compared.domains.flatMap(({ domain, figures: { total } }) =>
+      total === undefined ? [] : [{ domain, ...total }],
+    ),
+    overall: compared.overall.total,
+  };
+}
+
+async function usageOf({ source, manifest }: ReadRun): Promise<ReportUsage[]> {
+  const costs = [...(await readCosts(journalBeside(source))).values()];
+  const calls = costs.reduce((sum, { attempts }) => sum + attempts, 0);
+  const seconds = costs.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  const stages: ReportUsage[] = [
+    { stage: 'infer', usage: manifest?.predictions?.tokens ?? {} },
+    { stage: 'judge', usage: manifest?.tokens ?? {}, ...(calls === 0 ? {} : { calls, seconds }) },
+  ];
+  return stages.filter(({ usage, calls: asked }) => Object.keys(usage).length > 0 || asked !== undefined);
+}

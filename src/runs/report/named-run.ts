@@ -1,0 +1,40 @@
+// The run of a report, read from its judged file.
+
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { readJudged } from '../../bench/judged.js';
+import { EXIT, UserError } from '../../errors.js';
+import { printable } from '../../printable.js';
+import type { Io } from '../../types.js';
+import { type Naming, readRun } from '../find.js';
+import type { ReadRun } from '../read-run.js';
+
+/**
+ * A run read from its judged file, whatever it was named by: the SQLite file holds no texts.
+ * @throws UserError: 2 for an unknown run, 66 where its judged file is not there any more, 66 and 65 for files.
+ */
+export async function readFromFile(name: string, naming: Naming, io: Io): Promise<ReadRun> {
+  const named = await readRun(name, naming, io);
+  if (!existsSync(named.source)) {
+    throw new UserError(
+      `the judged file of "${named.name}", ${named.source}, is not there, and the SQLite file holds no texts; move it back, or name it where it is now: --run NEW/${basename(named.source)}`,
+      EXIT.inputMissing,
+    );
+  }
+  if (named.source === resolve(io.cwd, name)) return { ...named, name: shareable(named) };
+  const { rows, sha256 } = await readJudged(named.source, io.stop);
+  if (sha256 === named.sha256) return { ...named, rows };
+  if (!naming.quiet) {
+    const path = printable(named.source);
+    io.stderr.write(
+      `note: ${path} has changed since it was scored; the report shows it as it is now, and awb score --predictions ${path} brings the SQLite file up to date\n`,
+    );
+  }
+  const now = await readRun(named.source, naming, io);
+  return { ...now, name: named.name };
+}
+
+/** A page is handed on: where a run has no label, its file is named without the folders above its own. */
+function shareable({ name, source }: ReadRun): string {
+  return basename(name) === basename(source) ? join(basename(dirname(source)), basename(source)) : name;
+}

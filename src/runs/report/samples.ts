@@ -1,0 +1,115 @@
+// The samples of a report in reading order, each with the texts of one run or two.
+
+import type { RowTexts } from '../../bench/report-rows.js';
+import { EXIT, UserError } from '../../errors.js';
+import { countedPoints, isRated } from '../../points.js';
+import { oneLine } from '../../printable.js';
+import { type ReportSample, type SampleTexts, type TextsChunk, textsChunk } from '../../report/page/report.js';
+import { recordId } from '../../run/journal-record.js';
+import type { Io, JudgedRow } from '../../types.js';
+import type { ReadRun } from '../read-run.js';
+import type { Pages } from './files.js';
+import type { RunWithTexts } from './texts.js';
+
+/** Texts of one chunk, in characters: what the page parses when one of its samples is looked at. */
+const CHUNK_CHARACTERS = 1_000_000;
+/** Samples, and which of them each chunk of texts begins with. */
+export interface Gathered {
+  readonly samples: readonly ReportSample[];
+  readonly starts: readonly number[];
+  /** Characters put to the world model, by record id. */
+  readonly contexts: ReadonlyMap<string, number>;
+}
+
+/** Reads the texts of every sample, one at a time, and hands them on in chunks; undefined where the user stopped it. */
+export async function gather(
+  run: RunWithTexts,
+  other: RunWithTexts | undefined,
+  pages: Pages,
+  io: Io,
+): Promise<Gathered | undefined> {
+  const partner = partnersIn(other);
+  const samples: ReportSample[] = [];
+  const starts: number[] = [];
+  const contexts = new Map<string, number>();
+  let chunk: TextsChunk | undefined;
+  for (const row of inReadingOrder(run)) {
+    if (io.stop.aborted) return undefined;
+    const id = recordId(row.key, row.repeat, row.index);
+    const texts = await run.read(id);
+    if (texts === undefined) throw changed(run);
+    const pair = partner(row);
+    const otherTexts = pair === undefined ? undefined : await other?.read(recordId(pair.key, pair.repeat, pair.index));
+    if (chunk === undefined || chunk.size > CHUNK_CHARACTERS) {
+      if (chunk !== undefined) await pages.add(chunk.json());
+      chunk = textsChunk();
+      starts.push(samples.length);
+    }
+    chunk.add({ ...texts, ...(otherTexts === undefined ? {} : { other: otherTexts }) } satisfies SampleTexts);
+    contexts.set(id, contextLength(texts));
+    samples.push(sampleOf(row, pair, texts));
+  }
+  if (chunk !== undefined) await pages.add(chunk.json());
+  return { samples, starts, contexts };
+}
+
+function changed({ source }: ReadRun): UserError {
+  return new UserError(`${source} was changed while it was being read; run the same command again`, EXIT.badData);
+}
+
+/** By domain as the scores have them, then trajectory by trajectory and turn by turn. */
+function inReadingOrder({ rows, card }: ReadRun): JudgedRow[] {
+  const domains = new Map(card.domains.map(({ domain }, place) => [domain, place]));
+  const trajectories = new Map<string, number>();
+  for (const { trajectory } of rows) {
+    if (!trajectories.has(trajectory)) trajectories.set(trajectory, trajectories.size);
+  }
+  return rows
+    .map((row) => {
+      return { row, domain: domains.get(row.domain) ?? 0, trajectory: trajectories.get(row.trajectory) ?? 0 };
+    })
+    .sort((a, b) => a.domain - b.domain || a.trajectory - b.trajectory || inTrajectory(a.row, b.row))
+    .map(({ row }) => row);
+}
+
+function inTrajectory(a: JudgedRow, b: JudgedRow): number {
+  return a.turnIdx - b.turnIdx || a.repeat - b.repeat || a.index - b.index;
+}
+
+/** The other run's row for a row: of the same repeat and judgement, or else of the same repeat, or else its first. */
+function partnersIn(other: ReadRun | undefined): (row: JudgedRow) => JudgedRow | undefined {
+  const rows = new Map<string, JudgedRow>();
+  for (const row of other?.rows ?? []) {
+    rows.set(recordId(row.key, row.repeat, row.index), row);
+    if (!rows.has(row.key)) rows.set(row.key, row);
+  }
+  return ({ key, repeat, index }) =>
+    rows.get(recordId(key, repeat, index)) ?? rows.get(recordId(key, repeat)) ?? rows.get(key);
+}
+
+function contextLength({ systemPrompt, history, action }: RowTexts): number {
+  return history.reduce(
+    (sum, turn) => sum + turn.action.length + turn.observation.length,
+    systemPrompt.length + action.length,
+  );
+}
+
+function sampleOf(row: JudgedRow, other: JudgedRow | undefined, texts: RowTexts): ReportSample {
+  const [points, otherPoints] = [pointsOf(row), other && pointsOf(other)];
+  const [value, otherValue] = [row, other].map((each) => each && (countedPoints(each, 'total') ?? pointsOf(each)));
+  return {
+    row,
+    ...(points === undefined ? {} : { points }),
+    ...(other === undefined
+      ? {}
+      : { other: { row: other, ...(otherPoints === undefined ? {} : { points: otherPoints }) } }),
+    ...(value === undefined || otherValue === undefined ? {} : { change: value - otherValue }),
+    note: oneLine(row.failure?.reason ?? texts.weaknesses[0] ?? '', 200),
+  };
+}
+
+/** A row's score of 0-100: of its ratings, or where there are none its chrF. */
+function pointsOf(row: JudgedRow): number | undefined {
+  if (row.failed === undefined) return row.measures?.chrf ?? Object.values(row.measures ?? {})[0];
+  return isRated(row) ? countedPoints(row, 'total') : undefined;
+}

@@ -1,0 +1,59 @@
+// What to type after a run was scored.
+
+import { resolve } from 'node:path';
+import { printable } from '../../printable.js';
+import { programName } from '../../settings/program-name.js';
+import { shownPath } from '../../settings/shown-path.js';
+import { shellLine } from '../../shell.js';
+import type { StoredRun } from '../../store/records.js';
+import type { Io } from '../../types.js';
+import { DEFAULT_DB } from '../databases.js';
+
+/** A run that was scored just now. */
+interface Scored {
+  readonly id: number;
+  /** Absolute path of the SQLite file. */
+  readonly db: string;
+  /** All runs of the file, this one too. */
+  readonly runs: readonly StoredRun[];
+  /** Whether rows are missing, so that the scores must not be compared. */
+  readonly isShort: boolean;
+  /** Whether a manifest says that our own judging made the file. */
+  readonly isOurs: boolean;
+}
+
+/** Command lines to be pasted. The labels and paths in them may be hostile. */
+export function nextSteps({ id, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
+  const program = programName(io);
+  if (isShort) {
+    return isOurs
+      ? ['the same awb infer and awb judge commands ask only for what is missing; then score again']
+      : ['judge the rows that failed once more, then score again'];
+  }
+  const where = db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
+  const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
+  const own = nameOf(id, runs);
+  const kind = runs.find((run) => run.id === id)?.kind;
+  const other = latestBeside(id, kind, runs);
+  if (other === undefined) {
+    return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
+  }
+  const pair = kind === 'metrics' ? [] : [line('compare', other, own), line('gate', other, own)];
+  return [...pair, line('leaderboard'), line('report', '--run', own, '--compare', other)];
+}
+
+/** The run that was scored last of those that were judged in the same way as this one. */
+function latestBeside(id: number, kind: string | undefined, runs: readonly StoredRun[]): string | undefined {
+  const alike = runs.filter((run) => run.id !== id && run.kind === kind);
+  const [latest] = alike.sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
+  return latest && nameOf(latest.id, runs);
+}
+
+/** What a run is called on a command line: its label, or its number where the label would name another run. */
+function nameOf(id: number, runs: readonly StoredRun[]): string {
+  const label = runs.find((run) => run.id === id)?.label;
+  // A label that several have, or that reads as a number or a file, would name another run.
+  const isPlain =
+    label !== undefined && label !== '' && !/^\d+$|^-|\.jsonl$/i.test(label) && printable(label) === label;
+  return isPlain && runs.filter((run) => run.label === label).length === 1 ? label : String(id);
+}

@@ -1,0 +1,49 @@
+// What a SQLite file is to hold of a judged run.
+
+import type { MadeWith } from '../../run/made-with.js';
+import type { Manifest } from '../../run/manifest.js';
+import { toolVersion } from '../../settings/version.js';
+import type { RunRecord } from '../../store/records.js';
+
+/** A judged file that was read. */
+interface JudgedRun {
+  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
+  readonly source: string;
+  readonly sha256: string;
+  readonly manifest: Manifest | undefined;
+  readonly made: MadeWith;
+}
+
+/** The record of a run, under the label given or else under its own. */
+export function recordOf({ source, sha256, manifest, made }: JudgedRun, label: string | undefined): RunRecord {
+  return {
+    identity: identityOf(made) ?? `file ${sha256}`,
+    label: label ?? made.label,
+    kind: made.mode,
+    source,
+    sourceSha256: sha256,
+    worldModel: made.worldModel,
+    judgeModel: made.judge,
+    rubricPack: made.rubricPack,
+    rubricFingerprint: made.rubricFingerprint,
+    protocol: made.protocol,
+    meta: made.meta,
+    manifest: manifest && JSON.stringify(manifest),
+    startedAt: made.startedAt,
+    endedAt: made.endedAt,
+    scoredAt: new Date().toISOString(),
+    toolVersion: toolVersion(),
+  };
+}
+
+/**
+ * What a run is known by, over continuing, moving, renaming and labelling: who judged whom, and when each of the two began, which
+ * continuing does not change. The fingerprints will not do: two checkpoints under one name have equal ones, and a run's own
+ * changes when the judge's snapshot becomes known. Undefined for a file without a manifest, which is known by its bytes.
+ */
+function identityOf(made: MadeWith): string | undefined {
+  const { mode: kind, judge: judgeModel, rubricFingerprint, startedAt, worldModel, predictedAt: inferredAt } = made;
+  if (startedAt === undefined) return undefined;
+  // Files hold this text: its keys and their order tell whether a run stands there already.
+  return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
+}

@@ -1,0 +1,114 @@
+// What two runs share of what made them, and whether they may be compared.
+
+import { IDENTITIES, type Identity } from '../decision.js';
+import { EXIT, UserError } from '../errors.js';
+import { canonicalJson, isObject } from '../json.js';
+import { oneLine } from '../printable.js';
+import type { ShownRun } from '../report/comparison/page.js';
+import type { Pair } from './find.js';
+import type { ReadRun } from './read-run.js';
+
+/** What each of two runs was made with, in words, and whether it is the same. */
+export interface Shared {
+  readonly state: 'equal' | 'different' | 'unknown';
+  readonly base: string;
+  readonly candidate: string;
+}
+
+/**
+ * What two runs share. Files of the official script do not say what they were made with, which is `unknown`; so is the
+ * protocol of a baseline, which was asked under none, and goes for equal. The data are equal where the rows are.
+ */
+export function sharedBy({ base, candidate }: Pair): Readonly<Record<Identity, Shared>> {
+  const compare = (name: Identity): Shared => {
+    const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
+    const state =
+      a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
+    return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
+  };
+  const protocol = compare('protocol');
+  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
+  return {
+    judge: compare('judge'),
+    rubric: compare('rubric'),
+    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
+    data: haveSameRows(base, candidate)
+      ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
+      : compare('data'),
+  };
+}
+
+function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
+  const keysOf = ({ rows }: ReadRun) => new Set(rows.map((row) => row.key));
+  const [a, b] = [keysOf(base), keysOf(candidate)];
+  return a.size === b.size && [...a].every((key) => b.has(key));
+}
+
+/** A value in words; of two objects, the fields in which it differs from the other. */
+function wordsOf(value: unknown, other: unknown): string {
+  if (!isObject(value)) return oneLine(fieldText(value), 24);
+  const others = new Map(Object.entries(isObject(other) ? other : {}));
+  const fields = Object.entries(value).filter(([name, field]) => fieldText(field) !== fieldText(others.get(name)));
+  return oneLine(fields.map(([name, field]) => `${name} ${fieldText(field)}`).join(', '), 200);
+}
+
+function fieldText(value: unknown): string {
+  if (value === undefined) return 'not recorded';
+  return typeof value === 'string' ? value : canonicalJson(value);
+}
+
+/** What a reader has to know of how two runs were made: what differs though it was allowed to, and what nobody recorded. */
+export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyway: readonly Identity[]): string[] {
+  const of = (state: Shared['state']) => IDENTITIES.filter((name) => shared[name].state === state);
+  const different = of('different').map((name) => {
+    const { base, candidate } = shared[name];
+    const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
+    return `NOT THE SAME: the runs differ in their ${name} (${base}; ${candidate})${allowed}.`;
+  });
+  const unknown = of('unknown');
+  if (unknown.length === 0) return different;
+  return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
+}
+
+/** @throws UserError (78) where the runs differ in what is not allowed to differ. */
+export function requireShared(shared: Readonly<Record<Identity, Shared>>, allowed: readonly Identity[]): void {
+  const refused = IDENTITIES.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
+  if (refused.length === 0) return;
+  throw new UserError(
+    [
+      'these runs cannot be compared as they are:',
+      ...refused.map((name) => {
+        const { base, candidate } = shared[name];
+        return `  ${name}: base has ${base}, candidate has ${candidate}`;
+      }),
+      `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Whether one judged file stands on both sides: a run that is held against itself never falls behind. */
+export function isOneRun({ base, candidate }: Pair): boolean {
+  return base.source === candidate.source && base.sha256 === candidate.sha256;
+}
+
+/** Two names, and the same bytes behind them. */
+export function sameBytesNote({ base, candidate }: Pair): string[] {
+  return base.sha256 === candidate.sha256
+    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte by byte.']
+    : [];
+}
+
+/** The error (65) where no row can be compared between two runs. */
+export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
+  const measured = [base, candidate].some(({ made }) => made.mode === 'metrics');
+  const hint = measured
+    ? 'text measures are no ratings, and awb leaderboard compares those'
+    : 'name two runs over the same data';
+  return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
+}
+
+/** What is shown of a run, whatever its manifest holds. */
+export function shownRun({ name, source, made }: ReadRun): ShownRun {
+  return { name, source, judge: made.judgeName, rubricPack: made.rubricPack };
+}
