@@ -45,8 +45,7 @@ export interface Inference {
 export function inferRows(work: Inference, run: Run): Promise<StageResult> {
   const { settings, dataset, chosen, prompts, target } = work;
   const jobs = jobsOf(dataset, chosen, settings.repeats, run);
-  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
-  const instrument = openInstrument(run, target, settings, finishedBefore);
+  const instrument = openInstrument(run, target, settings);
   const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: Stage<InferJob> = {
     io: work.io,

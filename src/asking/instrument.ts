@@ -1,17 +1,18 @@
 // What asks, guarded: replies to requests of another form than the run's are not kept.
 
 import { EXIT, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 import type { OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
-import type { Identity } from '../run/identity.js';
+import { madeWith } from '../run/made-with.js';
 import type { Backend } from '../types.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
-import { droppedBefore, samplingOf } from './sampling.js';
+import { samplingOf } from './sampling.js';
 import type { Target } from './target.js';
 
 /** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */
-export interface Instrument {
+interface Instrument {
   open(notice: (text: string) => void): Promise<Backend>;
   /** Marks the moment at which a row's request is built. */
   starts(id: string): void;
@@ -24,9 +25,10 @@ export interface Instrument {
   mark(): string;
 }
 
-/** `finishedBefore` is the number of rows that earlier sessions finished. */
-export function openInstrument(run: Run, target: Target, settings: AskingSettings, finishedBefore: number): Instrument {
-  const known = settings.allowParamDrop ? droppedBefore(run.stored) : [];
+/** Opened before the session's first row: the rows that are there belong to earlier sessions. */
+export function openInstrument(run: Run, target: Target, settings: AskingSettings): Instrument {
+  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
+  const known = settings.allowParamDrop ? madeWith(run.stored).dropped : [];
   const marks = new Map<string, string>();
   let backend: OpenBackend | undefined;
   const dropped = () => backend?.dropped() ?? known;
@@ -63,7 +65,8 @@ export function openInstrument(run: Run, target: Target, settings: AskingSetting
       if (sent() !== entered) {
         if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
         entered = sent();
-        run.identity = { ...run.identity, sampling: { ...(run.identity.sampling as Identity), dropped: dropped() } };
+        const { sampling } = run.identity;
+        run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
       }
       const current = marks.get(id) === entered;
       marks.delete(id);

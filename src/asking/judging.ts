@@ -152,8 +152,7 @@ export interface Judging {
 /** Judges the given predictions in an open run; `jobs` are in output order. */
 export function judgeRows(work: Judging, run: Run, jobs: readonly JudgeJob[]): Promise<StageResult> {
   const { settings, predictions, pack, target } = work;
-  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
-  const instrument = openInstrument(run, target, settings, finishedBefore);
+  const instrument = openInstrument(run, target, settings);
   const tries = new Map<string, Tries>();
   const stampOf = (job: JudgeJob) => `${job.ref.stamp} ${instrument.mark()}`;
   adoptSnapshot(run);

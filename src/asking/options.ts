@@ -1,10 +1,14 @@
 // The options by which infer and judge ask a model: sampling, speed and the local server.
 
 import type { OptionTable, Settings } from '../settings/options.js';
-import { LOCAL_OPTIONS } from './local.js';
 
 export const ASKING_OPTIONS = {
-  ...LOCAL_OPTIONS,
+  local: {
+    kind: 'text',
+    value: 'MODEL',
+    group: 'Model',
+    help: 'serve this GGUF file or hub model here for the run, a call a slot (AWB_… settings of awb serve hold)',
+  },
   'max-tokens': {
     kind: 'integer',
     min: 1,

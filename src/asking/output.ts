@@ -1,6 +1,7 @@
 // The output file of a run, assembled from its journal in output order.
 
-import { sha256Of, sizeOf, writeLines } from '../run/files.js';
+import { sha256Of, sizeOf } from '../run/file-reading.js';
+import { writeLines } from '../run/files.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';

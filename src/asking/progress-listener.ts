@@ -13,6 +13,7 @@ export function progressListener(
 ): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
+  const settled = new Set<string>();
   return {
     begins({ kind: title, totals, already, status }) {
       progress = openProgress(stderr, { title, totals, already, status, quiet, verbose, color });
@@ -20,9 +21,11 @@ export function progressListener(
     settled(job, summary) {
       progress?.settled(job.domain, {
         status: summary.status,
+        isAgain: settled.has(job.id),
         tokens: summary.usage.completionTokens ?? 0,
         ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
       });
+      settled.add(job.id);
     },
     notice(text) {
       progress?.notice(text);

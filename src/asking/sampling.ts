@@ -1,6 +1,7 @@
 // What is sent with every request, and how it stands in a run's identity.
 
 import type { Identity } from '../run/identity.js';
+import { madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Sampling } from '../types.js';
 import type { AskingSettings } from './options.js';
@@ -26,7 +27,7 @@ export function samplingOf(settings: AskingSettings): Sampling {
  * still allowed; where it no longer is, the identity differs and says so.
  */
 export function samplingIdentity(settings: AskingSettings, stored: Manifest | undefined): Identity {
-  const dropped = settings.allowParamDrop ? droppedBefore(stored) : [];
+  const dropped = settings.allowParamDrop ? madeWith(stored).dropped : [];
   return {
     ...samplingOf(settings),
     ...(settings.fitMaxTokens && !wasAskedWithoutFit(stored) ? { fitMaxTokens: true } : {}),
@@ -39,17 +40,12 @@ export function samplingIdentity(settings: AskingSettings, stored: Manifest | un
  * have no prediction, and each row that is fitted is flagged.
  */
 function wasAskedWithoutFit(stored: Manifest | undefined): boolean {
-  const sampling = stored?.identity.sampling;
-  return typeof sampling === 'object' && sampling !== null && !('fitMaxTokens' in sampling);
-}
-
-/** The parameters that an earlier session of the run found rejected and left out. */
-export function droppedBefore(stored: Manifest | undefined): readonly string[] {
-  const sampling = stored?.identity.sampling as { dropped?: readonly string[] } | undefined;
-  return sampling?.dropped ?? [];
+  const { sampling } = madeWith(stored);
+  return sampling !== undefined && !('fitMaxTokens' in sampling);
 }
 
 function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  // Entries forget the type of each key; none is added, and only what is undefined is taken away.
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };

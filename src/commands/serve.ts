@@ -1,8 +1,7 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
-import { type Loading, showLoading } from '../asking/loading.js';
-import type { ServeDocument } from '../asking/local.js';
+import type { ServeDocument } from '../asking/server-process.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { cacheFolder } from '../hub/cache-folder.js';
 import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
@@ -12,6 +11,7 @@ import { inspectModel, openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
 import { needsTwoThreads } from '../serve/load.js';
+import { type Loading, showLoading } from '../serve/loading.js';
 import type { RequestRecord } from '../serve/metrics.js';
 import {
   type PlanSettings,

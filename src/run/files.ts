@@ -1,12 +1,11 @@
-// Whole files, written so that a reader sees the old one or the new one and never half of either; and small ones, read.
+// Whole files, written so that a reader sees the old one or the new one and never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { EXIT, UserError } from '../errors.js';
-import { type JsonObject, parseObject } from '../json.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FLUSH_BYTES = 1 << 20;
@@ -16,7 +15,7 @@ const MOST_LINKS = 40;
 /** What a process calls its own open files: replacing the file behind such a name would not reach whoever holds it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
 
-export interface WrittenFile {
+interface WrittenFile {
   readonly bytes: number;
   /** Of the bytes, in hex. */
   readonly sha256: string;
@@ -80,8 +79,8 @@ async function regularFile(path: string): Promise<string | undefined> {
 }
 
 async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
-  return found.catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+  return found.catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   });
 }
@@ -124,8 +123,8 @@ async function writeThrough(path: string, pieces: Iterable<string> | AsyncIterab
  */
 async function openOnceRead(path: string): Promise<FileHandle> {
   while (!OPEN_FILE.test(path) && (await stat(path)).isFIFO()) {
-    const probe = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENXIO') throw error;
+    const probe = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENXIO') throw error;
       return undefined;
     });
     if (probe === undefined) {
@@ -163,18 +162,6 @@ async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncI
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Bytes of a file; undefined where there is none, or none that can be looked at. */
-export async function sizeOf(path: string): Promise<number | undefined> {
-  return (await stat(path).catch(() => undefined))?.size;
-}
-
-/** SHA-256 hex of a file's bytes. */
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: FLUSH_BYTES })) hash.update(chunk);
-  return hash.digest('hex');
-}
-
 /** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => undefined);
@@ -191,39 +178,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 
 function writeError(name: string, error: unknown, remedy: string): unknown {
   if (error instanceof UserError) return error;
-  const { code } = error as NodeJS.ErrnoException;
+  const code = codeOf(error);
   if (code === undefined) return error;
   return new UserError(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`, EXIT.cannotWrite);
-}
-
-/**
- * The text of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
- * @throws UserError (66) that ends with the remedy.
- */
-async function readText(path: string, remedy: string): Promise<string | undefined> {
-  try {
-    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    try {
-      if (!(await handle.stat()).isFile())
-        throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
-      return await handle.readFile('utf8');
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
-    if (code === undefined) throw error;
-    throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
-  }
-}
-
-/** Reads a JSON object; undefined where there is no such file. @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object. */
-export async function readJson(path: string): Promise<JsonObject | undefined> {
-  const remedy = 'move it aside, or start over with --fresh';
-  const text = await readText(path, remedy);
-  if (text === undefined) return undefined;
-  const value = parseObject(text);
-  if (value !== undefined) return value;
-  throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
 }

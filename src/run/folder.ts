@@ -3,8 +3,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import { clearRemains, sizeOf } from './files.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
+import { sizeOf } from './file-reading.js';
+import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
 import { type Journal, openJournal } from './journal.js';
 import type { JournalRecord } from './journal-record.js';
@@ -73,7 +74,7 @@ async function makeFolder(dir: string): Promise<void> {
   try {
     await mkdir(dir);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === 'ENOENT' && !existsSync(dirname(dir))) {
       await makeFolder(dirname(dir));
       await makeFolder(dir);

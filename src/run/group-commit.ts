@@ -3,7 +3,7 @@
 import { fdatasync, fstatSync, ftruncate, write } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 
 const writeAt = promisify(write);
 const syncData = promisify(fdatasync);
@@ -91,8 +91,8 @@ export class Appender {
   async #fail(error: unknown, start: number): Promise<UserError> {
     if (error instanceof UserError) this.#broken = error;
     if (this.#broken === undefined) {
-      const { code } = error as NodeJS.ErrnoException;
-      const cause = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));
+      const code = codeOf(error) ?? String(error);
+      const cause = code === 'ENOSPC' ? 'the disk is full' : code;
       await truncateTo(this.handle.fd, start).catch(() => undefined);
       this.#broken = new UserError(
         `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,

@@ -46,5 +46,5 @@ function compare(field: string, before: unknown, now: unknown): string[] {
 
 function isTree(before: unknown, now: unknown): boolean {
   const sides = [before, now].filter((side) => side !== undefined);
-  return sides.every(isObject) && sides.some((side) => Object.keys(side as object).length > 0);
+  return sides.every(isObject) && sides.some((side) => Object.keys(side).length > 0);
 }

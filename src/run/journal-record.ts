@@ -1,8 +1,8 @@
-// A record of the journal: its id, its parts, and its line, with a checksum that tells what was not written so.
+// A record of the journal: its id, its parts, and its line, whose checksum shows damage.
 
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import { isObject } from '../json.js';
+import { isObject, parseObject } from '../json.js';
 
 /** One finished row. A later record with the same id replaces an earlier one. */
 export interface JournalRecord {
@@ -19,7 +19,7 @@ export function recordId(key: string, repeat: number, index = 0): string {
 }
 
 /** Behind a record's own members: the CRC-32 of the line's bytes before it, in eight hex digits. */
-const SEAL = /^,"crc":"([0-9a-f]{8})"\}$/;
+const SEAL = /^,"crc":"(?<checksum>[0-9a-f]{8})"\}$/;
 const SEAL_BYTES = ',"crc":"00000000"}'.length;
 const OWN_MEMBERS = 3;
 const SPACE = 0x20;
@@ -29,11 +29,13 @@ const CARRIAGE_RETURN = 0x0d;
 /** A record as its line: JSON with a checksum as its last member, which is written over a placeholder: records can be long. */
 export function sealed({ id, row, log }: JournalRecord): Buffer {
   const line = Buffer.from(`${JSON.stringify({ id, row, log, crc: '00000000' })}\n`);
-  const checksum = crc32(line.subarray(0, -1 - SEAL_BYTES))
-    .toString(16)
-    .padStart(8, '0');
-  line.write(checksum, line.length - '00000000"}\n'.length, 'latin1');
+  line.write(checksumOf(line.subarray(0, -1)), line.length - '00000000"}\n'.length, 'latin1');
   return line;
+}
+
+/** Of the bytes of a line before its seal. */
+function checksumOf(line: Buffer): string {
+  return crc32(line.subarray(0, -SEAL_BYTES)).toString(16).padStart(8, '0');
 }
 
 /** The record of a line; undefined where it is none, or not what was written. Lines of earlier versions have no checksum. */
@@ -42,16 +44,13 @@ export function readRecord(bytes: Uint8Array): JournalRecord | undefined {
   const start = bytes.findIndex((byte) => byte !== SPACE && byte !== TAB && byte !== CARRIAGE_RETURN);
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).subarray(Math.max(0, start));
   const seal = SEAL.exec(line.toString('latin1', Math.max(0, line.length - SEAL_BYTES)));
-  if (seal !== null && crc32(line.subarray(0, -SEAL_BYTES)) !== Number.parseInt(seal[1] as string, 16))
-    return undefined;
+  const { checksum } = seal?.groups ?? {};
+  if (checksum !== undefined && checksum !== checksumOf(line)) return undefined;
   if (!isUtf8(line)) return undefined;
-  try {
-    const value = JSON.parse(line.toString('utf8'));
-    const usable = typeof value.id === 'string' && isObject(value.row) && isObject(value.log);
-    // With more members than its own, it had a checksum that is damaged itself.
-    if (!usable || (seal === null && Object.keys(value).length !== OWN_MEMBERS)) return undefined;
-    return { id: value.id, row: value.row, log: value.log };
-  } catch {
-    return undefined;
-  }
+  const value = parseObject(line.toString('utf8'));
+  if (value === undefined) return undefined;
+  const { id, row, log } = value;
+  // With more members than its own, it had a checksum that is damaged itself.
+  const isWhole = checksum !== undefined || Object.keys(value).length === OWN_MEMBERS;
+  return isWhole && typeof id === 'string' && isObject(row) && isObject(log) ? { id, row, log } : undefined;
 }

@@ -3,14 +3,14 @@
 import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
 import { syncFolder } from './files.js';
 import { Appender } from './group-commit.js';
 import { type JournalRecord, readRecord, sealed } from './journal-record.js';
 
 /** What is kept in memory of a record: where it lies, and the caller's summary of it. */
-export interface JournalEntry<S> {
+interface JournalEntry<S> {
   readonly offset: number;
   readonly length: number;
   readonly summary: S;
@@ -80,12 +80,10 @@ function changed(path: string, id: string): UserError {
 async function openForAppend(path: string): Promise<FileHandle> {
   try {
     // 'a+' alone would ignore the position of writes; 'r+' does not create, and a FIFO would keep it waiting without O_NONBLOCK.
-    const handle = await open(path, constants.O_RDWR | (constants.O_NONBLOCK ?? 0)).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-        return open(path, 'wx+');
-      },
-    );
+    const handle = await open(path, constants.O_RDWR | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      return open(path, 'wx+');
+    });
     if (!(await handle.stat()).isFile()) {
       await handle.close();
       throw new UserError(
@@ -96,7 +94,7 @@ async function openForAppend(path: string): Promise<FileHandle> {
     await syncFolder(dirname(path));
     return handle;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === undefined) throw error;
     throw new UserError(
       `cannot open ${path} for writing (${code}); choose another --output-dir or mend its permissions`,

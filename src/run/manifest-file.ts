@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../json.js';
-import { readJson, writeJson } from './files.js';
+import { readJson } from './file-reading.js';
+import { writeJson } from './files.js';
 import { checkedManifest, type Manifest } from './manifest.js';
 
 /** Reads a run's manifest; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 as `checkedManifest`. */

@@ -72,6 +72,7 @@ export function checkedManifest(value: JsonObject, path: string): Manifest {
   if (odd !== undefined) {
     throw new UserError(`${path} is damaged: "${odd}" is not what it was written as; ${REMEDY}`, EXIT.badData);
   }
+  // Checked field by field; what earlier versions left out is absent.
   return value as unknown as Manifest;
 }
 
@@ -79,7 +80,7 @@ const REMEDY = 'mend it, move it aside, or start over with --fresh';
 
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
-const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isCount: Check = (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 const listOf =
   (check: Check): Check =>
   (value) =>

@@ -1,10 +1,12 @@
+// Files written as a whole: over links, devices and FIFOs, on a full disk, and beside what others have laid there.
+
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { clearRemains, readJson, replaceFile, writeJson, writeLines } from '../../src/run/files.js';
+import { clearRemains, replaceFile, writeLines } from '../../src/run/files.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -145,39 +147,5 @@ describe('replaceFile', () => {
     await chmod(path, 0o640);
     await replace(path);
     expect((await stat(path)).mode & 0o777).toBe(0o640);
-  });
-});
-
-describe('readJson', () => {
-  test.each([
-    ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
-    ['a device', (at: string) => symlink('/dev/zero', at)],
-  ])('%s is not read, which would never end', async (_what, make) => {
-    await make(path);
-    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
-  });
-
-  test('reads what writeJson wrote', async () => {
-    const value = { a: [1, null, 'é\u2028'], b: { c: true } };
-    await writeJson(path, value);
-    expect(await readJson(path)).toEqual(value);
-  });
-
-  test('no file is no error', async () => {
-    expect(await readJson(path)).toBeUndefined();
-  });
-
-  test.each([
-    ['nothing', ''],
-    ['half a document', '{"a": '],
-    ['a list', '[]'],
-    ['null', 'null'],
-  ])('a file that holds %s is bad data', async (_what, text) => {
-    await writeFile(path, text);
-    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
-  });
-
-  test('a folder cannot be read', async () => {
-    await expect(readJson(dir)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
   });
 });

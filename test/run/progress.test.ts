@@ -1,7 +1,7 @@
 // Progress on stderr: what a person at a terminal sees, and what a log file holds.
 
 import { describe, expect, test } from 'vitest';
-import { openProgress, type Progress, type ProgressOptions } from '../../src/run/progress.js';
+import { openProgress, type Progress } from '../../src/run/progress.js';
 import type { BackendStatus } from '../../src/types.js';
 
 /** A terminal of a given size that knows as many sequences as the block needs, and no more. */
@@ -52,7 +52,10 @@ interface Bench {
   running(): boolean;
 }
 
-function open(stderr: Parameters<typeof openProgress>[0], options: Partial<ProgressOptions> = {}): Bench {
+function open(
+  stderr: Parameters<typeof openProgress>[0],
+  options: Partial<Parameters<typeof openProgress>[1]> = {},
+): Bench {
   let clock = 0;
   let backend: BackendStatus | undefined;
   let timer: { readonly ms: number; readonly tick: () => void } | undefined;
@@ -217,6 +220,16 @@ describe('on a terminal', () => {
     pass(5000);
     expect(screen.widest).toBeLessThan(columns);
     expect(screen.lines.length).toBeLessThanOrEqual(rows);
+  });
+
+  test('rows that are settled again, since their records became stale, are not counted twice', () => {
+    const screen = new Screen();
+    const { progress, pass } = open(screen);
+    settle(progress, 100);
+    settle(progress, 90, { ...OK, isAgain: true });
+    pass(2000);
+    expect(screen.lines[0]).toMatch(/^infer 100\/100 rows, /);
+    expect(screen.text).toContain('#################### 100/100');
   });
 
   test('colours appear only where they are wanted', () => {

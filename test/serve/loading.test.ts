@@ -2,8 +2,8 @@
 
 import { isAbsolute, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { showLoading } from '../../src/asking/loading.js';
 import { cacheFolder } from '../../src/hub/cache-folder.js';
+import { showLoading } from '../../src/serve/loading.js';
 
 function shown(isTTY: boolean, steps: readonly (readonly [ms: number, name: string, text: string])[], quiet = false) {
   let [written, at] = ['', 0];

@@ -1,0 +1,53 @@
+// What is read of a run's files whole: their JSON, their size, their hash.
+
+import { createHash } from 'node:crypto';
+import { constants, createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { codeOf, EXIT, UserError } from '../errors.js';
+import { type JsonObject, parseObject } from '../json.js';
+
+const READ_BYTES = 1 << 20;
+
+/** Bytes of a file; undefined where there is none, or none that can be looked at. */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.size;
+}
+
+/** SHA-256 hex of a file's bytes. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/**
+ * The text of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
+ * @throws UserError (66) that ends with the remedy.
+ */
+async function readText(path: string, remedy: string): Promise<string | undefined> {
+  try {
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      if (!(await handle.stat()).isFile())
+        throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return undefined;
+    if (code === undefined) throw error;
+    throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
+  }
+}
+
+/** Reads a JSON object; undefined where there is no such file. @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object. */
+export async function readJson(path: string): Promise<JsonObject | undefined> {
+  const remedy = 'move it aside, or start over with --fresh';
+  const text = await readText(path, remedy);
+  if (text === undefined) return undefined;
+  const value = parseObject(text);
+  if (value !== undefined) return value;
+  throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
+}
