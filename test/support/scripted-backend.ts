@@ -1,0 +1,105 @@
+// A backend without a network, which answers as a script says: small, and made without a line of the real ones.
+
+import { UserError } from '../../src/errors.js';
+import type {
+  AskHooks,
+  AskSignals,
+  Backend,
+  BackendStatus,
+  Job,
+  ModelOutcome,
+  ModelRequest,
+  Usage,
+} from '../../src/types.js';
+
+/** A call as it reaches the model. */
+export interface ModelCall {
+  /** The last message's content, or the prompt. */
+  readonly text: string;
+  readonly kind: 'chat' | 'completion';
+  readonly seed: number;
+  /** Which of the places that a backend asks. */
+  readonly where: number;
+}
+
+/** A text is the model's reply; `passing` may be tried again, `permanent` fails the job alone, `fatal` ends the run. */
+export type ModelAnswer = { readonly text: string } | 'passing' | 'permanent' | 'fatal';
+export type ModelScript = (call: ModelCall) => ModelAnswer | Promise<ModelAnswer>;
+
+/** What each call is said to cost. */
+export const USAGE_OF_A_CALL = { promptTokens: 10, completionTokens: 2 } as const;
+
+export interface ScriptedOptions {
+  readonly slots: number;
+  readonly maxAttempts?: number;
+}
+
+export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 3 }: ScriptedOptions): Backend {
+  let inFlight = 0;
+  let failure: BackendStatus['failure'];
+  async function tried<J extends Job>(job: J, hooks: AskHooks<J>, ended: AbortSignal): Promise<ModelOutcome> {
+    const request = await hooks.request(job);
+    const usage: Usage = { promptTokens: 0, completionTokens: 0 };
+    for (let attempts = 1; ; attempts++) {
+      const answer = await untilAborted(script(callOf(request, attempts)), ended);
+      if (answer === undefined) return { status: 'interrupted' };
+      if (answer === 'fatal') throw new UserError('scripted: the key is refused; give another');
+      usage.promptTokens = attempts * USAGE_OF_A_CALL.promptTokens;
+      usage.completionTokens = attempts * USAGE_OF_A_CALL.completionTokens;
+      const log = { attempts, usage, ms: 0, host: 'scripted' };
+      if (typeof answer === 'object') return { status: 'ok', content: answer.text, log };
+      failure = { text: `scripted: ${answer}`, agoMs: 0 };
+      if (answer === 'permanent') return { status: 'failed', class: 'context-overflow', reason: 'too long', log };
+      if (attempts === maxAttempts) return { status: 'failed', class: 'transient', reason: 'it failed', log };
+    }
+  }
+  return {
+    async ask(jobs, hooks, { stop, abort }: AskSignals) {
+      const failed = new AbortController();
+      const ended = AbortSignal.any([abort, failed.signal]);
+      const isOver = () => stop.aborted || ended.aborted;
+      const waiting = [...jobs];
+      const running: string[] = [];
+      const errors: unknown[] = [];
+      const fail = (error: unknown): undefined => {
+        errors.push(error);
+        failed.abort();
+      };
+      const work = async (): Promise<void> => {
+        while (!isOver()) {
+          const free = waiting.findIndex(({ group }) => !running.includes(group));
+          const [job] = waiting.splice(Math.max(0, free), 1);
+          if (job === undefined) return;
+          inFlight++;
+          running.push(job.group);
+          for (let next: 'done' | 'again' | undefined = 'again'; next === 'again'; ) {
+            const outcome = await tried(job, hooks, ended).catch(fail);
+            next = await hooks.settle(job, outcome ?? { status: 'interrupted' }).catch(fail);
+            if (isOver()) break;
+          }
+          running.splice(running.indexOf(job.group), 1);
+          inFlight--;
+        }
+      };
+      await Promise.all(Array.from({ length: slots }, work));
+      if (errors.length > 0) throw errors[0];
+    },
+    status: () => ({ inFlight, limit: slots, pausedMs: 0, ...(failure !== undefined && { failure }), outages: [] }),
+    async close() {},
+  };
+}
+
+function callOf(request: ModelRequest, attempts: number): ModelCall {
+  const seed = 1_000 * request.seedOffset + attempts;
+  if ('prompt' in request) return { text: request.prompt, kind: 'completion', seed, where: 0 };
+  return { text: request.messages.at(-1)?.content ?? '', kind: 'chat', seed, where: 0 };
+}
+
+/** Undefined once the signal is aborted. */
+function untilAborted<T>(value: T | Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    Promise.resolve(value).then(resolve, reject);
+  });
+}
