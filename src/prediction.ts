@@ -7,7 +7,7 @@ import type { Flag, ModelFailure, ModelReply } from './types.js';
 export const MOST_REPEATS = 1000;
 
 /** Which prediction of which row it is; `repeat` is 0-based. */
-interface PredictionId {
+export interface PredictionId {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;

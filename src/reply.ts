@@ -65,6 +65,11 @@ export function countTags(text: string, tag: string): number {
   return tagSpans(text, tag).length;
 }
 
+/** What of a world model's reply is not thinking, stripped. */
+export function withoutThought(gen: string): string {
+  return pythonStrip(withoutThinking(gen, PREDICTION_TAG));
+}
+
 /**
  * The prediction in a world model's reply: its last tagged block, empty where that is empty; without a tag all that is not thinking,
  * and the words `No output` where nothing is.

@@ -48,7 +48,9 @@ export interface Sampling {
 }
 
 /** What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). */
-export type ModelRequest = ({ readonly messages: readonly ChatMessage[] } | { readonly prompt: string }) & {
+export type Question = { readonly messages: readonly ChatMessage[] } | { readonly prompt: string };
+
+export type ModelRequest = Question & {
   /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
   readonly seedOffset: number;
 };

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
-import type { PredictionFile } from '../bench/predictions.js';
+import type { PredictionFile, PredictionRef } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';
@@ -16,7 +16,7 @@ import { isUniform, smallestEffect } from '../score/intervals.js';
 import { noiseOf } from '../score/sampling.js';
 import type { Estimate, JudgedRow } from '../types.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
-import { type JudgeJob, type Judging, jobsOf, judgeIdentity, judgeRows, summarise } from './judging.js';
+import { type Judging, judgeIdentity, judgeRows, summariseJudgement } from './judging.js';
 import { openRun } from './run.js';
 import type { StageResult } from './stage.js';
 
@@ -30,7 +30,7 @@ export async function recheck(
   count: number,
   open: (path: string) => Promise<PredictionFile>,
 ): Promise<ExitCode> {
-  if (work.pack === undefined) {
+  if (!work.mode.asksJudge) {
     throw new UserError(`--recheck measures the shift of a judge, and --mode ${work.settings.mode} asks none`);
   }
   const stored = await storedJudging(work);
@@ -38,17 +38,17 @@ export async function recheck(
   const before = await readJudged(path);
   const predictions = await open(path);
   try {
-    const sample = sampleOf(before.rows, jobsOf(predictions.refs), count);
+    const sample = sampleOf(before.rows, predictions.refs, count);
     const run = await openRun({
       kind: 'judge',
       dir: work.dir,
       name: `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`,
       fresh: work.settings.fresh,
       identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
-      summarise,
+      summarise: summariseJudgement,
     });
     try {
-      const result = await judgeRows({ ...work, predictions }, run, sample);
+      const result = await judgeRows({ ...work, predictions }, run, sample, 1);
       const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
       report(work, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
       return result.exitCode;
@@ -92,12 +92,23 @@ function withoutSnapshot({ snapshot: _snapshot, ...identity }: Identity): Identi
 }
 
 /** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
-function sampleOf(rows: readonly JudgedRow[], jobs: readonly JudgeJob[], count: number): JudgeJob[] {
+function sampleOf(rows: readonly JudgedRow[], refs: readonly PredictionRef[], count: number): PredictionRef[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
-  const judged = rows.filter((row) => totalOf(row) !== undefined).map((row) => recordId(row.key, row.repeat));
+  const judged = firstJudgements(rows)
+    .filter((row) => totalOf(row) !== undefined)
+    .map(idOf);
   const taken = new Set(judged.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
   if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
-  return jobs.filter((job) => taken.has(job.id));
+  return refs.filter((ref) => taken.has(idOf(ref)));
+}
+
+/** Of predictions that were judged several times: a recheck judges once more, and compares like with like. */
+function firstJudgements(rows: readonly JudgedRow[]): JudgedRow[] {
+  return rows.filter(({ index }) => index === 0);
+}
+
+function idOf({ key, repeat }: Pick<JudgedRow, 'key' | 'repeat'>): string {
+  return recordId(key, repeat);
 }
 
 interface Shift {
@@ -109,9 +120,9 @@ interface Shift {
 
 /** Undefined where no row could be judged again. */
 function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shift | undefined {
-  const totals = new Map(before.map((row) => [recordId(row.key, row.repeat), totalOf(row)]));
+  const totals = new Map(firstJudgements(before).map((row) => [idOf(row), totalOf(row)]));
   const pairs = after.flatMap((row) => {
-    const [a, b] = [totals.get(recordId(row.key, row.repeat)), totalOf(row)];
+    const [a, b] = [totals.get(idOf(row)), totalOf(row)];
     return a === undefined || b === undefined ? [] : [{ a, b, cluster: row.trajectory }];
   });
   return pairs.length === 0 ? undefined : { estimate: pairedShift(pairs), noise: noiseOf(pairs) };

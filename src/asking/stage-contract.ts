@@ -5,11 +5,13 @@ import type { Manifest } from '../run/manifest.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest } from '../types.js';
 import type { RowSummary, Run } from './run.js';
 
-/** One row to be asked once: a row of the data, in one of its repeats. */
+/** One row to be asked once: a row of the data in one of its repeats, or one judgement of that. */
 export interface StageJob extends Job {
-  /** The journal's id of the row and repeat. */
+  /** The journal's id of the row and repeat, and of the judgement. */
   readonly id: string;
   readonly domain: Domain;
+  /** Set where an earlier job stands for the same row and repeat, which is chosen once. */
+  readonly isFurther?: true;
 }
 
 export interface Stage<J extends StageJob> {

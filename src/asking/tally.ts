@@ -5,10 +5,12 @@ import type { Usage } from '../types.js';
 import { addUsage } from '../usage.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
-/** Rows by domain, those that cannot be asked included: the denominator of coverage. */
+/** Rows by domain, each once however often it is judged, those that cannot be asked included: the denominator of coverage. */
 export function chosenOf<J extends StageJob>({ rows, absent }: Stage<J>): Record<string, number> {
   const chosen: Record<string, number> = {};
-  for (const { domain } of rows) chosen[domain] = (chosen[domain] ?? 0) + 1;
+  for (const { domain, isFurther } of rows) {
+    if (!isFurther) chosen[domain] = (chosen[domain] ?? 0) + 1;
+  }
   for (const [domain, count] of Object.entries(absent)) chosen[domain] = (chosen[domain] ?? 0) + count;
   return chosen;
 }

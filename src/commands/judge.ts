@@ -1,18 +1,9 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { join, resolve } from 'node:path';
+import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge-options.js';
 import { chooseFile } from '../asking/judged-files.js';
-import {
-  FINAL_FAILURES,
-  JUDGE_OPTIONS,
-  type JudgeSettings,
-  type Judging,
-  jobsOf,
-  judgeIdentity,
-  judgeRows,
-  summarise,
-  VERDICT_FORMAT,
-} from '../asking/judging.js';
+import { type Judging, judgeIdentity, judgeRows, summariseJudgement } from '../asking/judging.js';
 import { recheck } from '../asking/recheck.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
@@ -21,8 +12,10 @@ import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import type { Method, Mode } from '../judge/mode.js';
+import { MODES } from '../judge/modes.js';
+import { FINAL_FAILURES } from '../judgement.js';
 import { printable } from '../printable.js';
-import type { RubricPack } from '../rubric.js';
 import type { Counts, Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
@@ -54,18 +47,22 @@ export const command = defineCommand({
     'judge-api-key',
     'rubrics',
     'verdicts',
+    'judge-repeats',
     'recheck',
     'local',
     'concurrency',
   ],
   options: JUDGE_OPTIONS,
   alsoNeeds: (settings) =>
-    settings.mode === 'rubric' && settings.local === undefined ? ['judge-base-url', 'judge-model'] : [],
+    MODES[settings.mode].asksJudge && settings.local === undefined ? ['judge-base-url', 'judge-model'] : [],
   run: judge,
 });
 
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
-  const pack = settings.mode === 'rubric' ? await loadRubricPack(inCwd(io, settings.rubrics)) : undefined;
+  const mode: Mode = MODES[settings.mode];
+  requireJudge(mode, settings);
+  const rubrics = () => loadRubricPack(inCwd(io, settings.rubrics));
+  const method = await mode.open({ verdicts: settings.verdicts, rubrics });
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
   try {
@@ -73,16 +70,16 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
     const open = (file: string) => openPredictions(file, dataset, io.stop);
     const predictions = await open(path);
     try {
-      if (pack !== undefined) requirePrompts(pack, predictions);
+      requireJudgeable(method, predictions);
       const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
       const change = changeSince(beside, settings.predictions, predictions.sha256);
       if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
       // A judged file carries the manifest of its predictions in its own.
       const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
       const dir = resolve(io.cwd, settings.outputDir);
-      const target = await openJudge(settings, pack, io);
+      const target = await openJudge(settings, mode, method, io);
       try {
-        const work: Judging = { settings, io, shown, predictions, inferred, pack, target, dir };
+        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, dir };
         return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
       } finally {
         await target.close();
@@ -95,29 +92,37 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   }
 }
 
-/** A judge served here is held to our verdict's shape; the official rubrics ask for text around it. */
-async function openJudge(settings: JudgeSettings, pack: RubricPack | undefined, io: Io): Promise<Target> {
+/** @throws UserError (2) where predictions shall be measured several times: the numbers would be the same. */
+function requireJudge({ asksJudge }: Mode, { mode, judgeRepeats }: JudgeSettings): void {
+  if (asksJudge || judgeRepeats === 1) return;
+  throw new UserError(
+    `--judge-repeats has a judge asked ${judgeRepeats} times, and --mode ${mode} asks none; what it measures is the same each time`,
+  );
+}
+
+/** A judge that is served here is held to the form of its replies, where the mode has one. */
+async function openJudge(settings: JudgeSettings, mode: Mode, { replyForm }: Method, io: Io): Promise<Target> {
   const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-  const local = pack === undefined ? undefined : settings.local;
+  const local = mode.asksJudge ? settings.local : undefined;
   const target = await openTarget('judge', { baseUrls, model, apiKey, local }, settings, io);
-  return local === undefined || pack?.official ? target : { ...target, responseFormat: VERDICT_FORMAT };
+  return local === undefined || replyForm === undefined ? target : { ...target, responseFormat: replyForm };
 }
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
-  const { settings, io, pack, dir } = work;
+  const { settings, io, mode, method, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
     fresh: settings.fresh,
-    judge: pack === undefined ? settings.mode : `${work.target.model}-${pack.name}`,
+    judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
-  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, summarise });
+  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, summarise: summariseJudgement });
   try {
     if (why !== undefined) run.notices.push(why);
-    const result = await judgeRows(work, run, jobsOf(work.predictions.refs));
+    const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
     printStageResult(io, settings, result, {
-      noun: settings.mode === 'rubric' ? 'judgements' : 'measurements',
+      noun: mode.noun,
       absent: 'without prediction',
       final: FINAL_FAILURES,
       next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`), programName(io)),
@@ -139,12 +144,10 @@ function inCwd(io: Io, path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
 }
 
-/** @throws UserError (65) for a domain that the pack cannot judge, with the first line of it. */
-function requirePrompts(pack: RubricPack, predictions: PredictionFile): void {
-  const lacking = predictions.refs.find((ref) => pack.systemPrompt(ref.domain) === undefined);
-  if (lacking === undefined) return;
-  throw new UserError(
-    `${predictions.path}:${lacking.line}: the rubric pack ${pack.name} has no prompt for the domain "${lacking.domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`,
-    EXIT.badData,
-  );
+/** @throws UserError (65) for a domain that cannot be judged, with the first line of it. */
+function requireJudgeable(method: Method, { path, refs }: PredictionFile): void {
+  for (const { domain, line } of refs) {
+    const refusal = method.refusal(domain);
+    if (refusal !== undefined) throw new UserError(`${path}:${line}: ${refusal}`, EXIT.badData);
+  }
 }

@@ -1,5 +1,5 @@
 // What is odd about a world model's reply without making it a failure.
-import { countTags, PREDICTION_TAG, pythonStrip, withoutThinking } from '../reply.js';
+import { countTags, PREDICTION_TAG, pythonStrip, withoutThought } from '../reply.js';
 import type { Flag } from '../types.js';
 
 /**
@@ -9,7 +9,7 @@ import type { Flag } from '../types.js';
  * models loop. `several-tags`: the tag opens more than once outside thinking.
  */
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
-  const text = pythonStrip(withoutThinking(reply.content, PREDICTION_TAG));
+  const text = withoutThought(reply.content);
   const tags = countTags(text, PREDICTION_TAG);
   const flags: Flag[] = [];
   if (reply.finishReason === 'length') flags.push('truncated');

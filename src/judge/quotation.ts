@@ -1,7 +1,7 @@
 // Verdicts that stand in the material which a judge is shown: how a quotation of one is told from the judge's own verdict.
 import { tagSpans } from '../reply.js';
 import { DIMENSIONS, type Ratings } from '../types.js';
-import { decimalDigit } from './python-json.js';
+import { decimalDigit } from './python-values.js';
 
 /** The tag a judge is asked to put its verdict into. */
 export const VERDICT_TAG = 'final_evaluation';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isPlanted, type Material, VERDICT_TAG } from '../../src/judge/quotation.js';
-import { readStrictVerdict } from '../../src/judge/verdict.js';
+import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
 import { DIMENSIONS } from '../../src/types.js';
 
 /** A prediction with something planted, a judge's reply that stumbles over it, and what the reply must be read as. */

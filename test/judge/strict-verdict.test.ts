@@ -1,61 +1,12 @@
-// Reading verdicts: the official reading against the golden cases, the strict one against what it must refuse.
-import { readFileSync } from 'node:fs';
+// The strict reading of verdicts: what it accepts, what it must refuse, and that it never contradicts the official one.
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readOfficialVerdict as readOfficially, readStrictVerdict } from '../../src/judge/verdict.js';
-import { DIMENSIONS, type Verdict } from '../../src/types.js';
-
-interface JudgeCase {
-  readonly cat: string;
-  readonly raw: string;
-  readonly golden:
-    | { readonly success: false }
-    | {
-        readonly success: true;
-        readonly scores: readonly (number | boolean)[];
-        readonly total: number;
-        readonly strengths: readonly string[];
-        readonly weaknesses: readonly string[];
-      };
-  readonly truth?: readonly number[];
-  readonly strict?: {
-    readonly scores: readonly number[];
-    readonly strengths: readonly string[];
-    readonly weaknesses: readonly string[];
-  };
-}
-
-const golden = readFileSync(new URL('../../fixtures/golden/judge.jsonl', import.meta.url), 'utf8')
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => JSON.parse(line) as JudgeCase);
-
-/** Where the material holds nothing that a reply could quote. */
-const readStrictly = (reply: string): Verdict => readStrictVerdict(reply, { prediction: 'ls', others: ['a', 'b'] });
-const ratingsOf = (verdict: Verdict) =>
-  verdict.status === 'ok' ? DIMENSIONS.map((dimension) => verdict.ratings[dimension]) : undefined;
-const isRating = (rating: number | undefined): boolean => rating !== undefined && rating >= 1 && rating <= 5;
-const block = (json: string): string =>
-  `Some words.\n<final_evaluation>\n\`\`\`json\n${json}\n\`\`\`\n</final_evaluation>`;
-const scores = (values: string): string => `{"strengths": [], "weaknesses": [], "scores": {${values}}}`;
-const five = '"format": 4, "factuality": 3, "consistency": 5, "realism": 2, "quality": 1';
-const others = '"factuality": 3, "consistency": 5, "realism": 2, "quality": 1';
+import { readOfficialVerdict as readOfficially } from '../../src/judge/official-verdict.js';
+import { DIMENSIONS } from '../../src/types.js';
+import { block, five, golden, isRating, others, ratingsOf, readStrictly, scores } from '../support/verdicts.js';
 
 describe('golden judge replies', () => {
-  it('are all read as officially', () => {
-    expect(golden).toHaveLength(333);
-    for (const { cat, raw, golden: want } of golden) {
-      const verdict = readOfficially(raw);
-      if (!want.success) {
-        expect({ cat, status: verdict.status }).toEqual({ cat, status: 'unreadable' });
-        continue;
-      }
-      const rated = DIMENSIONS.map((dimension, i) => [dimension, want.scores[i]] as const).filter(([, score]) => score);
-      const { total, strengths, weaknesses } = want;
-      expect(verdict).toEqual({ status: 'ok', ratings: Object.fromEntries(rated), total, strengths, weaknesses });
-    }
-  });
-
   it('keep their strengths and weaknesses under the strict reading', () => {
     const cases = golden.filter(({ strict }) => strict?.scores.every(isRating));
     expect(cases.length).toBeGreaterThan(10);
@@ -78,94 +29,6 @@ describe('golden judge replies', () => {
     );
     expect(both.length).toBeGreaterThan(140);
     for (const { raw } of both) expect(ratingsOf(readStrictly(raw))).toEqual(ratingsOf(readOfficially(raw)));
-  });
-});
-
-describe('the official reading', () => {
-  it.each([
-    ['a string up to its slash', '"4/5"', 4],
-    ['a slash alone', '"/5"', undefined],
-    ['digits of another script', '"\u0663"', 3],
-    ['digits outside the first plane', '"\\ud835\\udfd3"', 5],
-    ['an underscore between digits', '"1_0"', 5],
-    ['an underscore in front', '"_1"', undefined],
-    ['a decimal in a string', '"4.0"', undefined],
-    ['spaces of Python', '"\u0085 2 \u3000"', 2],
-    ['a byte order mark', '"\ufeff2"', undefined],
-    ['half, to even, down', '2.5', 2],
-    ['half, to even, up', '3.5', 4],
-    ['a half that rounds to none', '0.5', undefined],
-    ['true', 'true', 1],
-    ['false', 'false', undefined],
-    ['a percentage', '87', 5],
-    ['a negative score', '-3', -3],
-    ['an integer beyond doubles', '9'.repeat(400), 5],
-    ['an object', '{"score": 4}', undefined],
-    ['null', 'null', undefined],
-  ])('of a score: %s', (_, written, rating) => {
-    const verdict = readOfficially(block(scores(`"format": ${written}`)));
-    expect(verdict).toMatchObject({ status: 'ok' });
-    expect(ratingsOf(verdict)?.[0]).toBe(rating);
-  });
-
-  it.each([
-    ['NaN', scores(`"format": NaN, ${others}`)],
-    ['an infinite score', scores(`"format": 1e400, ${others}`)],
-    ['an integer of more than 4300 digits anywhere', `{"a": ${'9'.repeat(4301)}, "scores": {${five}}}`],
-    ['nesting deeper than Python goes', `{"a": ${'['.repeat(992)}${']'.repeat(992)}, "scores": {${five}}}`],
-    ['scores that are a list', '{"scores": [4, 3, 5, 2, 1]}'],
-    ['an empty scores object that has to be rescued', '{"strengths": ["a, b: c"], "scores": {}}'],
-    ['no object', 'five out of five'],
-    ['nothing', ''],
-  ])('cannot read %s', (_, text) => {
-    expect(readOfficially(text).status).toBe('unreadable');
-  });
-
-  it('reads nesting as deep as Python goes', () => {
-    const text = `{"a": ${'['.repeat(991)}${']'.repeat(991)}, "scores": {${five}}}`;
-    expect(readOfficially(text).status).toBe('ok');
-  });
-
-  it('means the ratings above 0 alone', () => {
-    expect(readOfficially(scores('"format": 5, "quality": 4, "realism": -1'))).toMatchObject({ total: 4.5 });
-    expect(readOfficially(scores('"format": 0'))).toMatchObject({ total: 0, ratings: {} });
-  });
-
-  it('prints remarks that are not strings as Python does', () => {
-    const remarks = String.raw`[1, 1.0, -0.0, 1e16, 1e-5, 123456789012345678901, true, null, NaN, -Infinity, ["a'b", "it's \"so\"", "\n\u0007\u200b\ud83d\udc4d"], {"k": [], "k2": {}, "k": 2}]`;
-    expect(readOfficially(`{"strengths": ${remarks}, "weaknesses": "w", "scores": {${five}}}`)).toMatchObject({
-      strengths: [
-        '1',
-        '1.0',
-        '-0.0',
-        '1e+16',
-        '1e-05',
-        '123456789012345678901',
-        'True',
-        'None',
-        'nan',
-        '-inf',
-        String.raw`["a'b", 'it\'s "so"', '\n\x07\u200b👍']`,
-        "{'k': 2, 'k2': {}}",
-      ],
-      weaknesses: ['w'],
-    });
-  });
-
-  it('prefers a fence with scores to a later object, and the last to the first', () => {
-    const fence = (json: string) => `\`\`\`json\n${json}\n\`\`\``;
-    const text = `${fence(scores('"format": 1'))} ${fence(scores('"format": 2'))} ${fence('{"a": 1}')} ${scores('"format": 3')}`;
-    expect(ratingsOf(readOfficially(text))?.[0]).toBe(2);
-  });
-
-  it('finds the object behind braces that never close', () => {
-    expect(readOfficially(`an open { and "{ in a string ${scores('"format": 2')}`)).toMatchObject({
-      total: 2,
-    });
-  });
-
-  it('takes the whole reply where the last block is empty', () => {
-    expect(readOfficially(`${scores(five)}<final_evaluation> </final_evaluation>`).status).toBe('ok');
   });
 });
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadRubricPack } from '../../src/bench/rubric-pack.js';
-import { buildJudgeMessages } from '../../src/judge/rubric.js';
+import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
 import { type RubricPack, readTemplate } from '../../src/rubric.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 

@@ -1,0 +1,73 @@
+// The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
+
+import type { PredictionRef } from '../bench/predictions.js';
+import { MOST_JUDGEMENTS } from '../judgement.js';
+import { MOST_REPEATS } from '../prediction.js';
+import { recordId } from '../run/journal-record.js';
+import type { Domain } from '../types.js';
+import type { StageJob } from './stage-contract.js';
+
+/** One judgement of one prediction. */
+export interface JudgeJob extends StageJob {
+  readonly ref: PredictionRef;
+  /** Which of the prediction's judgements it is, from 0. */
+  readonly index: number;
+}
+
+/**
+ * The first `count` judgements of every prediction, in the order of the file; those of one prediction follow each other. Where the
+ * prediction is missing there is nothing to judge, and one record says so.
+ */
+export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[] {
+  return refs.flatMap((ref) =>
+    Array.from({ length: ref.failure === undefined ? count : 1 }, (_, index) => jobOf(ref, index)),
+  );
+}
+
+function jobOf(ref: PredictionRef, index: number): JudgeJob {
+  const { key, repeat, domain, trajectory: group } = ref;
+  const job = { id: recordId(key, repeat, index), domain, group, ref, index };
+  return index === 0 ? job : { ...job, isFurther: true };
+}
+
+/** How many judgements of one prediction a journal holds at most, by the ids of its records. */
+export function recordedCount(ids: Iterable<string>): number {
+  let most = 0;
+  for (const id of ids) {
+    const [, index = '0'] = /#\d+#(\d+)$/.exec(id) ?? [];
+    most = Math.max(most, Number(index) + 1);
+  }
+  return Math.min(most, MOST_JUDGEMENTS);
+}
+
+/**
+ * Rows with the same judge prompt follow each other, and within them the turns of a trajectory, so that prefix caches hit. The
+ * judgements of one prediction share all of their prompt, so they follow each other too: only the first of them is paid in full.
+ * Whoever wants every prediction judged once before any is judged twice gives the command once without, and once with the count.
+ */
+export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
+  const domains = new Map<Domain, Map<string, JudgeJob[]>>();
+  for (const job of jobs) {
+    const trajectories = domains.get(job.domain) ?? new Map<string, JudgeJob[]>();
+    domains.set(job.domain, trajectories);
+    const turns = trajectories.get(job.group);
+    if (turns === undefined) trajectories.set(job.group, [job]);
+    else turns.push(job);
+  }
+  return [...domains.values()].flatMap((trajectories) =>
+    [...trajectories.values()].flatMap((turns) => turns.sort((a, b) => a.ref.turnIdx - b.ref.turnIdx)),
+  );
+}
+
+/** More parts than any mode asks of one row. */
+const MOST_PARTS = 16;
+
+/**
+ * Which seed a try is asked under: a number of its own for each repeat, judgement, part and try, counted in blocks. A block holds the
+ * tries of every repeat; the first is that of the first part of the first judgement, so that a prediction which is judged once is
+ * asked under the seeds of old, whatever the count. `part` and `tried` are 0-based, `tried` is less than `maxRetries`.
+ */
+export function seedOffsetOf({ ref, index }: JudgeJob, part: number, tried: number, maxRetries: number): number {
+  const block = index * MOST_PARTS + part;
+  return (block * MOST_REPEATS + ref.repeat) * maxRetries + tried;
+}

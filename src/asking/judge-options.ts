@@ -1,0 +1,83 @@
+// The options of awb judge: the predictions, the mode, and the judge to ask.
+
+import type { Mode } from '../judge/mode.js';
+import { MODES } from '../judge/modes.js';
+import { READINGS } from '../judge/readings.js';
+import { MOST_JUDGEMENTS } from '../judgement.js';
+import { keysOf } from '../keys.js';
+import { httpUrl } from '../settings/address.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { ASKING_OPTIONS } from './options.js';
+
+export const JUDGE_OPTIONS = {
+  predictions: {
+    kind: 'text',
+    value: 'FILE',
+    required: true,
+    group: 'Data',
+    help: 'predictions.jsonl of awb infer or of the official script',
+  },
+  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: 'folder of judged.jsonl' },
+  'data-dir': { kind: 'text', value: 'DIR', group: 'Data', help: 'folder of *_test.jsonl files, for lean predictions' },
+  label: { kind: 'text', value: 'NAME', group: 'Data', help: 'names a second judging: judged.NAME.jsonl' },
+  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
+  mode: {
+    kind: 'choice',
+    choices: keysOf(MODES),
+    default: 'rubric',
+    group: 'Judge',
+    help: helpOf(MODES),
+  },
+  'judge-base-url': {
+    kind: 'list',
+    value: 'URL',
+    group: 'Judge',
+    check: httpUrl,
+    help: 'OpenAI-compatible endpoint; several share the rows',
+  },
+  'judge-model': { kind: 'text', value: 'NAME', group: 'Judge', help: 'model to ask for' },
+  'judge-api-key': {
+    kind: 'text',
+    value: 'KEY',
+    secret: true,
+    group: 'Judge',
+    help: 'key, sent as bearer token; at api.openai.com OPENAI_API_KEY without it',
+  },
+  rubrics: {
+    kind: 'text',
+    value: 'DIR',
+    group: 'Judge',
+    help: 'rubric pack, or a checkout of the official repository; the bundled pack by default',
+  },
+  verdicts: {
+    kind: 'choice',
+    choices: keysOf(READINGS),
+    default: 'strict',
+    group: 'Judge',
+    help: 'strict accepts five ratings of 1 to 5 and nothing else; official reads as the official script does',
+  },
+  'max-retries': { kind: 'integer', min: 1, default: 3, group: 'Judge', help: 'tries in all for a readable verdict' },
+  'judge-repeats': {
+    kind: 'integer',
+    min: 1,
+    max: MOST_JUDGEMENTS,
+    default: 1,
+    group: 'Judge',
+    help: 'judge every prediction K times',
+  },
+  recheck: {
+    kind: 'integer',
+    min: 2,
+    group: 'Judge',
+    help: "judge N stored rows again with today's judge and report the shift",
+  },
+  ...ASKING_OPTIONS,
+} as const satisfies OptionTable;
+
+export type JudgeSettings = Settings<typeof JUDGE_OPTIONS>;
+
+function helpOf(modes: Readonly<Record<string, Pick<Mode, 'help'>>>): string {
+  return Object.entries(modes)
+    .map(([name, { help }]) => `${name}: ${help}`)
+    .join('; ');
+}

@@ -1,0 +1,102 @@
+// The parts of a judgement, asked one after the other: what was read of each is kept until the last one joins them to a record.
+
+import type { Answer, Method, Part, Reading, Subject } from '../judge/mode.js';
+import type { JudgementRecord } from '../judgement.js';
+import { present } from '../present.js';
+import type { ModelFailure, ModelReply, ModelRequest, Usage } from '../types.js';
+import { addUsage } from '../usage.js';
+import { type JudgeJob, seedOffsetOf } from './judge-jobs.js';
+
+/** A judgement that has been asked for and is not made yet. */
+interface Underway {
+  /** What was read of its parts so far. */
+  answers: Answer<Reading>[];
+  /** The mark of what those parts were asked with. */
+  mark: string;
+  /** Tries for the part that is asked now. */
+  tries: number;
+  /** Over all parts. */
+  readonly cost: { attempts: number; ms: number; readonly usage: Usage; tries: number };
+}
+
+/** A judgement, and what it cost. */
+export interface Made {
+  readonly record: JudgementRecord;
+  readonly log: object;
+}
+
+export interface Parts {
+  /** The request of the part whose turn it is. */
+  request(job: JudgeJob, subject: Subject): ModelRequest;
+  /**
+   * What the part's outcome makes of the judgement; `again` where more has to be asked: the same part once more, or the next one.
+   * Parts asked under different marks do not mix: where the mark has changed, the judgement begins anew.
+   */
+  settle(job: JudgeJob, subject: Subject, outcome: ModelReply | ModelFailure, mark: string): Made | 'again';
+}
+
+/** `maxRetries` is the number of tries for each part in all. */
+export function openParts(method: Method, maxRetries: number): Parts {
+  const underway = new Map<string, Underway>();
+  return {
+    request(job, subject) {
+      const { answers, tries } = underway.get(job.id) ?? begun('');
+      const part = partOf(method, subject, answers.length);
+      return { ...part.request(), seedOffset: seedOffsetOf(job, answers.length, tries, maxRetries) };
+    },
+    settle(job, subject, outcome, mark) {
+      const state = underway.get(job.id) ?? begun(mark);
+      underway.set(job.id, state);
+      addCost(state, outcome);
+      if (state.answers.length > 0 && state.mark !== mark) {
+        underway.set(job.id, { ...begun(mark), cost: state.cost });
+        return 'again';
+      }
+      state.mark = mark;
+      const record = recordOf(method, state, subject, outcome, maxRetries);
+      if (record === 'again') return record;
+      underway.delete(job.id);
+      return { record, log: { ...outcome.log, ...state.cost } };
+    },
+  };
+}
+
+function begun(mark: string): Underway {
+  return { answers: [], mark, tries: 0, cost: { attempts: 0, ms: 0, usage: {}, tries: 0 } };
+}
+
+function partOf(method: Method, subject: Subject, place: number): Part<Reading> {
+  return present(method.parts(subject)[place]);
+}
+
+function addCost({ cost }: Underway, { log }: ModelReply | ModelFailure): void {
+  cost.attempts += log.attempts;
+  cost.ms += log.ms;
+  addUsage(cost.usage, log.usage);
+  cost.tries++;
+}
+
+/** The judgement that this outcome ends; `again` where it does not. */
+function recordOf(
+  method: Method,
+  state: Underway,
+  subject: Subject,
+  outcome: ModelReply | ModelFailure,
+  maxRetries: number,
+): JudgementRecord | 'again' {
+  if (outcome.status === 'failed') {
+    return method.fail({ class: `judge-${outcome.class}`, reason: outcome.reason }, subject);
+  }
+  const parts = method.parts(subject);
+  const part = present(parts[state.answers.length]);
+  const reading = part.read(outcome);
+  if (reading.status === 'unreadable') {
+    state.tries++;
+    if (state.tries < maxRetries) return 'again';
+    const reason = outcome.finishReason === 'length' ? `${reading.reason} (cut off at max_tokens)` : reading.reason;
+    return method.fail(part.giveUp(reason), subject, outcome);
+  }
+  state.answers.push({ reading, reply: outcome });
+  state.tries = 0;
+  return state.answers.length < parts.length ? 'again' : method.join(state.answers, subject);
+}

@@ -1,0 +1,30 @@
+// The snapshot that answers behind the judge's name: found out by asking, and one and the same for a whole judging.
+
+import { EXIT, UserError } from '../errors.js';
+import { recordedJudgement } from '../judgement.js';
+import type { Run } from './run.js';
+
+/** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
+export function adoptSnapshot(run: Run): void {
+  if (run.identity.snapshot !== undefined) return;
+  const judged = [...run.journal.entries].find(([, { summary }]) => summary.status === 'ok');
+  if (judged === undefined) return;
+  const { model } = recordedJudgement(run.journal.read(judged[0]).row).judge;
+  if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
+}
+
+/**
+ * A judge is the snapshot that answers, not the name it is asked by.
+ * @throws UserError (78) where the server reports another one than for the rows judged before.
+ */
+export function requireSameSnapshot(run: Run, served: string | undefined): void {
+  if (served === undefined) return;
+  const { snapshot } = run.identity;
+  if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };
+  else if (snapshot !== served) {
+    throw new UserError(
+      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh (--recheck N measures the shift)`,
+      EXIT.identityDiffers,
+    );
+  }
+}

@@ -1,0 +1,83 @@
+// What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
+
+import type { JsonObject } from '../json.js';
+import type { JudgementRecord, NoJudgement } from '../judgement.js';
+import type { Measure } from '../measures.js';
+import type { RubricPack } from '../rubric.js';
+import type { ModelReply, Question, Sample } from '../types.js';
+import type { VerdictReading } from './readings.js';
+
+/** An entry of the list of modes. `Readings` is what its parts read out of their replies, in the order of the parts. */
+export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> {
+  /** What the mode does, for the help of `--mode`. */
+  readonly help: string;
+  /** What it makes, in the plural, for the summary. */
+  readonly noun: string;
+  /** Whether it asks a model, which the user then has to name. */
+  readonly asksJudge: boolean;
+  /** Whether its records rate the dimensions of the rubric; else they hold measures alone. */
+  readonly rates: boolean;
+  /** The measures in its records, by name. */
+  readonly measures: Readonly<Record<string, Measure>>;
+  /** The mode as the user wants it. It takes no more of what it is given than it needs. */
+  open(given: Given): Promise<Method<Readings>>;
+}
+
+/** What a user may give a mode. */
+interface Given {
+  /** How verdicts are read. */
+  readonly verdicts: VerdictReading;
+  /** Reads the rubric pack. */
+  rubrics(): Promise<RubricPack>;
+}
+
+/** A mode at work: how the predictions of one run are judged. */
+export interface Method<Readings extends readonly Reading[] = readonly Reading[]> {
+  /** What its records depend on, beside the predictions and the judge. */
+  readonly identity: JsonObject;
+  /** What it judges by, as a part of file names. */
+  readonly name: string;
+  /** The `response_format` that a judge which is served here is held to; absent where replies are free. */
+  readonly replyForm?: unknown;
+  /** Why predictions of a domain cannot be judged; undefined where they can. */
+  refusal(domain: string): string | undefined;
+  /** What it asks about a prediction, one part after the other: at least one where the mode asks a judge, else none. */
+  parts(subject: Subject): { readonly [Place in keyof Readings]: Part<Readings[Place]> };
+  /** The record of a prediction all of whose parts were read. */
+  join(answers: { readonly [Place in keyof Readings]: Answer<Readings[Place]> }, subject: Subject): JudgementRecord;
+  /** The record of a prediction that is missing, or of one that got no readable reply to a part; `reply` is the last one. */
+  fail(failure: NoJudgement, subject: Subject, reply?: ModelReply): JudgementRecord;
+}
+
+/** A prediction to be judged. */
+export interface Subject {
+  readonly sample: Sample;
+  /** The world model's reply as it came; empty where there is none. */
+  readonly gen: string;
+}
+
+/** One request about a prediction. */
+export interface Part<R> {
+  /** Whoever asks it chooses the seed. */
+  request(): Question;
+  /** What a reply says. A reply that cannot be read is asked for again. */
+  read(reply: ModelReply): R | Unreadable;
+  /** What it means that no try could be read; `reason` is the last try's. */
+  giveUp(reason: string): NoJudgement;
+}
+
+/** What a part reads out of a reply, in whatever form the mode joins it from. */
+export interface Reading {
+  readonly status: 'ok';
+}
+
+interface Unreadable {
+  readonly status: 'unreadable';
+  readonly reason: string;
+}
+
+/** A part's reply, and what was read out of it. */
+export interface Answer<R> {
+  readonly reading: R;
+  readonly reply: ModelReply;
+}

@@ -1,0 +1,183 @@
+// The judgement record: what judging adds to a row of judged.jsonl, made here alone, and read back from the journal.
+
+import { isObject, type JsonObject } from './json.js';
+import { failureToPredict } from './points.js';
+import type { NoPrediction, PredictionId } from './prediction.js';
+import { readPrediction } from './reply.js';
+import {
+  DIMENSIONS,
+  type Flag,
+  type JudgementFailure,
+  type Measures,
+  MODEL_CAUSED_FAILURES,
+  type ModelReply,
+  type Verdict,
+} from './types.js';
+
+/** How often one prediction is judged at most. */
+export const MOST_JUDGEMENTS = 1000;
+
+/** Why a prediction has no judgement. */
+export interface NoJudgement {
+  readonly class: JudgementFailure;
+  readonly reason: string;
+}
+
+/** The `awb.judge` object. Like a prediction's record it holds no time and no attempt count. */
+type JudgeMember = Details & ({ readonly status: 'ok' } | ({ readonly status: 'failed' } & Failed));
+
+interface Failed {
+  readonly class: string;
+  readonly reason: string;
+  /** The last reply, where there was one. */
+  readonly raw_output?: string;
+}
+
+/** Where a judge was asked: by which rubrics, who answered, and what its reply had beside its text. */
+interface Details {
+  readonly rubrics?: { readonly name: string; readonly fingerprint: string };
+  readonly model?: string;
+  readonly finish_reason?: string;
+  readonly redacted?: true;
+  readonly reasoning?: string;
+}
+
+/** One judgement as the journal keeps it. */
+export type JudgementRecord = {
+  /** The members that the official script writes; empty where it has no word for what was found. */
+  readonly official: JsonObject;
+  readonly judge: JudgeMember;
+  readonly measures?: Measures;
+};
+
+/** What a judge was told, and its (last) reply where it gave one. */
+export interface Asked {
+  readonly rubrics?: Details['rubrics'];
+  readonly reply?: ModelReply | undefined;
+}
+
+/** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
+const OFFICIAL_ERRORS = { unasked: 'No model generation', unreadable: 'Judge scoring failed' };
+
+/** Of a verdict, in the official members. */
+export function rated(
+  verdict: Verdict & { status: 'ok' },
+  asked: Asked & { readonly reply: ModelReply },
+): JudgementRecord {
+  const official = {
+    total_score: verdict.total,
+    ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, verdict.ratings[dimension] ?? 0])),
+    failed: 0,
+    strengths: verdict.strengths,
+    weaknesses: verdict.weaknesses,
+    judge_raw_output: asked.reply.content,
+  };
+  return { official, judge: { status: 'ok', ...detailsOf(asked) } };
+}
+
+/** Of a prediction that got no verdict. The official script writes no more than this in such a row. */
+export function unrated(failure: NoJudgement, asked: Asked): JudgementRecord {
+  const official = isUnasked(failure.class)
+    ? { failed: 1, error_message: OFFICIAL_ERRORS.unasked }
+    : { total_score: 0, failed: 1, error_message: OFFICIAL_ERRORS.unreadable };
+  return { official, judge: failedMember(failure, asked) };
+}
+
+/** Of measures, for which the official script has no members. */
+export function measured(measures: Measures, asked: Asked = {}): JudgementRecord {
+  return { official: {}, judge: { status: 'ok', ...detailsOf(asked) }, measures };
+}
+
+/** Of a prediction that could not be measured. */
+export function unmeasured(failure: NoJudgement, asked: Asked = {}): JudgementRecord {
+  return { official: {}, judge: failedMember(failure, asked) };
+}
+
+function failedMember({ class: failure, reason }: NoJudgement, asked: Asked): JudgeMember {
+  const raw = asked.reply === undefined ? {} : { raw_output: asked.reply.content };
+  return { status: 'failed', class: failure, reason, ...detailsOf(asked), ...raw };
+}
+
+function detailsOf({ rubrics, reply }: Asked): Details {
+  return {
+    ...(rubrics === undefined ? {} : { rubrics: { name: rubrics.name, fingerprint: rubrics.fingerprint } }),
+    ...(reply?.servedModel === undefined ? {} : { model: reply.servedModel }),
+    ...(reply?.finishReason === undefined ? {} : { finish_reason: reply.finishReason }),
+    ...(reply?.redacted === undefined ? {} : { redacted: true }),
+    ...(reply?.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
+  };
+}
+
+/** What a missing prediction is to those who judge. */
+export function withoutPrediction({ class: failure, reason }: NoPrediction): NoJudgement {
+  return { class: failureToPredict(failure), reason };
+}
+
+/** Failures that judging again cannot mend: they are the prediction's. */
+export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>([
+  'prediction',
+  'context-overflow',
+  ...MODEL_CAUSED_FAILURES,
+]);
+
+/** Whether a judgement failed for want of a prediction, so that no judge was asked. */
+export function isUnasked(failure: string | undefined): boolean {
+  return failure !== undefined && failure !== 'planted' && FINAL_FAILURES.has(failure);
+}
+
+/** The members of a judged row that an earlier judgement may have left in it. */
+export const JUDGEMENT_KEYS: ReadonlySet<string> = new Set([
+  'total_score',
+  ...DIMENSIONS,
+  'failed',
+  'strengths',
+  'weaknesses',
+  'extracted_output',
+  'judge_raw_output',
+  'error_message',
+  'awb',
+]);
+
+/** A prediction to be judged, with the `awb` object of its row, in which an earlier judgement may stand. */
+interface JudgedPrediction extends PredictionId {
+  readonly gen: string;
+  readonly awb: JsonObject;
+  readonly flags: readonly Flag[];
+}
+
+/** What judging adds to the prediction's row. `index` says which of its judgements this is, from 0. */
+export function judgementMembers(prediction: JudgedPrediction, record: JudgementRecord, index: number): JsonObject {
+  const { official, judge, measures } = record;
+  const { key, trajectory, repeat, flags, gen } = prediction;
+  const { judge: _before, measures: _measures, ...inferred } = prediction.awb;
+  const wasAsked = 'failed' in official && !(judge.status === 'failed' && isUnasked(judge.class));
+  return {
+    ...official,
+    ...(wasAsked ? { extracted_output: readPrediction(gen) } : {}),
+    awb: {
+      ...{ key, trajectory, repeat, flags },
+      ...inferred,
+      judge: index === 0 ? judge : { index, ...judge },
+      ...(measures === undefined ? {} : { measures }),
+    },
+  };
+}
+
+/** The record among what the journal keeps of a row. @throws TypeError for what judging never writes. */
+export function recordedJudgement({ official, judge, measures }: JsonObject): JudgementRecord {
+  if (!isObject(official) || !isJudgeMember(judge)) throw new TypeError('judging writes no such record');
+  if (measures === undefined) return { official, judge };
+  if (!isMeasures(measures)) throw new TypeError('judging writes no such measures');
+  return { official, judge, measures };
+}
+
+function isJudgeMember(value: unknown): value is JudgeMember {
+  if (!isObject(value)) return false;
+  const { status, class: failure, reason, model } = value;
+  const isFailed = status === 'failed' && typeof failure === 'string' && typeof reason === 'string';
+  return (status === 'ok' || isFailed) && (model === undefined || typeof model === 'string');
+}
+
+function isMeasures(value: unknown): value is Measures {
+  return isObject(value) && Object.values(value).every((measure) => typeof measure === 'number');
+}

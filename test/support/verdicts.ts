@@ -1,0 +1,42 @@
+// What tests of verdicts share: the golden replies of judges, and verdicts to put into replies.
+
+import { readFileSync } from 'node:fs';
+import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
+import { DIMENSIONS, type Verdict } from '../../src/types.js';
+
+interface JudgeCase {
+  readonly cat: string;
+  readonly raw: string;
+  readonly golden:
+    | { readonly success: false }
+    | {
+        readonly success: true;
+        readonly scores: readonly (number | boolean)[];
+        readonly total: number;
+        readonly strengths: readonly string[];
+        readonly weaknesses: readonly string[];
+      };
+  readonly truth?: readonly number[];
+  readonly strict?: {
+    readonly scores: readonly number[];
+    readonly strengths: readonly string[];
+    readonly weaknesses: readonly string[];
+  };
+}
+
+export const golden = readFileSync(new URL('../../fixtures/golden/judge.jsonl', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => JSON.parse(line) as JudgeCase);
+
+/** Where the material holds nothing that a reply could quote. */
+export const readStrictly = (reply: string): Verdict =>
+  readStrictVerdict(reply, { prediction: 'ls', others: ['a', 'b'] });
+export const ratingsOf = (verdict: Verdict) =>
+  verdict.status === 'ok' ? DIMENSIONS.map((dimension) => verdict.ratings[dimension]) : undefined;
+export const isRating = (rating: number | undefined): boolean => rating !== undefined && rating >= 1 && rating <= 5;
+export const block = (json: string): string =>
+  `Some words.\n<final_evaluation>\n\`\`\`json\n${json}\n\`\`\`\n</final_evaluation>`;
+export const scores = (values: string): string => `{"strengths": [], "weaknesses": [], "scores": {${values}}}`;
+export const five = '"format": 4, "factuality": 3, "consistency": 5, "realism": 2, "quality": 1';
+export const others = '"factuality": 3, "consistency": 5, "realism": 2, "quality": 1';
