@@ -15,7 +15,7 @@ if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtime
 // llama.cpp's code for AMX (v0.4.0) gives NaN where one thread computes several slots, and is suspected of wrong first tokens
 // elsewhere: this checkout does without it, by the next best code.
 for (const library of AMX_LIBRARIES) rmSync(new URL(`node_modules/@node-llama-cpp/${library}`, root), { force: true });
-await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']);
+await run(process.execPath, ['scripts/compile.mjs']);
 
 async function install() {
   console.error('First run: installing dependencies (a minute or two where better-sqlite3 has to be compiled) ...');

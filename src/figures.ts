@@ -17,6 +17,14 @@ export function signed(value: number): string {
   return value > 0 && text !== '0.00' ? `+${text}` : text;
 }
 
+/** An interval such as `1.00 to 2.00`, its ends as `show` has them; undefined where there is none. */
+export function intervalText(
+  { low, high }: { readonly low?: number | undefined; readonly high?: number | undefined },
+  show = twoDecimals,
+): string | undefined {
+  return low === undefined || high === undefined ? undefined : `${show(low)} to ${show(high)}`;
+}
+
 /** `1 row`, `2 rows`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

@@ -18,3 +18,10 @@ export const DEFAULT_MEASURE: Measure = { range: [0, 100], better: 'larger' };
 export function measuresOf(declared: Readonly<Record<string, Measure>> = {}): MeasureLookup {
   return (name) => (Object.hasOwn(declared, name) ? declared[name] : undefined) ?? DEFAULT_MEASURE;
 }
+
+/** How good a value is, as a number that grows as the measure gets better; undefined where neither way is better. */
+export function goodness({ better }: Measure, value: number): number | undefined {
+  if (better === 'larger') return value;
+  if (better === 'smaller') return -value;
+  return better === 'neither' ? undefined : -Math.abs(value - better.target);
+}

@@ -2,9 +2,11 @@
 
 import { leastCovered, percent } from '../coverage.js';
 import { coversBenchmark, domainName } from '../domains.js';
+import { measuresOf } from '../measures.js';
 import { oneLine } from '../printable.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
-import { type Column, figure, intervalText, type Table, withoutIntervalNote } from './table.js';
+import { isLikeScore, measureText } from './measure-text.js';
+import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
 /** Longest name of a measure that is shown whole. */
 const NAME_COLUMNS = 16;
@@ -70,23 +72,26 @@ export function scoreTable(card: ScoreCard): Table | undefined {
   };
 }
 
-/** The table of text measures, each 0-100: a column per measure. Undefined where nothing was measured. */
-export function measureTable(card: ScoreCard): Table | undefined {
-  const names = [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
+/** The table of text measures: a column per measure. Undefined where nothing was measured. */
+export function measureTable(card: ScoreCard, measures = measuresOf()): Table | undefined {
+  const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
-  const row = (name: string, measures: DomainScore['measures']) => [
+  const row = (name: string, estimates: DomainScore['measures']) => [
     name,
-    String(Math.max(0, ...Object.values(measures).map((estimate) => estimate.rows))),
-    ...names.map((measure) => figure(measures[measure])),
+    String(Math.max(0, ...Object.values(estimates).map((estimate) => estimate.rows))),
+    ...names.map((measure) => figure(estimates[measure])),
   ];
+  const align = 'right';
+  const others = names.filter((name) => !isLikeScore(measures(name)));
+  const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measures(name))}`);
   return {
     columns: [
       { heading: 'Domain', short: 'Domain', align: 'left' },
-      { heading: 'Rows', short: 'Rows', align: 'right' },
+      { heading: 'Rows', short: 'Rows', align },
       ...names.map((name) => {
         const heading = oneLine(name, NAME_COLUMNS);
-        return { heading, short: heading, align: 'right' as const };
+        return { heading, short: heading, align } satisfies Column;
       }),
     ],
     groups: [
@@ -94,9 +99,22 @@ export function measureTable(card: ScoreCard): Table | undefined {
       [row(`macro of ${measured.length}`, card.overallMeasures)],
     ],
     footnotes: [
-      'Text measures of prediction against ground truth, 0-100; they are no ratings. A mean is over the domains that have it.',
+      `Text measures of prediction against ground truth${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
+      ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
     ],
   };
+}
+
+/** The measures of a card, in the order in which they are met. */
+export function measureNames(card: ScoreCard): string[] {
+  return [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
+}
+
+/** The measure that stands for a run of which nothing was rated, chrF where there is one; undefined where there are ratings. */
+export function leadingMeasure(card: ScoreCard): string | undefined {
+  if (card.overall.total !== undefined) return undefined;
+  const names = Object.keys(card.overallMeasures);
+  return names.find((name) => name === 'chrf') ?? names[0];
 }
 
 function hasMeasures(score: DomainScore): boolean {
@@ -113,7 +131,7 @@ function scoreRow(name: string, rows: string, scores: ScoreSet, withFailures: Es
     rows,
     ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
     figure(scores.total),
-    intervalText(scores.total),
+    intervalCell(scores.total),
     figure(withFailures),
   ];
 }

@@ -1,7 +1,7 @@
 // A table: rows, columns and footnotes, without a form of text.
 
 import { twoDecimals } from '../figures.js';
-import type { Estimate } from '../types.js';
+import type { Dimension, Estimate } from '../types.js';
 
 export interface Column {
   readonly heading: string;
@@ -34,7 +34,12 @@ export function figure(estimate: Estimate | undefined): string {
 }
 
 /** An interval as a cell shows it. */
-export function intervalText(estimate: Pick<Estimate, 'low' | 'high'> | undefined): string {
+export function intervalCell(estimate: Pick<Estimate, 'low' | 'high'> | undefined): string {
   if (estimate?.low === undefined || estimate.high === undefined) return NONE;
   return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
+}
+
+/** A dimension as a heading names it. */
+export function dimensionName(dimension: Dimension): string {
+  return `${dimension.charAt(0).toUpperCase()}${dimension.slice(1)}`;
 }

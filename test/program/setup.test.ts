@@ -16,12 +16,15 @@ beforeEach(async () => {
   const dir = await temporaryFolder();
   clone = join(dir, 'clone');
   node = join(dir, 'node/bin/node');
-  for (const folder of ['clone/scripts', 'clone/node_modules/typescript/bin', 'node/bin']) {
+  for (const folder of ['clone/scripts', 'clone/node_modules', 'node/bin']) {
     mkdirSync(join(dir, folder), { recursive: true });
   }
   copyFileSync(join(ROOT, 'scripts/setup.mjs'), join(clone, 'scripts/setup.mjs'));
   writeFileSync(join(clone, 'package-lock.json'), '{}');
-  writeFileSync(join(clone, 'node_modules/typescript/bin/tsc'), "require('fs').writeFileSync('compiled', '')");
+  writeFileSync(
+    join(clone, 'scripts/compile.mjs'),
+    "import { writeFileSync } from 'node:fs'; writeFileSync('compiled', '');",
+  );
   try {
     linkSync(process.execPath, node);
   } catch {

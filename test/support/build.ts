@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 
 export default function build(): void {
   const root = resolve(import.meta.dirname, '../..');
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'], {
+  execFileSync(process.execPath, ['scripts/compile.mjs'], {
     cwd: root,
     stdio: 'inherit',
   });

@@ -12,7 +12,7 @@ import {
 } from '../leaderboard/board.js';
 import { escapeHtml, pageHead, type Sha256 } from '../page/frame.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type Column, intervalText, NONE } from '../table.js';
+import { type Column, intervalCell, NONE } from '../table.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 
@@ -82,7 +82,7 @@ function rowLine(block: Block, columns: readonly BoardColumn[], row: BoardRow): 
 
 /** A figure's interval, and its official fellow where that is another. */
 function below({ value, low, high, official }: Figure): string[] {
-  const interval = low === undefined || high === undefined ? [] : [intervalText({ low, high })];
+  const interval = low === undefined || high === undefined ? [] : [intervalCell({ low, high })];
   const differs = official !== undefined && Math.abs(official - value) >= 0.005;
   return [...interval, ...(differs ? [`official ${twoDecimals(official)}`] : [])];
 }

@@ -15,7 +15,7 @@ import {
   type ScoreSet,
 } from '../../types.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type Column, intervalText, NONE } from '../table.js';
+import { type Column, intervalCell, NONE } from '../table.js';
 import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
 import { NAME_COLUMNS } from './names.js';
 
@@ -71,7 +71,7 @@ function textColumn(id: string, heading: string, align: Column['align'], of: Tex
 }
 
 export const TEXT_COLUMNS: readonly TextColumn[] = [
-  textColumn('interval', '95 %', 'right', ({ mean }) => intervalText(mean)),
+  textColumn('interval', '95 %', 'right', ({ mean }) => intervalCell(mean)),
   textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? NONE : percent(run.card.coverage))),
   textColumn('rows', 'Rows', 'right', ({ run }) =>
     run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,

@@ -38,3 +38,8 @@ export function pageHead(title: string, sha256: Sha256, script?: string): string
     '<a class="skip" href="#main">Skip to the content</a>',
   ].join('');
 }
+
+/** JSON without `<`: nothing in it can end the script element that it stands in. */
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c');
+}

@@ -1,7 +1,7 @@
 // Scores over parts of the rows: by turn, or by the length of what was put to the world model.
 
 import { present } from '../../present.js';
-import type { ReportBin, ReportSample } from '../../report/page/report.js';
+import type { ReportBin, ReportSample } from '../../report/page/contents.js';
 import { clusteredEstimate } from '../../score/clusters.js';
 import type { Estimate, JudgedRow } from '../../types.js';
 

@@ -2,7 +2,8 @@
 
 import { basename } from 'node:path';
 import { readCosts } from '../../bench/judged.js';
-import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/report.js';
+import { measuresOf } from '../../measures.js';
+import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
 import { recordId } from '../../run/journal-record.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
@@ -29,6 +30,7 @@ export async function describe(run: ReadRun, other: ReadRun | undefined, gathere
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,
+    measures: measuresOf(),
     tool: `awb ${toolVersion()}`,
   };
 }

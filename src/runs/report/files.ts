@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
-import { type Report, reportPage, textsPage } from '../../report/page/report.js';
+import type { Report } from '../../report/page/contents.js';
+import { type PageScript, reportPage, textsPage } from '../../report/page/report.js';
 import { replaceFile } from '../../run/files.js';
 
 /** Where texts go while it is not known yet whether they fit into the page. */
@@ -25,6 +26,8 @@ export interface Written {
 }
 
 const REMEDY = 'mend that, or name another file with --output';
+/** What the build makes of src/report/page/browser; this file stands as deep in src as in dist. */
+const SCRIPT = new URL('../../../dist/report/page/browser.js', import.meta.url);
 const PAGE_NAME = /^texts-\d+\.(html|json)$/;
 
 /**
@@ -55,9 +58,10 @@ export function pagesAt(output: string, limitBytes: number): Pages {
       if (spilled || size > limitBytes) await spill();
     },
     async write(report) {
+      const page: PageScript = { script: await readFile(SCRIPT, 'utf8'), sha256 };
       if (!spilled) {
         await clearPages(folder);
-        const bytes = await write(output, reportPage(report, { inline: kept }, sha256));
+        const bytes = await write(output, reportPage(report, { inline: kept }, page));
         return { samples: report.samples.length, bytes };
       }
       const links = { back: `../${encodeURIComponent(basename(output))}`, own: 'texts-' };
@@ -65,11 +69,11 @@ export function pagesAt(output: string, limitBytes: number): Pages {
       for (let chunk = 0; chunk < count; chunk++) {
         const draft = draftOf(chunk);
         const json = await readFile(draft, 'utf8');
-        bytes += await write(draft.replace(/json$/, 'html'), [textsPage(report, chunk, json, links, sha256)]);
+        bytes += await write(draft.replace(/json$/, 'html'), [textsPage(report, chunk, json, links, page)]);
         await rm(draft);
       }
       const pages = `${encodeURIComponent(basename(folder))}/texts-`;
-      bytes += await write(output, reportPage(report, { pages }, sha256));
+      bytes += await write(output, reportPage(report, { pages }, page));
       return { samples: report.samples.length, bytes, texts: { folder, pages: count } };
     },
     async discard() {

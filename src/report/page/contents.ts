@@ -1,0 +1,70 @@
+// What a report shows: a run, beside another where there is one, and its samples.
+
+import type { MeasureLookup } from '../../measures.js';
+import type { Estimate, JudgedRow, ScoreCard, Usage } from '../../types.js';
+import type { ChangeLine } from './charts.js';
+
+/** A run as the report shows it. */
+export interface ReportRun {
+  /** What the run is called: its label, or the name of its file. */
+  readonly name: string;
+  /** What made it, by heading: world model, judge, rubric pack ... */
+  readonly facts: readonly (readonly [string, string])[];
+  readonly card: ScoreCard;
+}
+
+/** How two runs differ on the rows of both, in points of 0-100; absent where nothing could be compared. */
+export interface ReportChange {
+  readonly domains: readonly (Omit<ChangeLine, 'name'> & { readonly domain: string })[];
+  readonly overall: Omit<ChangeLine, 'name'>;
+}
+
+/** A figure over a part of the rows. */
+export interface ReportBin {
+  readonly name: string;
+  readonly estimate: Estimate;
+}
+
+/** What a stage used: tokens as the servers counted them, and hours in calls. */
+export interface ReportUsage {
+  readonly stage: string;
+  readonly usage: Usage;
+  readonly calls?: number;
+  readonly seconds?: number;
+}
+
+/** One judged row in the list. */
+export interface ReportSample {
+  readonly row: JudgedRow;
+  /** Its score: points of 0-100, or the value of the measure that the report leads with; absent where it has none. */
+  readonly points?: number;
+  /** Of the other run's row, where it has one. */
+  readonly other?: { readonly row: JudgedRow; readonly points?: number };
+  /** Score of this row minus that of the other run's; absent unless both have one. */
+  readonly change?: number;
+  /** One line that says why, such as the judge's first weakness. */
+  readonly note: string;
+}
+
+/** All that the page shows. */
+export interface Report {
+  readonly run: ReportRun;
+  readonly other?: ReportRun;
+  readonly change?: ReportChange;
+  /** What the numbers of measures mean. */
+  readonly measures: MeasureLookup;
+  /** What a reader must know before believing the figures, one sentence each. */
+  readonly warnings: readonly string[];
+  /** Score by turn position and by the length of what was put to the world model. */
+  readonly turns: readonly ReportBin[];
+  readonly contexts: readonly ReportBin[];
+  readonly usage: readonly ReportUsage[];
+  /** The manifest as it stands on the disk. */
+  readonly manifest?: string;
+  /** In the order in which they are shown; a chunk of texts holds those of a stretch of them. */
+  readonly samples: readonly ReportSample[];
+  /** Index of the first sample of each chunk, the first being 0. */
+  readonly starts: readonly number[];
+  /** Name and version of the program. */
+  readonly tool: string;
+}

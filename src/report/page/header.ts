@@ -1,0 +1,106 @@
+// The head of a report: what the run is, what a reader must know of it, and its key figures.
+
+import { percent } from '../../coverage.js';
+import type { ScoreCard } from '../../types.js';
+import { decimalsOf } from '../measure-text.js';
+import { leastText, overallName } from '../score-table.js';
+import type { Report, ReportRun } from './contents.js';
+import { count, number, range, signed, signedRange } from './figures.js';
+import { escapeHtml } from './frame.js';
+import { leadingFigure, leadOf } from './lead.js';
+
+export function header(report: Report): string {
+  const { run, other } = report;
+  const compared = other && `<span>compared with <b>${escapeHtml(other.name)}</b></span>${factsApart(run, other)}`;
+  return [
+    `<header><h1>${escapeHtml(run.name)}</h1><p class="by">${run.facts.map(factSpan).join('')}</p>`,
+    compared === undefined ? '' : `<p class="by">${compared}</p>`,
+    warnings(report.warnings),
+    keyFigures(report),
+    '</header>',
+  ].join('');
+}
+
+function factSpan([name, text]: readonly [string, string]): string {
+  return `<span>${escapeHtml(name)} <b>${escapeHtml(text)}</b></span>`;
+}
+
+/** What is said of the other run: only where it is not what is said of this one. */
+function factsApart(run: ReportRun, other: ReportRun): string {
+  const own = new Map(run.facts);
+  return other.facts
+    .filter(([name, text]) => own.get(name) !== text)
+    .map(factSpan)
+    .join('');
+}
+
+function warnings(sentences: readonly string[]): string {
+  if (sentences.length === 0) return '';
+  return `<div class="warn" role="note">${sentences.map((text) => `<p>${escapeHtml(text)}</p>`).join('')}</div>`;
+}
+
+/** A title, a figure as markup, and what stands under it. */
+type KeyFigure = readonly [title: string, figure: string, under: string];
+
+function keyFigures(report: Report): string {
+  const { card } = report.run;
+  const failed = card.domains.reduce((all, domain) => all + (domain.failures['not-judged'] ?? 0), card.failed);
+  const shareFailed = `${((failed / Math.max(1, card.chosen)) * 100).toFixed(1)} % of the rows`;
+  const boxes: KeyFigure[] = [
+    scoreFigure(report),
+    ...changeFigure(report),
+    [
+      'Coverage',
+      percent(card.coverage).replace('%', '<small>%</small>'),
+      escapeHtml(leastText(card) ?? 'of every domain'),
+    ],
+    ['Valid rows', count(card.valid), `of ${card.chosen.toLocaleString('en')} chosen`],
+    ['Failed or missing', count(failed), failed === 0 ? 'none' : shareFailed],
+    ...tokenFigure(report),
+  ];
+  const items = boxes.map(
+    ([title, figure, under]) =>
+      `<div><dt>${escapeHtml(title)}</dt><dd class="big">${figure}</dd><dd class="under">${under}</dd></div>`,
+  );
+  return `<dl class="key">${items.join('')}</dl>`;
+}
+
+function scoreFigure(report: Report): KeyFigure {
+  const { card } = report.run;
+  const decimals = decimalsOf(leadOf(report));
+  const figure = leadingFigure(card);
+  const name = overallName(card);
+  return [
+    name === 'Overall' ? name : `Score (${name})`,
+    number(figure, decimals),
+    `${underFigure(range(figure, decimals))}${withFailures(card)}`,
+  ];
+}
+
+function changeFigure({ change }: Report): KeyFigure[] {
+  if (change === undefined) return [];
+  const { difference } = change.overall;
+  return [['Change', signed(difference.value), underFigure(signedRange(difference))]];
+}
+
+function tokenFigure({ usage }: Report): KeyFigure[] {
+  const tokens = usage.reduce((all, { usage: one }) => all + (one.promptTokens ?? 0) + (one.completionTokens ?? 0), 0);
+  return tokens === 0 ? [] : [['Tokens', inShort(tokens), usage.map(({ stage }) => escapeHtml(stage)).join(' and ')]];
+}
+
+function underFigure(interval: string | undefined): string {
+  return interval === undefined ? 'no interval' : `95 %: ${interval}`;
+}
+
+/** What leaderboards rank by, where it is another figure: the model's failures at rating 1. */
+function withFailures({ overall, overallWithFailures }: ScoreCard): string {
+  const [official, counted] = [overall.total?.value, overallWithFailures.total?.value];
+  if (official === undefined || counted === undefined || Math.abs(official - counted) < 0.05) return '';
+  return `<br>with failures: ${counted.toFixed(1)}`;
+}
+
+function inShort(tokens: number): string {
+  if (tokens < 10_000) return count(tokens);
+  const [size, unit] = tokens < 1e6 ? [tokens / 1e3, 'k'] : tokens < 1e9 ? [tokens / 1e6, 'M'] : [tokens / 1e9, 'G'];
+  return `${size.toFixed(1)} <small>${unit}</small>`;
+}

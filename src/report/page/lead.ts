@@ -1,0 +1,34 @@
+// What a report leads with: the score, or where nothing was rated a measure, by domain and over all.
+
+import { domainName } from '../../domains.js';
+import { DEFAULT_MEASURE, type Measure } from '../../measures.js';
+import type { DomainScore, Estimate, ScoreCard } from '../../types.js';
+import { leadingMeasure, overallName } from '../score-table.js';
+import { type ChartLine, samplesHref } from './charts.js';
+import type { Report } from './contents.js';
+
+/** What the numbers mean that the report leads with; scores are read as a measure is that nobody declares. */
+export function leadOf({ run, measures }: Report): Measure {
+  const name = leadingMeasure(run.card);
+  return name === undefined ? DEFAULT_MEASURE : measures(name);
+}
+
+/** The mean over domains. */
+export function leadingFigure(card: ScoreCard, measure = leadingMeasure(card)): Estimate | undefined {
+  return measure === undefined ? card.overall.total : card.overallMeasures[measure];
+}
+
+/** Each domain's figure, then the mean over them, each beside that of another run. */
+export function leadingLines(card: ScoreCard, other: ScoreCard | undefined): ChartLine[] {
+  const measure = leadingMeasure(card);
+  const figure = (score: DomainScore | undefined) =>
+    measure === undefined ? score?.scores.total : score?.measures[measure];
+  const domains = card.domains.map((score) => ({
+    name: domainName(score.domain),
+    estimate: figure(score),
+    other: figure(other?.domains.find(({ domain }) => domain === score.domain)),
+    href: samplesHref({ domain: domainName(score.domain) }),
+  }));
+  const mean = { estimate: leadingFigure(card, measure), other: other && leadingFigure(other, measure) };
+  return [...domains, { name: overallName(card), ...mean, isSum: true }];
+}

@@ -1,0 +1,142 @@
+// The overview of a report: its head, its figures, and what is behind them.
+
+import { domainName } from '../../domains.js';
+import { printable } from '../../printable.js';
+import { isLikeScore } from '../measure-text.js';
+import { leadingMeasure, measureNames } from '../score-table.js';
+import { changeChart, intervalChart, samplesHref } from './charts.js';
+import type { Report, ReportBin, ReportRun, ReportUsage } from './contents.js';
+import { count, DASH } from './figures.js';
+import { escapeHtml } from './frame.js';
+import { header } from './header.js';
+import { leadingLines, leadOf } from './lead.js';
+import { figureMatrix } from './matrix.js';
+import { ratingChart } from './ratings.js';
+import { tallyTable } from './tally.js';
+
+export function overview(report: Report): string {
+  return [
+    header(report),
+    scores(report),
+    changes(report),
+    dimensions(report),
+    ratings(report),
+    partsOfRun(report),
+    troubles(report),
+    spent(report.usage),
+    manifestBlock(report.manifest),
+  ].join('');
+}
+
+function block(title: string, note: string, body: string): string {
+  return `<section class="block"><h2>${title}</h2><p class="note">${note}</p>${body}</section>`;
+}
+
+function legend(run: ReportRun, other: ReportRun): string {
+  const key = (kind: string, name: string) =>
+    `<li><svg class="line" aria-hidden="true"><g class="${kind}"><line class="reach" x1="0" x2="100%" y1="50%" y2="50%"/><circle class="dot" cx="50%" cy="50%" r="4"/></g></svg>${escapeHtml(name)}</li>`;
+  return `<ul class="legend">${key('own', run.name)}${key('other', other.name)}</ul>`;
+}
+
+function scores(report: Report): string {
+  const { run, other } = report;
+  const lines = leadingLines(run.card, other?.card);
+  const key = other === undefined ? '' : legend(run, other);
+  return block(
+    `${escapeHtml(leadingMeasure(run.card) ?? 'Scores')} by domain`,
+    'Dots are scores, lines their 95 % intervals, clustered by trajectory: turns of one trajectory are not independent.',
+    `${key}${intervalChart('Domain', lines, leadOf(report), other?.name)}`,
+  );
+}
+
+function changes({ change, other }: Report): string {
+  if (change === undefined || other === undefined) return '';
+  const lines = change.domains.map(({ domain, ...line }) => {
+    const name = domainName(domain);
+    return { ...line, name, href: samplesHref({ domain: name, change: 'worse', sort: 'worst' }) };
+  });
+  return block(
+    `Change against ${escapeHtml(other.name)}`,
+    'Paired row by row, in points of 0 to 100, with failures that the model caused at rating 1. Where the line crosses 0 the data do not show that there is a difference.',
+    changeChart([...lines, { ...change.overall, name: 'All domains', isSum: true }]),
+  );
+}
+
+function dimensions({ run: { card }, measures }: Report): string {
+  const onScale = measureNames(card).every((name) => isLikeScore(measures(name))) ? ' on a scale of 0 to 100,' : ',';
+  return block('Dimensions', `Each figure${onScale} its 95 % interval below it.`, figureMatrix(card, measures));
+}
+
+function ratings({ run, samples }: Report): string {
+  if (leadingMeasure(run.card) !== undefined) return '';
+  const rows = samples.map(({ row }) => row);
+  return block('Ratings', 'How often the judge gave each rating from 1 to 5, over valid rows.', ratingChart(rows));
+}
+
+function partsOfRun(report: Report): string {
+  const { turns, contexts } = report;
+  const part = (title: string, note: string, first: string, bins: readonly ReportBin[]) =>
+    bins.length < 2 ? '' : block(title, note, intervalChart(first, bins, leadOf(report)));
+  const parts = [
+    part('Score by turn', 'Position of the predicted turn in its trajectory; mean over samples.', 'Turn', turns),
+    part(
+      'Score by context length',
+      'Characters put to the world model: system prompt, history and action; mean over samples.',
+      'Characters',
+      contexts,
+    ),
+  ].join('');
+  return parts === '' ? '' : `<div class="pair">${parts}</div>`;
+}
+
+function troubles({ run: { card } }: Report): string {
+  const failures = tallyTable(
+    'Failure',
+    card,
+    (domain) => domain.failures,
+    (name) => name !== 'not-judged' && name !== 'unstated',
+  );
+  const flags = tallyTable(
+    'Flag',
+    card,
+    (domain) => domain.flags,
+    () => true,
+  );
+  const none = (what: string) => `<p class="soft">No ${what}.</p>`;
+  return [
+    block(
+      'Failures',
+      'Rows without a score, by cause. Empty, refused and planted predictions are the model’s doing; the others are missing data.',
+      failures ?? none('failures'),
+    ),
+    block('Flags', 'What is odd about a prediction without making it a failure.', flags ?? none('flags')),
+  ].join('');
+}
+
+function spent(stages: readonly ReportUsage[]): string {
+  if (stages.length === 0) return '';
+  const heads = ['Prompt tokens', 'Cached', 'Completion tokens', 'Reasoning', 'Calls', 'Hours in calls'];
+  const rows = stages.map(({ stage, usage, calls, seconds }) => {
+    const cells = [
+      count(usage.promptTokens),
+      count(usage.cachedTokens),
+      count(usage.completionTokens),
+      count(usage.reasoningTokens),
+      count(calls),
+      seconds === undefined ? DASH : (seconds / 3600).toFixed(2),
+    ];
+    return `<tr><th scope="row">${escapeHtml(stage)}</th>${cells.map((cell) => `<td class="n">${cell}</td>`).join('')}</tr>`;
+  });
+  const head = heads.map((text) => `<th scope="col" class="n">${text}</th>`).join('');
+  return block(
+    'Tokens and time',
+    'As the servers counted; cached tokens are part of the prompt’s, reasoning tokens of the completion’s.',
+    `<div class="scroll"><table><thead><tr><th scope="col">Stage</th>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`,
+  );
+}
+
+function manifestBlock(manifest: string | undefined): string {
+  if (manifest === undefined) return '';
+  const lines = printable(manifest, { multiline: true }).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return `<div class="folds"><details><summary>Manifest<span class="soft">what made this run</span></summary><pre class="tall" tabindex="0">${lines}</pre></details></div>`;
+}

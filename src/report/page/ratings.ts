@@ -1,0 +1,60 @@
+// How often each rating was given, as a chart.
+
+import { possibleRating } from '../../points.js';
+import { DIMENSIONS, type Dimension, type JudgedRow } from '../../types.js';
+import { dimensionName } from '../table.js';
+import { count, DASH } from './figures.js';
+
+/** How often each rating was given, by dimension, over valid rows. */
+export function ratingChart(rows: readonly JudgedRow[]): string {
+  const lines = DIMENSIONS.map((dimension) => ratingLine(dimension, countsOf(rows, dimension)));
+  const keys = [1, 2, 3, 4, 5].map(
+    (rating) =>
+      `<li><svg aria-hidden="true"><rect class="f${rating}" width="100%" height="100%" rx="2"/></svg>${rating}</li>`,
+  );
+  const head = ['1', '2', '3', '4', '5', 'Mean'].map(
+    (name) => `<th scope="col" class="${ratingClass(name)}">${name}</th>`,
+  );
+  return [
+    `<ul class="legend" aria-hidden="true">${keys.join('')}</ul>`,
+    '<div class="scroll"><table class="chart one"><thead><tr><th scope="col">Dimension</th><td class="t"></td>',
+    `${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`,
+  ].join('');
+}
+
+/** How many rows have each rating, from 1 to 5. */
+function countsOf(rows: readonly JudgedRow[], dimension: Dimension): number[] {
+  const rounded = rows.map((row) => Math.round(possibleRating(row, dimension) ?? 0));
+  return [1, 2, 3, 4, 5].map((rating) => rounded.filter((each) => each === rating).length);
+}
+
+function ratingLine(dimension: Dimension, counts: readonly number[]): string {
+  const total = counts.reduce((sum, times) => sum + times, 0);
+  let before = 0;
+  const bars = counts.map((times, index) => {
+    const share = total === 0 ? 0 : (times / total) * 100;
+    const from = before;
+    before += share;
+    if (share === 0) return '';
+    const label =
+      share < 7
+        ? ''
+        : `<text class="o${index + 1}" x="${width(from + share / 2)}" y="52%">${Math.round(share)} %</text>`;
+    return `<rect class="f${index + 1}" x="${width(from)}" width="${width(share)}" height="100%"/>${label}`;
+  });
+  const mean = counts.reduce((sum, times, index) => sum + times * (index + 1), 0) / total;
+  const cells = [
+    ...counts.map((times, index) => `<td class="${ratingClass(String(index + 1))}">${count(times)}</td>`),
+    `<td class="n">${total === 0 ? DASH : mean.toFixed(2)}</td>`,
+  ];
+  return `<tr><th scope="row">${dimensionName(dimension)}</th><td class="t"><svg class="stack" aria-hidden="true">${bars.join('')}</svg></td>${cells.join('')}</tr>`;
+}
+
+function ratingClass(heading: string): string {
+  return heading === 'Mean' ? 'n' : 'n wide';
+}
+
+/** Of the percent of a bar. */
+function width(share: number): string {
+  return `${Number(share.toFixed(2))}%`;
+}
