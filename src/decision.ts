@@ -137,3 +137,8 @@ export function adviceText(advice: GateAdvice | undefined): string {
 export function isCondition({ kind }: RuleResult): boolean {
   return kind === 'identity' || kind === 'coverage' || kind === 'ratings';
 }
+
+/** Whether a gate heeds a rule of this tier with this verdict. */
+export function doesCount(tier: Tier, verdict: GateVerdict): boolean {
+  return tier === 'critical' || (tier === 'supporting' && verdict === 'NO-GO');
+}

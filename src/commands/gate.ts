@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { adviceText, type GateOutcome } from '../decision.js';
+import { adviceText, type GateDecision, type GateOutcome } from '../decision.js';
 import { codeOf, EXIT, type ExitCode, UserError } from '../errors.js';
 import { present } from '../present.js';
 import { printable } from '../printable.js';
@@ -20,7 +20,7 @@ import { heedStop } from '../runs/heed-stop.js';
 import { RUN_OPTIONS } from '../runs/options.js';
 import { writeText } from '../runs/output.js';
 import { isOneRun, shownRun } from '../runs/shared.js';
-import { decide, type GateReport } from '../score/gate.js';
+import { decide } from '../score/gate.js';
 import type { Policy } from '../score/policy.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -139,7 +139,7 @@ function relaxed(policy: Policy, allowed: readonly string[]): Policy {
 }
 
 /** What the rules that may not decide would come to, beside a verdict that others brought. */
-function adviceNotes({ verdict, advice }: GateReport): string[] {
+function adviceNotes({ verdict, advice }: GateDecision): string[] {
   return advice === undefined || verdict === 'ADVICE'
     ? []
     : [`The advisory rules by themselves: ${adviceText(advice)}.`];

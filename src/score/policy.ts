@@ -207,3 +207,8 @@ function limitsAt(value: unknown): Policy['limits'] {
     ]),
   );
 }
+
+/** What a policy states under a key, names from `Object.prototype` aside. */
+export function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

@@ -1,9 +1,11 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import { describe, expect, test } from 'vitest';
 import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
+import type { GateDecision } from '../../src/decision.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import { compareRuns } from '../../src/score/compare.js';
-import { decide, type Evidence, type GateReport } from '../../src/score/gate.js';
+import type { Evidence } from '../../src/score/evidence.js';
+import { decide } from '../../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
 import { studentTQuantile } from '../../src/score/student.js';
 import type { Dimension, JudgedRow } from '../../src/types.js';
@@ -41,7 +43,7 @@ function comparison(overall: Difference, domains: DomainComparison[] = []): Comp
   };
 }
 
-function gate(overall: Difference, domains: DomainComparison[] = [], rules: unknown = undefined): GateReport {
+function gate(overall: Difference, domains: DomainComparison[] = [], rules: unknown = undefined): GateDecision {
   const policy = rules === undefined ? defaultPolicy() : parsePolicy(rules);
   return decide({ comparison: comparison(overall, domains) }, policy);
 }

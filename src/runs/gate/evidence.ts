@@ -8,7 +8,7 @@ import { oneLine } from '../../printable.js';
 import type { ShownRun } from '../../report/comparison/page.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../report/published.js';
 import { compareRuns } from '../../score/compare.js';
-import type { Evidence } from '../../score/gate.js';
+import type { Evidence } from '../../score/evidence.js';
 import { repeatsOf } from '../../score/looks.js';
 import type { Policy } from '../../score/policy.js';
 import { DOMAINS } from '../../types.js';

@@ -1,0 +1,168 @@
+// What the bounds of a policy demand of the evidence: figures that have to be at least so much.
+
+import type { Difference, Figure, VarianceSplit } from '../comparison.js';
+import type { Tier } from '../decision.js';
+import { isPublished } from '../domains.js';
+import { twoDecimals } from '../figures.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type Estimate } from '../types.js';
+import { meanOfEstimates } from './clusters.js';
+import type { Evidence } from './evidence.js';
+import { mean } from './mean.js';
+import { type Bound, type Bounds, EACH_DOMAIN, OVERALL, ownOf, type Policy } from './policy.js';
+
+/** A figure that has to be at least its bound. */
+export interface Test {
+  readonly kind: 'drop' | 'floor' | 'published';
+  readonly target: Target;
+  readonly tier: Tier;
+  readonly bound: number;
+  /** What the policy says: points that may be lost, or the least score. */
+  readonly allowed: number;
+  /** Absent where there is nothing to test. */
+  readonly estimate?: Estimate | undefined;
+  readonly split?: VarianceSplit | undefined;
+  /** What to call the target in a sentence. */
+  readonly name: string;
+  /** Of a published base: whose, and what it scored. */
+  readonly against?: string;
+}
+
+interface Target {
+  readonly domain?: Domain;
+  readonly dimension?: Dimension;
+}
+
+/** What `max_drop` demands: of the difference to the base, or to a published row in its place. */
+export function dropTests(evidence: Evidence, policy: Policy): Test[] {
+  const { comparison, published } = evidence;
+  if (comparison === undefined && published !== undefined) {
+    return publishedTests(evidence, policy, published);
+  }
+  const all = comparison?.domains ?? [];
+  const domains = all.map(({ domain }) => domain);
+  const compared = all.filter(({ figures }) => figures.total !== undefined).map(({ domain }) => domain);
+  return targetsOf(policy.maxDrop, domains).map(({ target, bound }) => {
+    const figure: Figure = target.dimension ?? 'total';
+    const set =
+      target.domain === undefined
+        ? comparison?.overall
+        : comparison?.domains.find(({ domain }) => domain === target.domain)?.figures;
+    return {
+      kind: 'drop',
+      target,
+      tier: bound.tier,
+      bound: -bound.value,
+      allowed: bound.value,
+      estimate: withWholeRerun(set?.[figure]?.difference, comparison?.overall[figure]),
+      split: set?.[figure]?.split,
+      name: nameOf(target, comparison?.macroOf, compared),
+    };
+  });
+}
+
+/** Where no row of the whole run moved, what a domain says rests on all trajectories of the run, not on its own alone. */
+function withWholeRerun(own: Estimate | undefined, overall: Difference | undefined): Estimate | undefined {
+  return own !== undefined && overall?.wins === 0 && overall.losses === 0
+    ? { ...own, clusters: overall.difference.clusters }
+    : own;
+}
+
+/** Published rows have totals alone. Overall is compared over the domains that both have, so a run of some can be too. */
+function publishedTests(
+  { candidate }: Evidence,
+  policy: Policy,
+  { name, scores }: NonNullable<Evidence['published']>,
+): Test[] {
+  const both = (candidate?.domains ?? []).flatMap(({ domain, withFailures: { total } }) => {
+    const score = ownOf(scores, domain);
+    return score === undefined || total === undefined ? [] : [{ domain, score, total }];
+  });
+  const targets = targetsOf(
+    policy.maxDrop,
+    both.map(({ domain }) => domain),
+  ).filter(({ target }) => target.dimension === undefined);
+  return targets.map(({ target, bound }) => {
+    const parts = both.filter(({ domain }) => target.domain === undefined || domain === target.domain);
+    const score = parts.length === 0 ? Number.NaN : mean(parts.map((part) => part.score));
+    return {
+      kind: 'published',
+      target,
+      tier: 'advisory',
+      bound: score - bound.value,
+      allowed: bound.value,
+      estimate:
+        parts.length === 0
+          ? undefined
+          : meanOfEstimates(
+              parts.map((part) => part.total),
+              'score',
+            ),
+      name: nameOf(
+        target,
+        both.length,
+        both.map(({ domain }) => domain),
+      ),
+      against: `the published ${twoDecimals(score)} of ${name}`,
+    };
+  });
+}
+
+/** What `min_score` demands. */
+export function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
+  const all = candidate?.domains ?? [];
+  const domains = all.map(({ domain }) => domain);
+  const scored = all.filter(({ withFailures }) => withFailures.total !== undefined).map(({ domain }) => domain);
+  return targetsOf(policy.minScore, domains).map(({ target, bound }) => {
+    const set =
+      target.domain === undefined
+        ? candidate?.overallWithFailures
+        : candidate?.domains.find(({ domain }) => domain === target.domain)?.withFailures;
+    return {
+      kind: 'floor',
+      target,
+      tier: bound.tier,
+      bound: bound.value,
+      allowed: bound.value,
+      estimate: set?.[target.dimension ?? 'total'],
+      name: nameOf(target, candidate === undefined ? undefined : scored.length, scored),
+    };
+  });
+}
+
+/** The rules that bounds state: for Overall, for each domain at hand, and for domains that are named though not at hand. */
+function targetsOf(bounds: Bounds, domains: readonly Domain[]): { target: Target; bound: Bound }[] {
+  return [undefined, ...DIMENSIONS].flatMap((dimension) => {
+    const suffix = dimension === undefined ? '' : `.${dimension}`;
+    const named = Object.keys(bounds).flatMap((key) => domainIn(key, dimension) ?? []);
+    const all = [undefined, ...new Set([...domains, ...named])];
+    return all.flatMap((domain) => {
+      const own = ownOf(bounds, `${domain ?? OVERALL}${suffix}`);
+      const bound = own ?? (domain === undefined ? undefined : ownOf(bounds, `${EACH_DOMAIN}${suffix}`));
+      const target = { ...(domain === undefined ? {} : { domain }), ...(dimension === undefined ? {} : { dimension }) };
+      return bound === undefined ? [] : [{ target, bound }];
+    });
+  });
+}
+
+/** The domain of a key such as `terminal` or `terminal.format`, where it is one and is about this dimension. */
+function domainIn(key: string, dimension: Dimension | undefined): Domain | undefined {
+  const found = DIMENSIONS.find((one) => key.endsWith(`.${one}`));
+  const name = found === undefined ? key : key.slice(0, -found.length - 1);
+  return found === dimension && name !== OVERALL && name !== EACH_DOMAIN ? name : undefined;
+}
+
+/** @param scored the domains at hand that have a total */
+function nameOf({ domain, dimension }: Target, macroOf: number | undefined, scored: readonly Domain[]): string {
+  const isOverall = macroOf === undefined || (macroOf === DOMAINS.length && scored.every(isPublished));
+  const whole = isOverall ? 'Overall' : `Overall (macro of ${macroOf})`;
+  return [domain ?? whole, ...(dimension === undefined ? [] : [dimension])].join(' ');
+}
+
+/** Tests that count, other than Overall's drop, share one level for their breaches. */
+export function isInFamily(test: Test): boolean {
+  return test.tier !== 'advisory' && !isOverallDrop(test);
+}
+
+export function isOverallDrop({ kind, target }: Test): boolean {
+  return kind === 'drop' && target.domain === undefined && target.dimension === undefined;
+}

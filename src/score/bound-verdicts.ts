@@ -1,0 +1,147 @@
+// Tests of bounds -> the rules' results: held, broken or open, and why, in a sentence.
+
+import type { Interval } from '../comparison.js';
+import { doesCount, type GateVerdict, type RuleResult } from '../decision.js';
+import { counted, signed, twoDecimals } from '../figures.js';
+import { isInFamily, type Test } from './bound-tests.js';
+import { LEAST_CLUSTERS } from './clusters.js';
+import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
+import type { Next } from './levels.js';
+import { holm } from './multiple.js';
+import { predictivePower } from './predictive.js';
+
+/** Every test's result at a level; `next` is the look that more repeats would lead to. */
+export function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): RuleResult[] {
+  const family = tests.filter(isInFamily);
+  const chances = family.map(chanceOf);
+  const tested = family.filter((_, index) => chances[index] !== undefined);
+  const adjusted = holm(chances.filter((chance) => chance !== undefined));
+  return tests.map((test) => {
+    const place = tested.indexOf(test);
+    const adjustedP = place === -1 ? chanceOf(test) : adjusted[place];
+    const level = { alpha, adjustedP, family: place === -1 ? 1 : tested.length, lack: lackOf(test) };
+    return judgeTest(test, level, next);
+  });
+}
+
+function chanceOf(test: Test): number | undefined {
+  const { estimate, bound } = test;
+  return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scaleOf(test));
+}
+
+function scaleOf({ kind }: Test): Scale {
+  return kind === 'drop' ? 'difference' : 'score';
+}
+
+/** Below this many degrees of freedom the tails of t are too uncertain for Overall to pass or fail by them. */
+const LEAST_OVERALL_FREEDOM = 8;
+
+/** Why there is too little evidence to decide anything by; undefined where there is enough. */
+function lackOf({ target, estimate }: Test): string | undefined {
+  if (estimate === undefined) return undefined;
+  const { se, df, clusters } = estimate;
+  if (se === undefined || df === undefined) {
+    return target.domain === undefined
+      ? `each domain needs at least ${LEAST_CLUSTERS} trajectories, and those in which every row says the same ${LEAST_UNIFORM} together`
+      : `${counted(clusters, 'trajectory', 'trajectories')}, and at least ${LEAST_CLUSTERS} are needed`;
+  }
+  if (isUniform(estimate) && clusters < LEAST_UNIFORM) {
+    return `no row says anything else, but of ${counted(clusters, 'trajectory', 'trajectories')} that proves nothing; ${LEAST_UNIFORM} would`;
+  }
+  return target.domain === undefined && df < LEAST_OVERALL_FREEDOM
+    ? `${df.toFixed(1)} degrees of freedom, and at least ${LEAST_OVERALL_FREEDOM} are needed: take more trajectories, or rows of more of them`
+    : undefined;
+}
+
+function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult {
+  const { kind, target, tier, bound, estimate, split } = test;
+  const { alpha, adjustedP, family, lack } = level;
+  const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scaleOf(test));
+  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scaleOf(test));
+  const verdict = verdictOf(test, holdsP, level);
+  const isOpen = kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
+  const advice =
+    isOpen && estimate !== undefined && next !== undefined
+      ? predictivePower(
+          estimate,
+          split,
+          { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family },
+          next.repeats,
+        )
+      : undefined;
+  return {
+    kind,
+    ...target,
+    tier,
+    verdict,
+    counts: doesCount(tier, verdict),
+    ...(estimate === undefined ? {} : { value: estimate.value }),
+    ...(interval === undefined ? {} : interval),
+    ...(Number.isNaN(bound) ? {} : { bound }),
+    ...(holdsP === undefined ? {} : { holdsP }),
+    ...(adjustedP === undefined ? {} : { adjustedP }),
+    ...(advice === undefined ? {} : { repeats: advice }),
+    impact: estimate === undefined ? 0 : bound - estimate.value,
+    sentence: sentenceOf(test, verdict, interval, level),
+  };
+}
+
+function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
+  if (estimate === undefined) {
+    return 'INCOMPLETE';
+  }
+  if (adjustedP === undefined || holdsP === undefined) {
+    return 'INCONCLUSIVE';
+  }
+  if (adjustedP < alpha / 2) {
+    return 'NO-GO';
+  }
+  return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
+}
+
+interface Level {
+  readonly alpha: number;
+  readonly adjustedP: number | undefined;
+  readonly family: number;
+  readonly lack: string | undefined;
+}
+
+function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undefined, level: Level): string {
+  const { kind, name, estimate, allowed, against } = test;
+  if (estimate === undefined) {
+    const lacking = { drop: 'no row that both runs rated', floor: 'no score', published: 'no score on both sides' };
+    return `${name}: there is ${lacking[kind]}, so the rule cannot be tested.`;
+  }
+  const show = kind === 'drop' ? signed : twoDecimals;
+  const around =
+    interval === undefined
+      ? 'no interval'
+      : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${show(interval.low)} to ${show(interval.high)}`;
+  const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
+  const demand = {
+    drop: `it may lose ${twoDecimals(allowed)}`,
+    floor: `it has to reach ${twoDecimals(allowed)}`,
+    published: `against ${against ?? ''}, of which ${twoDecimals(allowed)} may be lost`,
+  }[kind];
+  return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.`;
+}
+
+function conclusion(
+  { bound }: Test,
+  verdict: GateVerdict,
+  interval: Interval | undefined,
+  { alpha, adjustedP, family, lack }: Level,
+): string {
+  if (verdict === 'GO') {
+    return 'the rule holds';
+  }
+  if (verdict === 'NO-GO') {
+    return 'the rule is broken';
+  }
+  if (lack !== undefined) {
+    return `that is not enough evidence (${lack})`;
+  }
+  return interval !== undefined && interval.high < bound && adjustedP !== undefined
+    ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
+    : 'the interval lies on both sides of that';
+}
