@@ -2,27 +2,21 @@
 
 import { resolve } from 'node:path';
 import type { ServeDocument } from '../asking/server-process.js';
-import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { EXIT, type ExitCode, interruption } from '../errors.js';
 import { cacheFolder } from '../hub/cache-folder.js';
+import { downloadText, progressText } from '../hub/download-text.js';
 import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
-import { type ResolvedModel, resolveModel } from '../hub/models.js';
+import { resolveModel } from '../hub/models.js';
 import { printable } from '../printable.js';
-import { inspectModel, openEngine } from '../serve/engine.js';
+import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
+import { readModelFile } from '../serve/gguf-file.js';
 import { type RunningServer, startServer } from '../serve/listen.js';
-import { needsTwoThreads } from '../serve/load.js';
-import { type Loading, showLoading } from '../serve/loading.js';
-import type { RequestRecord } from '../serve/metrics.js';
-import {
-  type PlanSettings,
-  type PlanWishes,
-  planMemory,
-  planText,
-  refusalText,
-  shapeOf,
-  tradesText,
-} from '../serve/plan.js';
+import { showLoading } from '../serve/loading.js';
+import { settingsThatFit } from '../serve/memory.js';
+import { type RequestRecord, requestLine } from '../serve/request-log.js';
 import { defineCommand } from '../settings/command.js';
+import { HARDWARE_OPTIONS, requirePossible, wishesOf } from '../settings/hardware.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
@@ -53,46 +47,7 @@ const OPTIONS = {
   },
   queue: { kind: 'integer', min: 0, default: 256, group: 'Server', help: 'requests that may wait; more get 429' },
   'until-stdin-closes': { kind: 'boolean', group: 'Server', help: 'end when standard input closes, with the parent' },
-  parallel: { kind: 'integer', min: 1, max: 256, default: 1, group: 'Hardware', help: 'slots; 1 makes exact reruns' },
-  context: { kind: 'integer', min: 256, group: 'Hardware', help: 'tokens per slot (default: the most that fits)' },
-  gpu: {
-    kind: 'choice',
-    choices: ['auto', 'cuda', 'vulkan', 'metal', 'off'],
-    default: 'auto',
-    group: 'Hardware',
-    help: 'what computes',
-  },
-  'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
-  'kv-cache': {
-    kind: 'choice',
-    choices: ['auto', 'f16', 'q8_0'],
-    default: 'auto',
-    group: 'Hardware',
-    help: 'type of the cache; auto: f16, or q8_0 where the context would be short',
-  },
-  'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
-  threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
-  'batch-size': {
-    kind: 'integer',
-    min: 16,
-    max: 65536,
-    default: 512,
-    group: 'Hardware',
-    help: 'tokens per evaluation',
-  },
-  'checkpoint-memory': {
-    kind: 'integer',
-    min: 0,
-    default: 2048,
-    group: 'Hardware',
-    help: 'MiB of host memory for states to which a next turn can go back',
-  },
-  'thinking-budget': {
-    kind: 'integer',
-    min: 0,
-    group: 'Hardware',
-    help: 'most tokens of thinking (default: no limit)',
-  },
+  ...HARDWARE_OPTIONS,
 } as const satisfies OptionTable;
 
 type ServeSettings = Settings<typeof OPTIONS>;
@@ -122,22 +77,25 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const ending = endingOf(settings, io);
   const stopped = aborted(ending);
   const loading = showLoading(io.stderr, settings.quiet);
-  const { say } = loading;
   const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
-  const model = await findModel(settings, io, { directory, ending, loading });
-  const plan = await planFor(settings, model, say);
+  const model = await resolveModel(settings.model, {
+    beforeDownload: (download) => loading.say(downloadText(download, directory)),
+    onProgress: (progress) => loading.step('download', progressText(progress)),
+    cwd: io.cwd,
+    directory,
+    env: io.env,
+    signal: ending,
+    lock: lockFile,
+  }).finally(() => loading.finish());
+  const file = await readModelFile(model.path);
+  const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
-    modelPath: model.path,
+    ...fitting,
+    file,
     name: servedName(settings.model),
     gpu: settings.gpu,
-    gpuLayers: plan.gpuLayers,
-    contextSize: plan.contextSize,
-    parallel: plan.slots,
-    kvCache: plan.kvCache,
-    flashAttention: plan.flashAttention,
-    checkpointBytes: plan.checkpointBytes,
-    batchSize: plan.batchSize,
+    parallel: fitting.slots,
     sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),
@@ -146,7 +104,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   });
   // Handled below; without this a failure while the port is being opened would end the process.
   opening.catch(() => undefined);
-  const server = await listen(settings, opening, say).catch((error) => {
+  const server = await listen(settings, opening, loading.say).catch((error) => {
     givingUp.abort();
     throw error;
   });
@@ -160,7 +118,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     }
     announce(settings, io, server, engine.facts);
     await stopped;
-    if (io.stop.aborted) say('stopping: requests under way may end; interrupt again to end at once');
+    if (io.stop.aborted) loading.say('stopping: requests under way may end; interrupt again to end at once');
     await server.close(io.stop.aborted ? DRAIN_MS : 0);
     await engine.close();
     return exitCodeOf(io);
@@ -168,70 +126,6 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     loading.finish();
     await server.close(0);
     throw error;
-  }
-}
-
-async function findModel(
-  settings: ServeSettings,
-  io: Io,
-  { directory, ending, loading }: { directory: string; ending: AbortSignal; loading: Loading },
-): Promise<ResolvedModel> {
-  return resolveModel(settings.model, {
-    cwd: io.cwd,
-    directory,
-    env: io.env,
-    signal: ending,
-    lock: lockFile,
-    beforeDownload: ({ name, bytes }) =>
-      loading.say(`downloading ${printable(name)}: ${gigabytes(bytes)} to ${printable(directory)}`),
-    onProgress({ step, file, bytes, totalBytes }) {
-      loading.step('download', `${step} ${printable(file)}: ${gigabytes(bytes)} of ${gigabytes(totalBytes)}`);
-    },
-  }).finally(() => loading.finish());
-}
-
-function gigabytes(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(2)} GB`;
-}
-
-/** Says what the model takes, what is free and what was given up; @throws UserError (69) with the nearest plan where it does not fit. */
-async function planFor(
-  settings: ServeSettings,
-  model: ResolvedModel,
-  say: (text: string) => void,
-): Promise<PlanSettings> {
-  const { metadata, tensors, free } = await inspectModel(model.path, settings.gpu);
-  if (free.gpuBytes === 0 && settings.gpuLayers) {
-    throw new UserError(
-      `--gpu-layers ${settings.gpuLayers}: there is no GPU to put layers on ${settings.gpu === 'off' ? '(--gpu off)' : 'that llama.cpp finds'}; leave it out, or check --gpu`,
-    );
-  }
-  const shape = shapeOf(metadata, tensors);
-  const wishes: PlanWishes = {
-    contextSize: settings.context ?? 'most',
-    slots: settings.parallel,
-    kvCache: settings.kvCache,
-    gpuLayers: settings.gpuLayers ?? 'most',
-    checkpointBytes: settings.checkpointMemory * 2 ** 20,
-    batchSize: settings.batchSize,
-    flashAttention: settings.flashAttention,
-  };
-  const plan = planMemory(shape, wishes, free);
-  if (plan.status === 'too-large') throw new UserError(refusalText(plan, free), EXIT.unavailable);
-  say(planText(shape, plan.settings, free).trimEnd());
-  for (const trade of tradesText(shape, wishes, plan.settings, free)) say(trade);
-  return plan.settings;
-}
-
-/** What cannot go together is said before anything is downloaded. */
-function requirePossible({ kvCache, flashAttention, threads, parallel }: ServeSettings): void {
-  if (kvCache === 'q8_0' && !flashAttention) {
-    throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
-  }
-  if (threads === 1 && needsTwoThreads(parallel)) {
-    throw new UserError(
-      `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
-    );
   }
 }
 
@@ -247,16 +141,6 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
     ...(settings.verbose && { onRequest: (record: RequestRecord) => say(requestLine(record, new Date())) }),
     onError: (error) => say(`engine: ${printable(error instanceof Error ? error.message : String(error))}`),
   });
-}
-
-/** `12:00:01 POST /v1/chat/completions 200 1.2 s, 340 tokens in (300 cached), 56 out`: nothing of what was asked or answered. */
-function requestLine({ method, path, status, durationMs, usage }: RequestRecord, endedAt: Date): string {
-  const counts =
-    usage === undefined
-      ? ''
-      : `, ${usage.promptTokens} tokens in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
-  const request = printable(`${method} ${path}`).slice(0, 100);
-  return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
 }
 
 function announce(settings: ServeSettings, io: Io, server: RunningServer, facts: ModelFacts): void {

@@ -3,9 +3,9 @@
 import { basename } from 'node:path';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
+import { sizeText } from './download-text.js';
 import { AGENTWORLD, type ModelReference } from './model-name.js';
 import { bytesOf, isSafe, type RepositoryFile } from './repository.js';
-import { sizeText } from './size-text.js';
 
 /** A model among the files of a repository: a GGUF file, or all parts of a split one in their order. */
 export interface ModelChoice {

@@ -26,7 +26,7 @@ interface Download {
   readonly bytes: number;
 }
 
-export interface ResolvedModel {
+interface ResolvedModel {
   /** Of a split model, its first file. */
   readonly path: string;
   /** Of a model in one file, where it was downloaded and checked; otherwise nothing is known. */

@@ -6,9 +6,9 @@ import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { STALL_MS } from './client.js';
 import { onDisk } from './disk-errors.js';
+import { sizeText, type TransferProgress } from './download-text.js';
 import { Part, partPath } from './part.js';
 import { bytesOf, type Repository, type RepositoryFile } from './repository.js';
-import { sizeText } from './size-text.js';
 
 export interface TransferOptions {
   readonly onProgress?: (progress: TransferProgress) => void;
@@ -17,15 +17,6 @@ export interface TransferOptions {
    * message of the UserError where another process holds it.
    */
   readonly lock: (path: string, busy: string) => Promise<() => void>;
-}
-
-export interface TransferProgress {
-  readonly file: string;
-  /** `checking`: the part from an earlier run is read again. */
-  readonly step: 'checking' | 'downloading';
-  /** Of all files together. */
-  readonly bytes: number;
-  readonly totalBytes: number;
 }
 
 type Report = (step: TransferProgress['step'], bytes: number) => void;

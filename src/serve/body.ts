@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from './api-error.js';
+import { levelsOf } from './levels.js';
 
 /** Room for what stands around a prompt. */
 const LEAST_LIMIT_BYTES = 2 ** 20;
@@ -44,10 +45,8 @@ export async function readJson(request: IncomingMessage, limitBytes: number): Pr
 
 /** What walks a value step by step calls itself for each level, and must not run out of stack. */
 function requireShallow(value: unknown): void {
-  let level: readonly unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
+  for (const { depth } of levelsOf(value)) {
     if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
   }
 }
 

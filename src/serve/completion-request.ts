@@ -5,18 +5,17 @@ import type { EnginePrompt, GenerateOptions } from './engine-contract.js';
 import {
   is,
   isString,
+  isWhole,
   MOST_LOGPROBS,
   MOST_N,
   readBoolean,
   readInteger,
   readParameters,
-  readSampling,
-  readStreaming,
   requireModel,
-  SAMPLING_PARAMETERS,
   type ServerDefaults,
   WITHOUT_EFFECT,
 } from './parameters.js';
+import { readSampling, readStreaming, SAMPLING_PARAMETERS } from './sampling-request.js';
 
 export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
 
@@ -65,7 +64,7 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults): Co
 
 /** A text, a list of texts, the tokens of one, or lists of tokens. */
 function readPrompts(value: unknown): readonly RawPrompt[] {
-  const list = Array.isArray(value) ? (value as unknown[]) : [value];
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   const prompts = list.every(isToken) ? [list] : list;
   if (prompts.length > MOST_N) throw invalid(`'prompt' may hold at most ${MOST_N} prompts`, 'prompt');
   return prompts.map((prompt) => {
@@ -75,6 +74,7 @@ function readPrompts(value: unknown): readonly RawPrompt[] {
   });
 }
 
+/** Whether it can be the number of a token. */
 export function isToken(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+  return isWhole(value) && value >= 0;
 }

@@ -127,7 +127,7 @@ export type GenerateEvent =
   | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
 
 /** Thrown by `generate` before any event. */
-export type EngineRefusal =
+type EngineRefusal =
   | {
       readonly reason: 'context-overflow';
       readonly promptTokens: number;

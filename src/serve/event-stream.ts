@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ApiError } from './api-error.js';
 
-export interface EventStream {
+interface EventStream {
   send(data: unknown): void;
   /** After the last event. */
   end(): void;

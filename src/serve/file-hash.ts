@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-export interface HashOptions {
+interface HashOptions {
   /** Where hashes are remembered; made where it is missing. Absent: nothing is remembered. */
   readonly directory?: string | undefined;
   readonly signal: AbortSignal;
@@ -43,9 +43,10 @@ export async function hashFiles(
   const hash = createHash('sha256');
   let read = 0;
   for (const path of paths) {
-    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES, signal })) {
+    const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: CHUNK_BYTES, signal });
+    for await (const chunk of chunks) {
       hash.update(chunk);
-      read += (chunk as Buffer).length;
+      read += chunk.length;
       onProgress?.(total === 0 ? 1 : Math.min(1, read / total));
     }
   }

@@ -1,14 +1,15 @@
 // Listening and closing: the process's side of the server.
 
 import { createServer, type Server, STATUS_CODES } from 'node:http';
-import { type AddressInfo, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { EXIT, UserError } from '../errors.js';
 import { LONGEST_TIMER_MS } from '../timers.js';
 import { requireKeyOffLoopback } from './access.js';
 import { ApiError } from './api-error.js';
+import { type Desk, openDesk } from './desk.js';
+import type { DeskOptions } from './desk-state.js';
 import type { Engine } from './engine-contract.js';
-import { type Desk, type DeskOptions, openDesk } from './routes.js';
 
 export interface ServerOptions extends DeskOptions {
   /** Without an API key, a loopback name or address. */
@@ -62,7 +63,9 @@ async function listen(server: Server, { host, port }: ServerOptions): Promise<st
   });
   server.removeAllListeners('error');
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${(server.address() as AddressInfo).port}`;
+  const address = server.address();
+  const taken = typeof address === 'object' ? address?.port : undefined;
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${taken ?? port}`;
 }
 
 function listenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): Error {

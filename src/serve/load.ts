@@ -1,16 +1,15 @@
 // Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
 
-import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import type { ModelFacts } from './engine-contract.js';
+import { valueAt } from './gguf-contents.js';
 import type { ModelFile } from './gguf-file.js';
 import { type Gpu, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
+import { threadsOf } from './threads.js';
 
 export interface EngineSettings {
-  /** A GGUF file, or the first part of one that is split. */
-  readonly modelPath: string;
+  readonly file: ModelFile;
   /** The name under which the model is served. */
   readonly name: string;
   readonly gpu: Gpu;
@@ -68,37 +67,15 @@ export async function unload({ context, model }: Loaded): Promise<void> {
   await model.dispose();
 }
 
-function threadsOf({ threads, parallel }: Pick<EngineSettings, 'threads' | 'parallel'>): number {
-  return threads ?? Math.max(needsTwoThreads(parallel) ? 2 : 1, availableParallelism() - 1);
-}
-
-/**
- * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
- * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
- */
-export function needsTwoThreads(parallel: number): boolean {
-  if (parallel === 1 || process.platform !== 'linux') return false;
-  try {
-    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
-  } catch {
-    return false;
-  }
-}
-
 async function loadModel(
   runtime: Runtime,
   llama: LlamaCpp.Llama,
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaModel> {
-  const { gpuLayers, contextSize, onProgress, signal } = settings;
-  const { metadata } = await runtime.readGgufFileInfo(settings.modelPath, {
-    sourceType: 'filesystem',
-    readTensorInfo: false,
-    logWarnings: false,
-  });
-  const { architecture } = metadata.general;
-  const trained = Number(Reflect.get(metadata, architecture)?.context_length ?? Number.POSITIVE_INFINITY);
+  const { file, gpuLayers, contextSize, onProgress, signal } = settings;
+  const architecture = String(valueAt(file.metadata, 'general.architecture'));
+  const trained = Number(valueAt(file.metadata, `${architecture}.context_length`) ?? Number.POSITIVE_INFINITY);
   if (contextSize !== undefined && contextSize > trained) {
     throw new UserError(
       `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
@@ -106,7 +83,7 @@ async function loadModel(
   }
   try {
     return await llama.loadModel({
-      modelPath: settings.modelPath,
+      modelPath: file.path,
       gpuLayers:
         gpuLayers ??
         (contextSize === undefined ? 'auto' : { fitContext: { contextSize: contextSize * settings.parallel } }),
@@ -134,7 +111,7 @@ function loadFailure(
   const reason = known.includes(architecture)
     ? `(${oneLine(log[0] ?? lineOf(error))}); download it again, or use another file of the model`
     : `: this release does not know the architecture "${architecture}"; use a newer node-llama-cpp or another model`;
-  return new UserError(`llama.cpp cannot load ${settings.modelPath} ${reason}`.replace(' :', ':'), EXIT.badData);
+  return new UserError(`llama.cpp cannot load ${settings.file.path} ${reason}`.replace(' :', ':'), EXIT.badData);
 }
 
 function isMemoryError(error: unknown, log: readonly string[]): boolean {
@@ -196,17 +173,17 @@ function inSlotOrder(onBatch: EngineSettings['onBatch']): LlamaCpp.CustomBatchin
   };
 }
 
+/** What scores depend on, but for the hash of the file. */
 export function describe(
   { runtime, llama, model, context }: Loaded,
   settings: EngineSettings,
-  files: readonly ModelFile[],
 ): Omit<ModelFacts, 'sha256'> {
   const fileType = model.fileInfo.metadata.general.file_type;
   const typeName = fileType === undefined ? undefined : runtime.GgufFileType[fileType];
   return {
     name: settings.name,
-    file: basename(settings.modelPath),
-    bytes: files.reduce((sum, file) => sum + file.bytes, 0),
+    file: basename(settings.file.path),
+    bytes: settings.file.parts.reduce((sum, { bytes }) => sum + bytes, 0),
     architecture: model.fileInfo.metadata.general.architecture,
     quantization: typeName?.replace(/^(?:MOSTLY|ALL)_/, '') ?? (fileType === undefined ? 'unknown' : String(fileType)),
     llamaCpp: llama.llamaCppRelease.release,

@@ -3,7 +3,7 @@
 import { shortened } from '../printable.js';
 import type { TextSink } from '../types.js';
 
-export interface Loading {
+interface Loading {
   /** What a step has come to, such as `loading: 43 %`; steps side by side share the line. */
   step(name: string, text: string): void;
   /** A line for good. */

@@ -1,18 +1,6 @@
 // What the server counted, as Prometheus reads it: https://prometheus.io/docs/instrumenting/exposition_formats/.
 
-import type { Usage } from './engine-contract.js';
-
-/** A request that has ended. */
-export interface RequestRecord {
-  readonly method: string;
-  /** Without its query. */
-  readonly path: string;
-  /** 499 where the client left before it was answered. */
-  readonly status: number;
-  readonly durationMs: number;
-  /** Of all choices together; absent where nothing was generated. */
-  readonly usage: Usage | undefined;
-}
+import type { RequestRecord } from './request-log.js';
 
 /** How things stand now. */
 export interface Gauges {

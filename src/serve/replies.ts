@@ -26,7 +26,7 @@ export interface ReplyFormat {
 }
 
 /** What stands in a reply and in each of its chunks. */
-export interface ReplyHead {
+interface ReplyHead {
   readonly id: string;
   readonly created: number;
   readonly model: string;
@@ -65,7 +65,7 @@ export function sumOf(usages: readonly Usage[]): Usage {
 }
 
 /** The choices of a reply, `choices.length / prompts` for each prompt. */
-export interface Replying {
+interface Replying {
   readonly format: ReplyFormat;
   readonly head: ReplyHead;
   readonly choices: readonly AsyncIterable<ReplyEvent>[];

@@ -1,10 +1,12 @@
 // A reply as its tokens come: thinking and answer apart, whole characters only, stop strings, budgets and counts.
 
+import { type TextFilter, untilStop, withoutLeadingNewlines, withoutOuterNewlines } from './text-filters.js';
+import { type TextOf, type WholeCharacters, wholeCharacters } from './whole-characters.js';
+
 /** What the reader must know of the model. */
 export interface ReplyTokens {
   readonly isEnd: (token: number) => boolean;
-  /** Text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
-  readonly textOf: (tokens: readonly number[], before: readonly number[]) => string;
+  readonly textOf: TextOf;
   /** Undefined where the model has no such single token: its thinking then stays in the content. */
   readonly openThinking: number | undefined;
   readonly closeThinking: number | undefined;
@@ -24,197 +26,115 @@ export interface ReplySettings {
   readonly blankLineAfterThinking: boolean;
 }
 
-export interface ReplyText {
+interface ReplyText {
   readonly channel: 'reasoning' | 'content';
   readonly text: string;
 }
 
 /** What came of a token: text to hand on; then tokens to go on with instead of it, or the end of the reply. */
-export interface ReplyStep {
+interface ReplyStep {
   readonly texts: readonly ReplyText[];
   readonly insteadOf?: readonly number[];
   readonly finish?: 'stop' | 'length';
 }
-
-export interface ReplyReader {
-  /** Takes the token that was sampled. After a `finish` no more is taken. */
-  take(token: number): ReplyStep;
-  /** The text still held back, where the reply is cut off from outside. */
-  rest(): readonly ReplyText[];
-  readonly inThinking: boolean;
-  readonly completionTokens: number;
-  readonly reasoningTokens: number;
-}
-
-/** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
-const LONGEST_PARTIAL = 3;
-const TOKENS_BEFORE = 4;
 
 /**
  * Thinking loses the newlines at both its ends and the content behind it those at its start, as the model card's own example does; content
  * without thinking is left as it is. The end token and tokens that were put in count as completion tokens, those up to the end of thinking
  * as reasoning tokens.
  */
-export function readReply(model: ReplyTokens, settings: ReplySettings): ReplyReader {
-  let channel: ReplyText['channel'] = settings.thinking ? 'reasoning' : 'content';
-  let letters = wholeCharacters(model.textOf);
-  let filter = settings.thinking ? withoutOuterNewlines() : untilStop(settings.stop);
-  let completionTokens = 0;
-  let reasoningTokens = 0;
+export class ReplyReader {
+  readonly #model: ReplyTokens;
+  readonly #settings: ReplySettings;
+  #channel: ReplyText['channel'];
+  #letters: WholeCharacters;
+  #filter: TextFilter;
+  #completionTokens = 0;
+  #reasoningTokens = 0;
 
-  const speak = (text: string): ReplyText[] => (text === '' ? [] : [{ channel, text }]);
-  const close = (): ReplyText[] => speak(filter.push(letters.rest()) + filter.rest());
-  const leaveThinking = (): ReplyText[] => {
-    const last = close();
-    channel = 'content';
-    letters = wholeCharacters(model.textOf);
-    filter = withoutLeadingNewlines(untilStop(settings.stop));
+  constructor(model: ReplyTokens, settings: ReplySettings) {
+    this.#model = model;
+    this.#settings = settings;
+    this.#channel = settings.thinking ? 'reasoning' : 'content';
+    this.#letters = wholeCharacters(model.textOf);
+    this.#filter = settings.thinking ? withoutOuterNewlines() : untilStop(settings.stop);
+  }
+
+  get inThinking(): boolean {
+    return this.#channel === 'reasoning';
+  }
+
+  get completionTokens(): number {
+    return this.#completionTokens;
+  }
+
+  get reasoningTokens(): number {
+    return this.#reasoningTokens;
+  }
+
+  /** Takes the token that was sampled. After a `finish` no more is taken. */
+  take(token: number): ReplyStep {
+    if (this.#model.isEnd(token)) {
+      this.#completionTokens += 1;
+      return { texts: this.rest(), finish: 'stop' };
+    }
+    return this.inThinking ? this.#think(token) : this.#answer(token);
+  }
+
+  /** The text still held back, where the reply is cut off from outside. */
+  rest(): readonly ReplyText[] {
+    return this.#spoken(this.#filter.push(this.#letters.rest()) + this.#filter.rest());
+  }
+
+  #think(token: number): ReplyStep {
+    const { closeThinking } = this.#model;
+    const isSpent = this.#reasoningTokens >= this.#settings.thinkingBudget;
+    if (closeThinking === undefined || (token !== closeThinking && !isSpent)) {
+      this.#reasoningTokens += 1;
+      this.#completionTokens += 1;
+      return this.#bounded({ texts: this.#passed(token) });
+    }
+    const end = [closeThinking, ...(this.#settings.blankLineAfterThinking ? this.#model.blankLine : [])];
+    this.#reasoningTokens += 1;
+    this.#completionTokens += end.length;
+    const isReplaced = end.length > 1 || token !== closeThinking;
+    return this.#bounded({ texts: this.#leaveThinking(), ...(isReplaced ? { insteadOf: end } : {}) });
+  }
+
+  #answer(token: number): ReplyStep {
+    const { openThinking, closeThinking } = this.#model;
+    this.#completionTokens += 1;
+    if (this.#completionTokens === 1 && token === openThinking && closeThinking !== undefined) {
+      this.#channel = 'reasoning';
+      this.#filter = withoutOuterNewlines();
+      this.#reasoningTokens = 1;
+      return this.#bounded({ texts: [] });
+    }
+    const texts = this.#passed(token);
+    return this.#filter.stopped() ? { texts, finish: 'stop' } : this.#bounded({ texts });
+  }
+
+  #leaveThinking(): readonly ReplyText[] {
+    const last = this.rest();
+    this.#channel = 'content';
+    this.#letters = wholeCharacters(this.#model.textOf);
+    this.#filter = withoutLeadingNewlines(untilStop(this.#settings.stop));
     return last;
-  };
-  const endOfThinking = (): number[] => [
-    model.closeThinking as number,
-    ...(settings.blankLineAfterThinking ? model.blankLine : []),
-  ];
-  const bounded = (step: ReplyStep): ReplyStep =>
-    step.finish === undefined && completionTokens >= settings.maxTokens
-      ? { texts: [...step.texts, ...close()], finish: 'length' }
+  }
+
+  /** What may be handed on once this token is there. */
+  #passed(token: number): ReplyText[] {
+    return this.#spoken(this.#filter.push(this.#letters.push(token)));
+  }
+
+  #spoken(text: string): ReplyText[] {
+    return text === '' ? [] : [{ channel: this.#channel, text }];
+  }
+
+  /** The step, or the reply's end where its tokens are used up. */
+  #bounded(step: ReplyStep): ReplyStep {
+    return step.finish === undefined && this.#completionTokens >= this.#settings.maxTokens
+      ? { texts: [...step.texts, ...this.rest()], finish: 'length' }
       : step;
-
-  const think = (token: number): ReplyStep => {
-    const spent = reasoningTokens >= settings.thinkingBudget && model.closeThinking !== undefined;
-    if (token !== model.closeThinking && !spent) {
-      reasoningTokens += 1;
-      completionTokens += 1;
-      return bounded({ texts: speak(filter.push(letters.push(token))) });
-    }
-    const put = endOfThinking();
-    reasoningTokens += 1;
-    completionTokens += put.length;
-    const replaced = put.length > 1 || token !== model.closeThinking;
-    return bounded({ texts: leaveThinking(), ...(replaced ? { insteadOf: put } : {}) });
-  };
-  const answer = (token: number): ReplyStep => {
-    completionTokens += 1;
-    if (completionTokens === 1 && token === model.openThinking && model.closeThinking !== undefined) {
-      channel = 'reasoning';
-      filter = withoutOuterNewlines();
-      reasoningTokens = 1;
-      return bounded({ texts: [] });
-    }
-    const texts = speak(filter.push(letters.push(token)));
-    return filter.stopped() ? { texts, finish: 'stop' } : bounded({ texts });
-  };
-
-  return {
-    take(token) {
-      if (model.isEnd(token)) {
-        completionTokens += 1;
-        return { texts: close(), finish: 'stop' };
-      }
-      return channel === 'reasoning' ? think(token) : answer(token);
-    },
-    rest: close,
-    get inThinking() {
-      return channel === 'reasoning';
-    },
-    get completionTokens() {
-      return completionTokens;
-    },
-    get reasoningTokens() {
-      return reasoningTokens;
-    },
-  };
-}
-
-/** Text of tokens one by one, a character whose bytes are spread over several only when it is complete. */
-function wholeCharacters(textOf: ReplyTokens['textOf']): { push(token: number): string; rest(): string } {
-  let before: readonly number[] = [];
-  let open: number[] = [];
-  let given = 0;
-  const upTo = (text: string, end: number): string => {
-    const out = text.slice(given, Math.max(end, given));
-    given = Math.max(end, given);
-    return out;
-  };
-  return {
-    push(token) {
-      open.push(token);
-      const text = textOf(open, before);
-      const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
-      const out = upTo(text, text.length - partial);
-      if (partial === 0) {
-        before = [...before, ...open].slice(-TOKENS_BEFORE);
-        open = [];
-        given = 0;
-      }
-      return out;
-    },
-    rest: () => (open.length === 0 ? '' : upTo(textOf(open, before), Number.POSITIVE_INFINITY)),
-  };
-}
-
-/** Holds text back until it is known to be wanted. */
-interface Filter {
-  push(text: string): string;
-  rest(): string;
-  stopped(): boolean;
-}
-
-/** Passes text up to the first stop string. */
-function untilStop(stops: readonly string[]): Filter {
-  let held = '';
-  let stopped = false;
-  return {
-    push(text) {
-      if (stopped) return '';
-      held += text;
-      const found = stops.map((stop) => held.indexOf(stop)).filter((at) => at >= 0);
-      stopped = found.length > 0;
-      const end = stopped ? Math.min(...found) : held.length - longestStart(held, stops);
-      const out = held.slice(0, end);
-      held = stopped ? '' : held.slice(end);
-      return out;
-    },
-    rest() {
-      const out = held;
-      held = '';
-      return out;
-    },
-    stopped: () => stopped,
-  };
-}
-
-/** Length of the longest end of `text` that begins a stop string. */
-function longestStart(text: string, stops: readonly string[]): number {
-  const lengths = stops.flatMap((stop) =>
-    Array.from({ length: Math.min(stop.length - 1, text.length) }, (_, index) => index + 1).filter((length) =>
-      text.endsWith(stop.slice(0, length)),
-    ),
-  );
-  return Math.max(0, ...lengths);
-}
-
-function withoutLeadingNewlines(inner: Filter): Filter {
-  let begun = false;
-  return {
-    ...inner,
-    push(text) {
-      const rest = begun ? text : text.replace(/^\n+/, '');
-      begun ||= rest !== '';
-      return inner.push(rest);
-    },
-  };
-}
-
-function withoutOuterNewlines(): Filter {
-  let held = '';
-  return withoutLeadingNewlines({
-    push(text) {
-      const all = held + text;
-      held = /\n*$/.exec(all)?.[0] ?? '';
-      return all.slice(0, all.length - held.length);
-    },
-    rest: () => '',
-    stopped: () => false,
-  });
+  }
 }

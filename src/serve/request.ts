@@ -22,7 +22,7 @@ export interface Request extends Scheduled {
 }
 
 /** Events from the steps to the one who reads them. */
-export interface EventQueue {
+interface EventQueue {
   push(event: GenerateEvent): void;
   fail(error: unknown): void;
   /** What was pushed before is still read. */

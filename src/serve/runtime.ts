@@ -3,11 +3,24 @@
 import { createRequire } from 'node:module';
 import type * as LlamaCpp from 'node-llama-cpp';
 import { EXIT, UserError } from '../errors.js';
+import { isObject } from '../json.js';
 
 export type { LlamaCpp };
 export type Runtime = typeof LlamaCpp;
-export type Token = LlamaCpp.Token;
+type Token = LlamaCpp.Token;
 export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | 'off';
+
+/** The library brands its tokens; at run time they are plain numbers, which is how they travel here. */
+export function asToken(token: number): Token {
+  // The brand exists for the compiler alone.
+  return token as Token;
+}
+
+/** The same list, as the library's calls take it; none of them changes it. */
+export function asTokens(tokens: readonly number[]): Token[] {
+  // As for one token.
+  return tokens as Token[];
+}
 
 /** The release that is tested; `npm i` lines name it. */
 const RUNTIME_VERSION = '3.21.1';
@@ -35,7 +48,7 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
     const jinja: Jinja = createRequire(own.resolve('node-llama-cpp'))('@huggingface/jinja');
     return { runtime, jinja };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (!isObject(error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UserError(
       `serving a model needs node-llama-cpp, which is not installed; ${installationHint(process.platform, process.arch)}`,
       EXIT.unavailable,
@@ -61,7 +74,7 @@ export function installationHint(platform: string, arch: string): string {
   return `add it ${lines.join('; or ')}`;
 }
 
-export interface Instance {
+interface Instance {
   readonly llama: LlamaCpp.Llama;
   /** What llama.cpp said of errors, newest last. */
   readonly log: string[];

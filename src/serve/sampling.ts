@@ -1,10 +1,12 @@
 // From a request's options to how llama.cpp samples: every knob named, penalties, seeds and grammars.
 
 import { EngineError, type GenerateOptions } from './engine-contract.js';
-import { grammarSchema, type Rules, SchemaError } from './json-schema.js';
+import { grammarSchema } from './json-schema.js';
 import type { Loaded } from './load.js';
 import type { Request } from './request.js';
-import { type LlamaCpp, lineOf, type Token } from './runtime.js';
+import { asToken, asTokens, type LlamaCpp, lineOf } from './runtime.js';
+import type { Rules } from './schema-types.js';
+import { SchemaError } from './schema-values.js';
 
 /** Seeds are 32 bits wide, and llama.cpp takes the largest as "any". */
 function seedOf(seed: number): number {
@@ -43,7 +45,7 @@ function penalties(
   const counted = presencePenalty !== 0 || frequencyPenalty !== 0;
   if (repetitionPenalty === 1) {
     if (!counted) return {};
-    const punishTokens = () => [...spoken] as Token[];
+    const punishTokens = () => asTokens([...spoken]);
     return {
       repeatPenalty: { punishTokens, maxPunishTokens: contextSize, penalty: 1, presencePenalty, frequencyPenalty },
     };
@@ -53,13 +55,13 @@ function penalties(
     const counts = new Map<number, number>();
     for (const token of spoken) counts.set(token, (counts.get(token) ?? 0) + 1);
     for (const [token, count] of counts) {
-      bias.set(token as Token, { logit: -repetitionPenalty * (presencePenalty + frequencyPenalty * count) });
+      bias.set(asToken(token), { logit: -repetitionPenalty * (presencePenalty + frequencyPenalty * count) });
     }
     return bias;
   };
   return {
     repeatPenalty: {
-      punishTokens: () => [...prompt.tokens, ...spoken] as Token[],
+      punishTokens: () => asTokens([...prompt.tokens, ...spoken]),
       maxPunishTokens: contextSize,
       penalty: repetitionPenalty,
     },
@@ -67,6 +69,7 @@ function penalties(
   };
 }
 
+/** What holds the reply, if anything does. Throws EngineError for a schema that no grammar can hold. */
 export async function grammarOf(
   { runtime, llama, model }: Loaded,
   { responseFormat }: GenerateOptions,
@@ -90,7 +93,9 @@ async function schemaGrammar(
   schema: Readonly<Record<string, unknown>>,
 ): Promise<LlamaCpp.LlamaGrammar> {
   const rules: Rules = new Map();
-  const made = await llama.createGrammarForJsonSchema(grammarSchema(schema, rules) as { readonly type: 'object' });
+  // The library's type of schemas follows the schema's own literals, which are not known here; what it must be is seen to there.
+  const converted = grammarSchema(schema, rules) as { readonly type: 'object' };
+  const made = await llama.createGrammarForJsonSchema(converted);
   const whole = made.grammar.replace(
     /^integer-number-rule ::= .*$/m,
     'integer-number-rule ::= "-"? ("0" | [1-9] [0-9]{0,15})',

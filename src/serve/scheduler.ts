@@ -27,7 +27,7 @@ export interface Evaluator<R> {
   leave(): Promise<void>;
 }
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   /** Tokens per step, all slots together. */
   readonly batchSize: number;
   /** Whether slots go on from what they hold; otherwise every prompt is evaluated from its start. */
@@ -142,7 +142,7 @@ export class Scheduler<R extends Scheduled> {
         this.#options.batchSize,
       );
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
-      await Promise.all(working.map(({ slot, work }, index) => this.#advance(slot, work, shares[index] as number)));
+      await Promise.all(working.map(({ slot, work }, index) => this.#advance(slot, work, shares[index] ?? 0)));
     }
   }
 
@@ -168,21 +168,23 @@ export class Scheduler<R extends Scheduled> {
 
   async #admit(): Promise<void> {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const { request } = this.#waiting.splice(next.place, 1)[0] as Waiting<R>;
+      this.#waiting.splice(next.place, 1);
       for (const passed of this.#waiting.slice(0, next.place)) passed.overtaken++;
-      await this.#start(this.#slots[next.slot] as Slot<R>, request, next.reuse);
+      await this.#start(next.slot, next.request, next.reuse);
     }
   }
 
-  /** The place in the queue of the request to admit, and its slot; undefined where nothing waits or no slot is free. */
-  #next(): { readonly place: number; readonly slot: number; readonly reuse: number } | undefined {
+  /** The request to admit with its place in the queue, and its slot; undefined where nothing waits or no slot is free. */
+  #next(): { readonly request: R; readonly place: number; readonly slot: Slot<R>; readonly reuse: number } | undefined {
     const free = this.#slots.filter(({ work }) => work === undefined);
     const first = this.#waiting[0];
     if (free.length === 0 || first === undefined) return undefined;
     const candidates = first.overtaken >= MOST_OVERTAKING ? [first] : this.#waiting;
     const offers = candidates.flatMap(({ request }, place) => {
       const choice = chooseSlot(free, request.prompt);
-      return choice === undefined ? [] : [{ place, slot: choice.slot, reuse: this.#options.reuse ? choice.reuse : 0 }];
+      const slot = free.find((one) => one.slot === choice?.slot);
+      if (choice === undefined || slot === undefined) return [];
+      return [{ request, place, slot, reuse: this.#options.reuse ? choice.reuse : 0 }];
     });
     return offers.reduce((best, offer) => (offer.reuse > best.reuse ? offer : best));
   }

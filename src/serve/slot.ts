@@ -2,7 +2,7 @@
 
 import type { Loaded } from './load.js';
 import type { Request } from './request.js';
-import type { LlamaCpp, Token } from './runtime.js';
+import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { sampling } from './sampling.js';
 import type { Evaluator } from './scheduler.js';
 import { scoreToken, spelledBytes, type TokenTexts } from './token-scores.js';
@@ -32,6 +32,7 @@ export class LlamaSlot implements Evaluator<Request> {
     this.#texts = tokenTexts(model);
     this.#contextSize = context.contextSize;
     this.#checkpointBytes = checkpointBytes;
+    // A number that only the batching strategy reads (load.ts); the library's type names its own five.
     this.#priority = (slot + 1) as LlamaCpp.EvaluationPriority;
     this.#sequence = context.getSequence({
       contextShift: { strategy: refuseShift },
@@ -45,13 +46,13 @@ export class LlamaSlot implements Evaluator<Request> {
 
   async restore(request: Request, tokens: number): Promise<number> {
     if (tokens === 0) await this.#sequence.clearHistory();
-    else await this.#sequence.adaptStateToTokens(request.prompt.tokens.slice(0, tokens) as Token[], false);
+    else await this.#sequence.adaptStateToTokens(asTokens(request.prompt.tokens.slice(0, tokens)), false);
     request.cachedTokens = this.#sequence.nextTokenIndex;
     return request.cachedTokens;
   }
 
   async feed({ prompt }: Request, from: number, to: number): Promise<void> {
-    await this.#sequence.evaluateWithoutGeneratingNewTokens(prompt.tokens.slice(from, to) as Token[], {
+    await this.#sequence.evaluateWithoutGeneratingNewTokens(asTokens(prompt.tokens.slice(from, to)), {
       evaluationPriority: this.#priority,
     });
   }
@@ -69,7 +70,7 @@ export class LlamaSlot implements Evaluator<Request> {
   async begin(request: Request, from: number): Promise<number> {
     if (request.scoring !== undefined) return this.#score(request, request.prompt.tokens.slice(from), 0);
     this.#insteadOf = undefined;
-    this.#reply = this.#sequence.evaluate(request.prompt.tokens.slice(from) as Token[], {
+    this.#reply = this.#sequence.evaluate(asTokens(request.prompt.tokens.slice(from)), {
       ...sampling(request, this.#contextSize, this.#loaded),
       evaluationPriority: this.#priority,
       yieldEogToken: true,
@@ -85,7 +86,7 @@ export class LlamaSlot implements Evaluator<Request> {
     }
     const { reader, events, spoken } = request;
     const { inThinking } = reader;
-    const next = await this.#reply?.next(this.#insteadOf as Token[] | undefined);
+    const next = await this.#reply?.next(this.#insteadOf && asTokens(this.#insteadOf));
     this.#insteadOf = undefined;
     if (next === undefined || next.done) throw new Error('llama.cpp gave no token');
     const taken = reader.take(next.value);
@@ -110,8 +111,12 @@ export class LlamaSlot implements Evaluator<Request> {
     const { scoring, events } = request;
     const wanted = scoring?.tokens[next];
     if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
-    const input: LlamaCpp.ControlledEvaluateInputItem[] = [...(tokens as Token[])];
-    input.push([input.pop() as Token, { generateNext: { probabilities: true, options: UNCHANGED } }]);
+    const [last] = tokens.slice(-1);
+    if (last === undefined) throw new Error('there is no token to evaluate');
+    const input: LlamaCpp.ControlledEvaluateInputItem[] = [
+      ...asTokens(tokens.slice(0, -1)),
+      [asToken(last), { generateNext: { probabilities: true, options: UNCHANGED } }],
+    ];
     const outputs = await this.#sequence.controlledEvaluate(input, { evaluationPriority: this.#priority });
     const probabilities = outputs[input.length - 1]?.next.probabilities;
     if (probabilities === undefined) throw new Error('llama.cpp gave no probabilities');
@@ -131,7 +136,7 @@ export class LlamaSlot implements Evaluator<Request> {
 const UNCHANGED = { temperature: 1, topK: 0, topP: 1, minP: 0, seed: 0 };
 
 function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
-  const textOf = (token: number): string => model.detokenize([token as Token], true);
+  const textOf = (token: number): string => model.detokenize([asToken(token)], true);
   const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
   // Other vocabularies do not spell out the bytes of a token that is no whole text.
   const spelling = kind === 'gpt2' ? tokens : undefined;

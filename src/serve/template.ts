@@ -3,8 +3,8 @@
 import { EXIT, UserError } from '../errors.js';
 import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
 import type { Loaded } from './load.js';
-import { type Jinja, type LlamaCpp, lineOf, type Token } from './runtime.js';
-import type { MessageMarks } from './slots.js';
+import type { MessageMarks } from './prompt-plan.js';
+import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 
 export interface Templating {
   /** The text of a prompt. Throws EngineError where the template refuses, or knows nothing of tools that are given. */
@@ -15,6 +15,7 @@ export interface Templating {
 /** Stands for any message's text while the template is asked how it marks messages. */
 const PROBE = 'Q7x';
 
+/** Throws UserError (65) for a file without a template, or with one that cannot be read. */
 export function readTemplate({ model }: Loaded, { Template }: Jinja, path: string): Templating {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
@@ -69,8 +70,7 @@ function findMarks(model: LlamaCpp.LlamaModel, render: (add: boolean) => string)
   }
   const [openerId] = model.tokenize(prompting.slice(plain.length), true);
   const [closerId] = model.tokenize(plain.slice(plain.lastIndexOf(PROBE) + PROBE.length), true);
-  if (!prompting.startsWith(plain) || !model.isSpecialToken(openerId) || !model.isSpecialToken(closerId))
-    return undefined;
-  const nameOf = (token: Token | undefined): string => (token === undefined ? '' : model.detokenize([token], true));
-  return { opener: nameOf(openerId), openerId: openerId as number, closer: nameOf(closerId) };
+  if (openerId === undefined || closerId === undefined || !prompting.startsWith(plain)) return undefined;
+  if (!model.isSpecialToken(openerId) || !model.isSpecialToken(closerId)) return undefined;
+  return { opener: model.detokenize([openerId], true), openerId, closer: model.detokenize([closerId], true) };
 }

@@ -1,12 +1,14 @@
 // The bodies of requests to count tokens and to turn them back into text, in vLLM's shape.
 
 import { invalid } from './api-error.js';
-import { readMessages, readTemplateArguments, readTools } from './chat-request.js';
 import { isToken } from './completion-request.js';
 import type { EnginePrompt, PromptOptions } from './engine-contract.js';
+import { readMessages } from './messages.js';
 import { is, isString, readBoolean, readParameters, requireModel } from './parameters.js';
+import { readTemplateArguments } from './thinking-request.js';
+import { readTools } from './tool-requests.js';
 
-export interface TokenizeRequest {
+interface TokenizeRequest {
   readonly prompt: EnginePrompt;
   readonly options: PromptOptions;
   readonly withTexts: boolean;

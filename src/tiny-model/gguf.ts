@@ -1,7 +1,7 @@
 // The bytes of a GGUF file up to its tensors: metadata and the table of contents (GGUF version 3, little-endian).
 
 /** One metadata value with its type in the file. */
-export type MetadataValue =
+type MetadataValue =
   | { readonly u32: number }
   | { readonly i32s: readonly number[] }
   | { readonly f32: number }

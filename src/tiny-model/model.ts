@@ -20,7 +20,7 @@ export interface ModelSpec {
   readonly replyTokens?: number;
 }
 
-export interface MadeModel {
+interface MadeModel {
   readonly path: string;
   /** In hex. */
   readonly sha256: string;

@@ -28,7 +28,7 @@ export interface Shape {
 }
 
 /** A tensor of the architecture; `dims` as ggml counts them, the contiguous one first. */
-export interface Tensor {
+interface Tensor {
   readonly name: string;
   readonly dims: readonly number[];
   /** Whether it is stored in the model's weight encoding; the others are always F32. */

@@ -65,7 +65,7 @@ const WORDS = [
 
 /** The vocabulary of `size` tokens, or of as many as the script needs. Throws RangeError for a script that is too short to be told apart. */
 export function vocabularyOf(size: number, script: Script | undefined): Vocabulary {
-  const taken = new Set([...Array(256).keys()].map((byte) => BYTE_CHARACTERS[byte] as string));
+  const taken = new Set(BYTE_CHARACTERS);
   const blankLine = spelled(BLANK_LINE);
   taken.add(blankLine);
   const merges = ['Ċ Ċ'];

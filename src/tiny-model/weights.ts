@@ -4,7 +4,7 @@ import { ENCODINGS, type Encoding, type StoredTensor, valueCount } from './gguf.
 import type { Vocabulary } from './vocabulary.js';
 
 /** What the weights make the model do. */
-export interface Intent {
+interface Intent {
   readonly seed: number;
   readonly vocabulary: Vocabulary;
   /** Mean length of a random model's reply in tokens, roughly; Infinity for one that never ends by itself. */
@@ -27,7 +27,7 @@ const WRITES_TO_STREAM = /(?:attn_output|ssm_out|ffn_down_exps|ffn_down_shexp)\.
 
 /** The bytes of one tensor, in chunks of whole rows of about a mebibyte. */
 export function* tensorChunks(tensor: StoredTensor, intent: Intent): Generator<Uint8Array> {
-  const width = tensor.dims[0] as number;
+  const [width = 1] = tensor.dims;
   const rows = valueCount(tensor.dims) / width;
   const { blockValues, blockBytes } = ENCODINGS[tensor.encoding];
   const rowBytes = (width / blockValues) * blockBytes;
@@ -53,7 +53,7 @@ function filler(tensor: StoredTensor, intent: Intent): Fill {
   if (!WRITES_TO_STREAM.test(tensor.name)) return random;
   // A chunk is zero to begin with, and zero bytes are zeros in every encoding.
   if (scripted) return () => undefined;
-  const embedding = tensor.dims[1] as number;
+  const [, embedding = 1] = tensor.dims;
   return (chunk, first, count) => {
     random(chunk, first, count);
     const rowBytes = chunk.length / count;
@@ -73,7 +73,7 @@ function scriptRows(tensor: StoredTensor, { seed, vocabulary }: Intent): Fill {
   const { chain, end } = vocabulary;
   const outside = -1;
   const place = new Map(chain.map((token, index) => [token, index]));
-  const width = tensor.dims[0] as number;
+  const [width = 1] = tensor.dims;
   const vectorOf = (token: number): Float32Array => {
     const next = generator(`script ${token}`, seed);
     return Float32Array.from({ length: width }, () => (next() < 0 ? -1 : 1));
@@ -103,13 +103,14 @@ function vocabularyRows(tensor: StoredTensor, intent: Intent): Fill {
     };
   }
   const wanted = rates(intent);
-  const bias = biases(intent, wanted, tensor.dims[0] as number).map(leading);
+  const [width = 1] = tensor.dims;
+  const bias = biases(intent, wanted, width).map(leading);
   return (chunk, first, count) => {
     random(chunk, first, count);
     const rowBytes = chunk.length / count;
     for (let row = 0; row < count; row++) {
       if (wanted.has(first + row)) chunk.fill(0, row * rowBytes, (row + 1) * rowBytes);
-      chunk.set(bias[first + row] as Uint8Array, row * rowBytes);
+      chunk.set(bias[first + row] ?? [], row * rowBytes);
     }
   };
 }
@@ -138,11 +139,11 @@ function biases({ vocabulary }: Intent, wanted: ReadonlyMap<number, number>, wid
 }
 
 /** Ranges of values by name, for variance 1 / width where nothing else is said; the decays must be negative. */
-function rangeOf({ name, dims }: StoredTensor): readonly [number, number] {
+function rangeOf({ name, dims: [width = 1] }: StoredTensor): readonly [number, number] {
   if (name.endsWith('norm.weight')) return [0.9, 1.1];
   if (name.endsWith('ssm_a')) return [-1.5, -0.05];
   if (name.endsWith('ssm_dt.bias')) return [-4, -1];
-  const bound = Math.sqrt(3 / (dims[0] as number));
+  const bound = Math.sqrt(3 / width);
   if (name === 'token_embd.weight') return [-Math.sqrt(3), Math.sqrt(3)];
   if (name === 'output.weight') return [-LOGIT_SPREAD * bound, LOGIT_SPREAD * bound];
   return [-bound, bound];
@@ -171,6 +172,7 @@ function spread(out: Float32Array | Uint16Array, levels: Float32Array | Uint16Ar
   let bits = 0;
   for (let index = 0; index < out.length; index++) {
     bits = index % 4 === 0 ? next() : bits >>> 8;
+    // Eight bits name one of the 256 levels.
     out[index] = levels[bits & 255] as number;
   }
 }
@@ -232,7 +234,7 @@ function encodedQ8(values: Float32Array): Uint8Array {
 
 /** IEEE 754 binary16 of a number within its normal range, rounded half up; what is smaller becomes 0. */
 function halfFloat(value: number): number {
-  const bits = new Uint32Array(Float32Array.of(value).buffer)[0] as number;
+  const [bits = 0] = new Uint32Array(Float32Array.of(value).buffer);
   const rounded = ((bits & 0x7fffffff) + 0x1000) >>> 13;
   const magnitude = rounded - ((127 - 15) << 10);
   return ((bits >>> 16) & 0x8000) | (magnitude < 0x400 ? 0 : magnitude);

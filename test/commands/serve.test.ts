@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { needsTwoThreads } from '../../src/serve/load.js';
+import { needsTwoThreads } from '../../src/serve/threads.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';

@@ -4,9 +4,9 @@ import { readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
+import type { TransferProgress } from '../../src/hub/download-text.js';
 import { AGENTWORLD } from '../../src/hub/model-name.js';
 import { resolveModel } from '../../src/hub/models.js';
-import type { TransferProgress } from '../../src/hub/transfer.js';
 import { failure, filesIn, MODEL, openHub, SHA256, sha256 } from '../support/hub.js';
 
 describe('a model on a hub', () => {

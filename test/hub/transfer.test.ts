@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import type { TransferProgress } from '../../src/hub/download-text.js';
 import { resolveModel } from '../../src/hub/models.js';
-import type { TransferProgress } from '../../src/hub/transfer.js';
 import { ROOT } from '../support/cli.js';
 import { failure, filesIn, listenTo, MODEL, openHub, SHA256, sendRange, sha256 } from '../support/hub.js';
 

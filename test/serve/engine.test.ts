@@ -16,8 +16,10 @@ import {
   type GenerateOptions,
   type TokenScore,
 } from '../../src/serve/engine-contract.js';
-import { type EngineSettings, needsTwoThreads } from '../../src/serve/load.js';
+import { readModelFile } from '../../src/serve/gguf-file.js';
+import type { EngineSettings } from '../../src/serve/load.js';
 import { installationHint } from '../../src/serve/runtime.js';
+import { needsTwoThreads } from '../../src/serve/threads.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 
 type Batch = readonly { readonly slot: number; readonly tokens: number }[];
@@ -72,7 +74,7 @@ async function start(
 ): Promise<{ engine: Engine; batches: Batch[] }> {
   const batches: Batch[] = [];
   const engine = await openEngine({
-    modelPath,
+    file: await readModelFile(modelPath),
     name: 'tiny',
     gpu: 'off',
     contextSize: 4096,

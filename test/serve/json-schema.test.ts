@@ -1,7 +1,8 @@
 // JSON schemas on their way to a grammar: honoured, or refused by name.
 
 import { expect, test } from 'vitest';
-import { grammarSchema, SchemaError } from '../../src/serve/json-schema.js';
+import { grammarSchema } from '../../src/serve/json-schema.js';
+import { SchemaError } from '../../src/serve/schema-values.js';
 
 test('a schema as OpenAI clients write it keeps its meaning', () => {
   expect(

@@ -1,8 +1,6 @@
-// The line that says how far a model is, on a terminal and in a pipe; and where models lie.
+// The line that says how far a model is, on a terminal and in a pipe.
 
-import { isAbsolute, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cacheFolder } from '../../src/hub/cache-folder.js';
 import { showLoading } from '../../src/serve/loading.js';
 
 function shown(isTTY: boolean, steps: readonly (readonly [ms: number, name: string, text: string])[], quiet = false) {
@@ -53,15 +51,4 @@ test('on a terminal it is one line in place, cut to its width, and gone before a
 
 test('quiet says nothing', () => {
   expect(shown(false, STEPS, true)).toBe('');
-});
-
-test.each([
-  ['/home/you', '/home/you/.cache/agentworldbench'],
-  ['', undefined],
-  [undefined, undefined],
-])('with HOME %j the cache folder is absolute', (HOME, expected) => {
-  const folder = cacheFolder({ HOME });
-  expect(isAbsolute(folder)).toBe(true);
-  expect(folder.endsWith(join('.cache', 'agentworldbench'))).toBe(true);
-  if (expected !== undefined) expect(folder).toBe(expected);
 });

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ReplyReader, type ReplySettings, type ReplyTokens, readReply } from '../../src/serve/reply-reader.js';
+import { ReplyReader, type ReplySettings, type ReplyTokens } from '../../src/serve/reply-reader.js';
 
 const END = 256;
 const OPEN = 257;
@@ -25,7 +25,7 @@ const bytes = (text: string): number[] => [...Buffer.from(text)];
 
 /** What comes out for the tokens in, token by token, up to the finish. */
 function read(tokens: readonly number[], changed: Partial<ReplySettings> = {}) {
-  const reader: ReplyReader = readReply(model, { ...settings, ...changed });
+  const reader = new ReplyReader(model, { ...settings, ...changed });
   const out = { reasoning: '', content: '' };
   const pieces: string[] = [];
   const put: (readonly number[])[] = [];

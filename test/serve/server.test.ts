@@ -13,7 +13,7 @@ import { openEndpoint } from '../../src/model/endpoint.js';
 import { bodyLimitBytes } from '../../src/serve/body.js';
 import { type Engine, EngineError, type GenerateEvent, type ModelFacts } from '../../src/serve/engine-contract.js';
 import type { RunningServer } from '../../src/serve/listen.js';
-import type { RequestRecord } from '../../src/serve/metrics.js';
+import type { RequestRecord } from '../../src/serve/request-log.js';
 import type { Sampling } from '../../src/types.js';
 import {
   type Call,

@@ -1,13 +1,11 @@
-// Slot choice, pauses and batch shares, without a model.
+// Slot choice and batch shares, without a model.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   addCheckpoint,
   chooseSlot,
-  type MessageMarks,
   type Prompt,
-  planPrompt,
   reusablePrefix,
   type SlotMemory,
   shareBatch,
@@ -115,66 +113,5 @@ describe('shares of a batch', () => {
     expect(shareBatch([long, { tokens: 40, replying: false }, { tokens: 1, replying: true }], 512)).toEqual([
       471, 40, 1,
     ]);
-  });
-});
-
-describe('where a prompt pauses', () => {
-  // One token per character but the marks, and a newline joined to the character before it, as byte-pair tokenisers may.
-  const marks: MessageMarks = { opener: '<s>', openerId: 1, closer: '<e>' };
-  const tokenize = (text: string): number[] =>
-    (text.match(/<s>|<e>|[^\n]\n+|[\s\S]/g) ?? []).map((piece) =>
-      piece === '<s>' ? 1 : piece === '<e>' ? 2 : [...piece].reduce((id, char) => id * 7 + char.charCodeAt(0), 3),
-    );
-  const render = (...messages: readonly (readonly [string, string])[]): string =>
-    `${messages.map(([role, content]) => `<s>${role}\n${content}<e>\n`).join('')}<s>assistant\n`;
-  const plan = (text: string): Prompt => planPrompt(text, tokenize(text), marks, tokenize);
-  const tail = '\n\nPlease analyze the input above and predict.\n\nNotes:\n- one\n\nThink.';
-
-  test('the next turn, without the request to predict, pauses wherever this one kept its state', () => {
-    const first = plan(render(['system', 'S'], ['user', `ab${tail}`]));
-    const second = plan(render(['system', 'S'], ['user', 'ab'], ['assistant', 'x'], ['user', `cd${tail}`]));
-    const third = plan(
-      render(
-        ['system', 'S'],
-        ['user', 'ab'],
-        ['assistant', 'x'],
-        ['user', 'cd'],
-        ['assistant', 'y'],
-        ['user', `ef${tail}`],
-      ),
-    );
-    expect(second.pauses.slice(0, first.pauses.length)).toEqual(first.pauses);
-    expect(third.pauses.slice(0, second.pauses.length)).toEqual(second.pauses);
-    for (const [before, after] of [
-      [first, second],
-      [second, third],
-    ] as const) {
-      expect(reusablePrefix(memory(0, before, before.checkpoints), after)).toBe(before.checkpoints.at(-1));
-      // Less than two tokens before the two prompts part.
-      const shared = after.tokens.findIndex((token, index) => token !== before.tokens[index]);
-      expect(shared - (before.checkpoints.at(-1) as number)).toBeLessThan(2);
-    }
-  });
-
-  test('the state is kept after the system message and at both ends of the last user message', () => {
-    const { tokens, checkpoints, pauses } = plan(
-      render(['system', 'S'], ['user', 'ab'], ['assistant', 'x'], ['user', `cd${tail}`]),
-    );
-    expect(checkpoints.map((at) => tokens[at])).toEqual([1, 1, tokenize('d\n\n')[0]]);
-    expect(pauses).toHaveLength(4);
-  });
-
-  test('without marks it pauses every 512 tokens, and keeps the last', () => {
-    expect(planPrompt('', upTo(1024), undefined, tokenize)).toEqual(prompt(upTo(1024), [512]));
-    expect(planPrompt('', upTo(1025), undefined, tokenize)).toEqual({
-      tokens: upTo(1025),
-      pauses: [512, 1024],
-      checkpoints: [1024],
-    });
-  });
-
-  test('a mark inside a message does not undo the rest', () => {
-    const { pauses } = plan(render(['user', 'a<s>b'], ['assistant', 'x'], ['user', 'c']));
-    expect(pauses.length).toBeGreaterThan(1);
   });
 });
