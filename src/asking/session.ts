@@ -100,7 +100,7 @@ class Session<J extends StageJob> {
     this.#listeners.tell((listener) => listener.notice?.(text));
   }
 
-  /** Has nothing more started; calls in flight are paid for, so they may take their time. */
+  /** Starts nothing more. Calls in flight are paid for, so they may take their time. */
   #end(reason: string): void {
     if (this.#stop.aborted) return;
     this.#halt.abort();
@@ -155,7 +155,7 @@ class Session<J extends StageJob> {
     );
   }
 
-  /** What a row was asked with is on the disk before the row is: otherwise a killed run would not know its own rows again. */
+  /** Puts what a row was asked with on the disk before the row: otherwise a killed run would not know its own rows again. */
   #saveIdentity(): Promise<void> {
     const { identity } = this.stage.run;
     if (identity !== this.#savedIdentity) {

@@ -36,6 +36,7 @@ function documentOf(result: StageResult) {
     schema: `awb.${manifest.kind}/1`,
     exit_code: result.exitCode,
     state: manifest.state,
+    ...(result.stopReason === undefined ? {} : { stop_reason: result.stopReason }),
     output: manifest.output?.file,
     ...(manifest.label === undefined ? {} : { label: manifest.label }),
     meta: manifest.meta,
@@ -79,7 +80,8 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
 function nextSteps({ manifest, stopReason }: StageResult, canMend: boolean, fresh: boolean, next: string): string[] {
   const same = sameCommand(fresh);
   if (manifest.state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
-  if (manifest.state === 'stopped') return [`stopped: ${stopReason}; everything finished is saved; ${same} continues`];
+  if (manifest.state === 'stopped')
+    return [`stopped: ${printable(stopReason ?? '')}; everything finished is saved; ${same} continues`];
   if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];
 }

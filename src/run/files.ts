@@ -12,7 +12,7 @@ const FLUSH_BYTES = 1 << 20;
 const FIFO_POLL_MS = 50;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
-/** What a process calls its own open files: replacing the file behind such a name would not reach whoever holds it open. */
+/** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
 
 interface WrittenFile {
@@ -55,7 +55,7 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   await replaceFile(path, [`${JSON.stringify(value, null, 2)}\n`], { remedy: RUN_AGAIN });
 }
 
-/** Takes away what killed writers of this file have left beside it. Only for who has the file to himself. */
+/** Takes away what killed writers of this file have left beside it. Only for a process that has the file to itself. */
 export async function clearRemains(path: string): Promise<void> {
   const own = `${basename(path)}.`;
   for (const name of await readdir(dirname(path)).catch(() => [])) {
@@ -65,7 +65,7 @@ export async function clearRemains(path: string): Promise<void> {
   }
 }
 
-/** The regular file that a name stands for, be it there or to be made, behind all links; undefined for anything else. */
+/** The regular file behind a name and its links, whether it exists or not; undefined for anything else. */
 async function regularFile(path: string): Promise<string | undefined> {
   if (OPEN_FILE.test(path)) return undefined;
   const found = await unlessMissing(stat(path));

@@ -69,7 +69,7 @@ export async function openFolder<S>(options: {
   }
 }
 
-/** Folder by folder, since Node's recursive way never ends where a parent denies its children's existence (/proc). */
+/** Makes a folder and those above it one by one: Node's own way never ends where a parent denies that its children exist (/proc). */
 async function makeFolder(dir: string): Promise<void> {
   try {
     await mkdir(dir);
@@ -84,7 +84,7 @@ async function makeFolder(dir: string): Promise<void> {
   }
 }
 
-/** Rows without a manifest are somebody else's work, or nobody knows how they were made: they are neither written over nor mixed. */
+/** Nobody knows how rows without a manifest were made, so they are neither written over nor mixed with others. */
 async function requireNoStray(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     if (((await sizeOf(path)) ?? 0) === 0) continue;

@@ -62,7 +62,7 @@ export class Appender {
         offset += waiting.line.length;
       }
     }
-    // In the same breath as the last look at what waits, or a record could come in between and wait for ever.
+    // Nothing is awaited since the last look at what waits: a record that came in between would wait for ever.
     this.#flushing = undefined;
   }
 
@@ -77,7 +77,7 @@ export class Appender {
     this.end += bytes.length;
   }
 
-  /** Whoever deletes or empties the journal under a run would have it go on paying for rows that nobody keeps. */
+  /** A run whose journal was deleted or emptied would otherwise go on paying for rows that nobody keeps. */
   #requireUntouched(): void {
     const { nlink, size } = fstatSync(this.handle.fd);
     if (size >= this.end && (nlink > 0 || this.#links === 0)) return;

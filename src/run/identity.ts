@@ -25,7 +25,7 @@ export function requireSameIdentity(before: Identity, now: Identity, where: stri
     [
       `${where} was begun with other settings, and rows of both must not mix:`,
       ...differences.map((difference) => `  ${difference}`),
-      'Give the settings of before to continue it, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
+      'Give the earlier settings to continue it, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
     ].join('\n'),
     EXIT.identityDiffers,
   );

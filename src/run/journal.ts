@@ -79,7 +79,7 @@ function changed(path: string, id: string): UserError {
 
 async function openForAppend(path: string): Promise<FileHandle> {
   try {
-    // 'a+' alone would ignore the position of writes; 'r+' does not create, and a FIFO would keep it waiting without O_NONBLOCK.
+    // 'a+' would ignore the position of writes. 'r+' does not create, and without O_NONBLOCK it would wait for a FIFO's other end.
     const handle = await open(path, constants.O_RDWR | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
       return open(path, 'wx+');

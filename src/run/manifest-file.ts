@@ -13,8 +13,8 @@ export async function readManifest(path: string): Promise<Manifest | undefined> 
 }
 
 /**
- * What is to be said of a run's file, or of its manifest, that is not as the run wrote it, which a user may want or a failing disk
- * have done; undefined where both are, or where the manifest does not tell.
+ * One sentence on a run's file, or its manifest, that is not as the run wrote it: a user may have edited it, or a disk failed.
+ * Undefined where both are as they were written, or where the manifest does not tell.
  */
 export function changeSince(manifest: Manifest | undefined, path: string, sha256: string): string | undefined {
   if (manifest === undefined) return undefined;

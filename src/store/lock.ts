@@ -1,4 +1,4 @@
-// A lock on a run folder that the operating system holds, so that it dies with its process.
+// A lock that the operating system holds, so that it dies with its process: on a run's folder, on a download.
 
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';

@@ -1,0 +1,96 @@
+// A run's folder: what is opened, what is refused or set aside, and the lock that is given back whatever happens.
+
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { EXIT, UserError } from '../../src/errors.js';
+import { openFolder, type RunFolder } from '../../src/run/folder.js';
+import { temporaryFolder } from '../support/cli.js';
+
+let dir = '';
+let held: string[] = [];
+beforeEach(async () => {
+  dir = join(await temporaryFolder(), 'runs', 'today');
+  held = [];
+});
+
+const RECORD = { id: 'a#0', row: { gen: 'x' }, log: {} };
+const MANIFEST = { schema: 'awb.manifest/1', identity: { model: 'm' } };
+
+function open(options: Partial<Parameters<typeof openFolder<string>>[0]> = {}): Promise<RunFolder<string>> {
+  return openFolder({
+    ...{ dir, name: 'predictions', fresh: false },
+    identity: () => ({ model: 'm' }),
+    summarise: ({ id }) => id,
+    async lock(path) {
+      held.push(path);
+      return () => void held.splice(held.indexOf(path), 1);
+    },
+    ...options,
+  });
+}
+
+/** A run with one row and its manifest. */
+async function begin(): Promise<void> {
+  const folder = await open();
+  await folder.journal.append(RECORD);
+  await writeFile(folder.manifestPath, JSON.stringify(MANIFEST));
+  await folder.close();
+}
+
+test('a folder is made with those above it, locked while it is open, and found again', async () => {
+  const folder = await open();
+  expect(held).toEqual([join(dir, '.predictions.lock')]);
+  expect(folder.stored).toBeUndefined();
+  await folder.close();
+  expect(held).toEqual([]);
+  await begin();
+  const again = await open();
+  expect(again.stored).toEqual(MANIFEST);
+  expect([...again.journal.entries.keys()]).toEqual(['a#0']);
+  await again.close();
+});
+
+test('who works in it is named to the lock', async () => {
+  await mkdir(dir, { recursive: true });
+  const manifest = { ...MANIFEST, state: 'running', process: { pid: 7, host: 'there' } };
+  await writeFile(join(dir, 'predictions.manifest.json'), JSON.stringify(manifest));
+  const lock = (_: string, busy: string) => Promise.reject(new UserError(busy, EXIT.cannotCreate));
+  await expect(open({ lock })).rejects.toThrow(`another awb works in ${dir} (process 7 on there); wait for it to end`);
+});
+
+describe('the lock is given back where', () => {
+  test('the identity is another one', async () => {
+    await begin();
+    await expect(open({ identity: () => ({ model: 'M' }) })).rejects.toMatchObject({ exitCode: EXIT.identityDiffers });
+    expect(held).toEqual([]);
+  });
+
+  test('rows lie there that no run wrote', async () => {
+    await mkdir(dir, { recursive: true });
+    await writeFile(join(dir, 'predictions.jsonl'), 'somebody wrote this\n');
+    await expect(open()).rejects.toMatchObject({
+      exitCode: EXIT.cannotCreate,
+      message: expect.stringContaining('was not made by a run in this folder'),
+    });
+    expect(held).toEqual([]);
+    expect(await readFile(join(dir, 'predictions.jsonl'), 'utf8')).toBe('somebody wrote this\n');
+  });
+});
+
+test('a run that holds no row binds nobody to its settings', async () => {
+  await (await open()).close();
+  await writeFile(join(dir, 'predictions.manifest.json'), JSON.stringify(MANIFEST));
+  const folder = await open({ identity: (stored) => ({ model: 'M', stored }) });
+  expect(folder.identity).toEqual({ model: 'M', stored: undefined });
+  await folder.close();
+});
+
+test('what a fresh run finds is kept aside', async () => {
+  await begin();
+  const folder = await open({ fresh: true });
+  expect(folder.journal.entries.size).toBe(0);
+  await folder.close();
+  const [aside = ''] = (await readdir(dir)).filter((name) => name.startsWith('before-'));
+  expect((await readdir(join(dir, aside))).sort()).toEqual(['predictions.journal.jsonl', 'predictions.manifest.json']);
+});
