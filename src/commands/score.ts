@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { readCosts, readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
+import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
@@ -77,7 +78,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const made = madeWith(manifest);
-  const card = aggregate(rows, made.chosen);
+  const card = aggregate(rows, made.chosen, measureOf);
   const run = recordOf({ source, sha256, manifest, made }, settings.label);
   const judgements = rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat, row.index)) }));
   const db = resolve(io.cwd, settings.db);
@@ -86,9 +87,12 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const scored = { id, replaced, run, db, card, short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
-    const steps = nextSteps({ id, db, runs, isShort: short.length > 0, isOurs: manifest !== undefined }, io);
+    const steps = nextSteps(
+      { id, kind: run.kind, db, runs, isShort: short.length > 0, isOurs: manifest !== undefined },
+      io,
+    );
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(scoreText(scored, steps, shownPath(db, io), look));
+    io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look }));
   }
   for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
   for (const line of shortLines(short, settings.minCoverage)) io.stderr.write(`${line}\n`);

@@ -2,16 +2,26 @@
 
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
+import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { DomainScore } from '../types.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal } from './terminal.js';
 
-/** @param steps what to type next, a line each. @param db the SQLite file as people are shown it. */
-export function scoreText(scored: ScoredRun, steps: readonly string[], db: string, look: Look): string {
+/** How a scored run is shown. */
+interface Showing {
+  /** What to type next, a line each. */
+  readonly steps: readonly string[];
+  /** The SQLite file as people are shown it. */
+  readonly db: string;
+  readonly measureOf: MeasureLookup;
+  readonly look: Look;
+}
+
+export function scoreText(scored: ScoredRun, { steps, db, measureOf, look }: Showing): string {
   const { run, card, id, replaced } = scored;
-  const tables = [scoreTable(card), measureTable(card)].filter((table) => table !== undefined);
+  const tables = [scoreTable(card), measureTable(card, measureOf)].filter((table) => table !== undefined);
   const lines = [
     `coverage: ${coverageText(card)}`,
     tallyLine(

@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path';
 import { readJudged } from '../bench/judged.js';
+import { measureOf } from '../judge/modes.js';
 import { oneLine, printable } from '../printable.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
@@ -46,7 +47,7 @@ export function readStoredRun(known: KnownRun): ReadRun {
     manifest,
     made: madeWith(manifest),
     // From the rows, whatever version scored them.
-    card: aggregate(rows, chosen),
+    card: aggregate(rows, chosen, measureOf),
   };
 }
 
@@ -60,6 +61,6 @@ export async function readJudgedRun(path: string, note: Note, io: Io): Promise<R
   const made = madeWith(manifest);
   const { chosen, label } = made;
   const name = oneLine(label ?? shownPath(path, io), 80);
-  const card = aggregate(rows, chosen);
+  const card = aggregate(rows, chosen, measureOf);
   return { name, source: path, sha256, rows, ...(chosen === undefined ? {} : { chosen }), manifest, made, card };
 }

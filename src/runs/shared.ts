@@ -3,13 +3,14 @@
 import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, UserError } from '../errors.js';
 import { canonicalJson, isObject } from '../json.js';
+import { ratesDimensions } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
 import type { ShownRun } from '../report/comparison/page.js';
 import type { Pair } from './find.js';
 import type { ReadRun } from './read-run.js';
 
 /** What each of two runs was made with, in words, and whether it is the same. */
-export interface Shared {
+interface Shared {
   readonly state: 'equal' | 'different' | 'unknown';
   readonly base: string;
   readonly candidate: string;
@@ -101,10 +102,10 @@ export function sameBytesNote({ base, candidate }: Pair): string[] {
 
 /** The error (65) where no row can be compared between two runs. */
 export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
-  const measured = [base, candidate].some(({ made }) => made.mode === 'metrics');
-  const hint = measured
-    ? 'text measures are no ratings, and awb leaderboard compares those'
-    : 'name two runs over the same data';
+  const areRated = [base, candidate].every(({ made }) => ratesDimensions(made.mode));
+  const hint = areRated
+    ? 'name two runs over the same data'
+    : 'text measures are no ratings, and awb leaderboard compares those';
   return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
 }
 

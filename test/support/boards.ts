@@ -65,6 +65,7 @@ export function cardOf(value: number, given: Given = {}): ScoreCard {
 
 export const OFFICIAL: JudgedWith = {
   kind: 'rubric',
+  rates: true,
   judge: 'gpt-5.2',
   snapshot: PUBLISHED_SOURCE.judge,
   rubricPack: 'official',
@@ -73,7 +74,7 @@ export const OFFICIAL: JudgedWith = {
   sampling: { temperature: 0.6 },
   protocol: 'history',
 };
-export const METRICS: JudgedWith = { kind: 'metrics', protocol: 'history' };
+export const METRICS: JudgedWith = { kind: 'metrics', rates: false, protocol: 'history' };
 
 let count = 0;
 /** A run of the official judge; every call gives another one, later than those before. */

@@ -8,6 +8,8 @@ import type { Column } from '../table.js';
 export interface JudgedWith {
   /** `rubric`, `metrics` ... */
   readonly kind: string;
+  /** Whether rows were rated; else they were measured alone. */
+  readonly rates: boolean;
   readonly judge?: string | undefined;
   /** The judge as its server named it. */
   readonly snapshot?: string | undefined;
@@ -144,8 +146,8 @@ export interface Entry {
   readonly mean: Figure | undefined;
 }
 
-export function isMeasured({ kind }: JudgedWith): boolean {
-  return kind === 'metrics';
+export function isMeasured({ rates }: JudgedWith): boolean {
+  return !rates;
 }
 
 /** What stands above a block. */

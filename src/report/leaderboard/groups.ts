@@ -8,6 +8,7 @@ import { nameOf } from './names.js';
 
 const OFFICIAL: JudgedWith = {
   kind: 'rubric',
+  rates: true,
   judge: PUBLISHED_SOURCE.judge,
   rubricPack: 'official',
   verdicts: 'official',
@@ -15,8 +16,8 @@ const OFFICIAL: JudgedWith = {
 };
 
 /** Judged as the published rows were; sampling is left out, since newer APIs refuse what the official script sends. */
-export function isOfficial({ kind, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
-  const asked = { kind, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
+export function isOfficial({ kind, rates, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
+  const asked = { kind, rates, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
   return canonicalJson(asked) === canonicalJson(OFFICIAL);
 }
 

@@ -1,6 +1,7 @@
 // The runs of SQLite files -> runs as a leaderboard takes them.
 
 import { UserError } from '../../errors.js';
+import { measureOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
 import { aggregate } from '../../score/aggregate.js';
@@ -38,7 +39,7 @@ export function boardRun(known: KnownRun): BoardRun {
   const made = madeWith(manifestOf(known));
   // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
   const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
-  const card = aggregate(store.judgements(run.id), chosen);
+  const card = aggregate(store.judgements(run.id), chosen, measureOf);
   const { label, source, meta } = run;
   return {
     id: `${db}#${run.id}`,
@@ -59,5 +60,15 @@ export function boardRun(known: KnownRun): BoardRun {
 function judgedWith(made: MadeWith): JudgedWith {
   const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, versions, sampling, protocol } = made;
   const verdicts = versions.length === 0 ? made.verdicts : `${made.verdicts} (${versions.join(', ')})`;
-  return { kind, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
+  return {
+    kind,
+    rates: ratesDimensions(kind),
+    judge,
+    snapshot,
+    rubricPack,
+    rubricFingerprint,
+    verdicts,
+    sampling,
+    protocol,
+  };
 }

@@ -1,6 +1,7 @@
 // Which runs of a leaderboard cannot be told from the best.
 
 import type { Comparison, Difference } from '../../comparison.js';
+import { measureOf } from '../../judge/modes.js';
 import { countedPoints } from '../../points.js';
 import type { BoardRun, IsTied } from '../../report/leaderboard/board.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../../score/compare.js';
@@ -24,7 +25,7 @@ export function tiesOf(known: readonly KnownRun[]): IsTied {
   );
   const critical = remembered(String, (runs: number) => criticalBest(runs));
   return (best, other, { domain, name }, runs) => {
-    const measure = best.judgedWith.kind === 'metrics' ? name : undefined;
+    const measure = best.judgedWith.rates ? undefined : name;
     // One comparison answers for both directions.
     const sign = best.id < other.id ? 1 : -1;
     const pair = sign === 1 ? ([best, other, measure] as const) : ([other, best, measure] as const);
@@ -49,9 +50,15 @@ function differenceIn(
   return new Map(Object.entries(figures ?? {})).get(name);
 }
 
-/** A measure of 0-100 in place of the ratings' total, so that measures are compared as totals are. */
+/** A measure in place of the ratings' total, the smaller value the better turned round, so that measures are compared as totals are. */
 function measuredPoints(measure: string): NonNullable<CompareOptions['pointsOf']> {
-  return (row, figure) => (figure === 'total' ? row.measures?.[measure] : undefined);
+  const { better } = measureOf(measure);
+  const sign = better === 'larger' ? 1 : better === 'smaller' ? -1 : undefined;
+  return (row, figure) => {
+    const value = figure === 'total' ? row.measures?.[measure] : undefined;
+    // Nothing but larger and smaller has a mean whose difference says which run is better.
+    return value === undefined || sign === undefined ? undefined : sign * value;
+  };
 }
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {

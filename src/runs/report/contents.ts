@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { readCosts } from '../../bench/judged.js';
-import { measuresOf } from '../../measures.js';
+import { measureOf } from '../../judge/modes.js';
 import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
 import { recordId } from '../../run/journal-record.js';
 import type { MadeWith } from '../../run/made-with.js';
@@ -30,7 +30,7 @@ export async function describe(run: ReadRun, other: ReadRun | undefined, gathere
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,
-    measures: measuresOf(),
+    measures: measureOf,
     tool: `awb ${toolVersion()}`,
   };
 }

@@ -1,6 +1,7 @@
 // What to type after a run was scored.
 
 import { resolve } from 'node:path';
+import { ratesDimensions } from '../../judge/modes.js';
 import { printable } from '../../printable.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
@@ -12,6 +13,8 @@ import { DEFAULT_DB } from '../databases.js';
 /** A run that was scored just now. */
 interface Scored {
   readonly id: number;
+  /** The mode that it was judged in. */
+  readonly kind: string;
   /** Absolute path of the SQLite file. */
   readonly db: string;
   /** All runs of the file, this one too. */
@@ -23,7 +26,7 @@ interface Scored {
 }
 
 /** Command lines to be pasted. The labels and paths in them may be hostile. */
-export function nextSteps({ id, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
+export function nextSteps({ id, kind, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
   const program = programName(io);
   if (isShort) {
     return isOurs
@@ -33,17 +36,16 @@ export function nextSteps({ id, db, runs, isShort, isOurs }: Scored, io: Io): st
   const where = db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
   const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
   const own = nameOf(id, runs);
-  const kind = runs.find((run) => run.id === id)?.kind;
   const other = latestBeside(id, kind, runs);
   if (other === undefined) {
     return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
   }
-  const pair = kind === 'metrics' ? [] : [line('compare', other, own), line('gate', other, own)];
+  const pair = ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : [];
   return [...pair, line('leaderboard'), line('report', '--run', own, '--compare', other)];
 }
 
 /** The run that was scored last of those that were judged in the same way as this one. */
-function latestBeside(id: number, kind: string | undefined, runs: readonly StoredRun[]): string | undefined {
+function latestBeside(id: number, kind: string, runs: readonly StoredRun[]): string | undefined {
   const alike = runs.filter((run) => run.id !== id && run.kind === kind);
   const [latest] = alike.sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
   return latest && nameOf(latest.id, runs);

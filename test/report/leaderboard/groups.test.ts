@@ -29,7 +29,7 @@ describe('runs share a block only where they were judged alike', () => {
   });
 
   it('and what is not known to be alike stands alone, unless the caller vouches for it', () => {
-    const unknown: JudgedWith = { kind: 'rubric' };
+    const unknown: JudgedWith = { kind: 'rubric', rates: true };
     const runs = [run('a', 60, { judgedWith: unknown }), run('b', 50, { judgedWith: unknown })];
     expect(blocksOf(runs).map(names)).toEqual([['a'], ['b']]);
     const [assumed, ...more] = blocksOf(runs, { assumeSame: true });
