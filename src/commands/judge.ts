@@ -12,6 +12,7 @@ import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import type { Method, Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
@@ -123,6 +124,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
     const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
     printStageResult(io, settings, result, {
       noun: mode.noun,
+      remark: remarkOnRepeats(result.manifest),
       absent: 'without prediction',
       final: FINAL_FAILURES,
       next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`), programName(io)),
@@ -131,6 +133,12 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   } finally {
     await run.close();
   }
+}
+
+/** Counts are of judgements, and coverage is of predictions: where these differ, both are said. */
+function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
+  const predictions = Object.values(chosen).reduce((sum, count) => sum + count, 0);
+  return counts.chosen > predictions ? `these are judgements of ${counted(predictions, 'prediction')}` : undefined;
 }
 
 function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
