@@ -3,7 +3,7 @@
 import type { JsonObject } from '../json.js';
 import type { Backend, Sampling } from '../types.js';
 import type { Clocks } from './clocks.js';
-import type { ScheduleOptions } from './schedule.js';
+import type { ScheduleOptions } from './schedule-options.js';
 
 /** What is asked of every backend alike; an absent value is the backend's own. */
 export interface BackendOptions extends ScheduleOptions {

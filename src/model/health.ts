@@ -19,7 +19,7 @@ export interface Health {
 }
 
 /** The time since its last answer in which calls have failed. */
-export interface Trouble {
+interface Trouble {
   readonly since: number;
   /** How many different rows have failed. */
   readonly rows: number;
@@ -130,7 +130,7 @@ export function givenUp(health: Health, now: number, reason: string): Health {
 
 /** The class of failure that so many rows came to before any succeeded. */
 export function hopeless({ lost }: Health): string | undefined {
-  return Object.keys(lost).find((failure) => (lost[failure] as number) >= HOPELESS);
+  return Object.entries(lost).find(([, rows]) => rows >= HOPELESS)?.[0];
 }
 
 /** Whether the trouble is the endpoint's, and not that of the one row that failed: its failures then cost no row a try. */

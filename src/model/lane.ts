@@ -2,8 +2,9 @@
 
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../errors.js';
-import type { BackendStatus, ModelRequest, Outage, Usage } from '../types.js';
+import type { BackendStatus, Outage } from '../types.js';
 import type { AttemptFailure, AttemptReply, Endpoint } from './attempt.js';
+import type { Call } from './call.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
 import { type Health, isOutage, type Pause, UNKNOWN_HEALTH } from './health.js';
 import type { End } from './notices.js';
@@ -38,27 +39,6 @@ export interface Lane {
   awaited?: string;
 }
 
-/** A job whose turn has come, until it is settled. */
-export interface Call {
-  readonly job: number;
-  request?: ModelRequest;
-  startedAt: number;
-  attempts: number;
-  readonly usage: Usage;
-  /** Failures at the present endpoint: all, and those that count against the tries. */
-  failures: number;
-  counted: number;
-  /** Failures in the present trouble of its endpoint: whether they count is not known before it answers. */
-  pending: number;
-  /** Outages whose failures were not counted. */
-  forgiven: number;
-  firstFailureAt?: number;
-  lastFailure?: AttemptFailure;
-  /** Ends the try in flight, and the back-off. */
-  inFlight?: AbortController;
-  backOff?: AbortController;
-}
-
 /** A row that was in flight in more outages than this may well be what causes them: its failures count. */
 const MOST_FORGIVEN = 3;
 /** From so many on, it is asked while no other such row is in flight, lest one takes the others with it. */
@@ -69,12 +49,13 @@ export function openLane(
   index: number,
   { concurrency, ceiling }: { readonly concurrency: number | 'adaptive'; readonly ceiling: number },
 ): Lane {
-  const control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
+  const control = startLimit(ceiling);
+  const isAdaptive = concurrency === 'adaptive';
   return {
     endpoint,
     index,
-    slots: pLimit(control?.limit ?? (concurrency as number)),
-    ...(control && { control }),
+    slots: pLimit(isAdaptive ? control.limit : concurrency),
+    ...(isAdaptive && { control }),
     health: UNKNOWN_HEALTH,
     calls: new Set(),
     throttled: new Set(),
@@ -88,13 +69,13 @@ export function openLane(
   };
 }
 
-export function newCall(job: number, startedAt: number): Call {
-  return { job, startedAt, attempts: 0, usage: {}, failures: 0, counted: 0, pending: 0, forgiven: 0 };
-}
-
 /** The pause of an endpoint that gives no replies. */
 export function pauseOf(lane: Lane): Pause | undefined {
   return lane.health.trouble?.pause;
+}
+
+export function isInService(lane: Lane): boolean {
+  return pauseOf(lane) === undefined;
 }
 
 /** All calls that have begun there and are not settled. */

@@ -42,7 +42,7 @@ export class JobQueue {
     this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
     const groups = new Map<string, Group>();
     for (let job = jobs.length - 1; job >= 0; job--) {
-      const name = (jobs[job] as Job).group;
+      const name = at(jobs, job).group;
       const group = groups.get(name) ?? { next: NONE, running: 0, home: NONE, rank: 0 };
       groups.set(name, group);
       this.#groupOf[job] = group;
@@ -61,7 +61,7 @@ export class JobQueue {
     if (group === undefined) return undefined;
     const job = group.next;
     group.home = endpoint;
-    group.next = this.#following[job] as number;
+    group.next = at(this.#following, job);
     group.running++;
     this.waiting--;
     // Taken out and put in again it is last, so groups that run side by side take turns.
@@ -82,7 +82,7 @@ export class JobQueue {
 
   /** A job's slot is free again; where it was not settled, it waits once more, as the first of its group. */
   release(job: number, waitsAgain: boolean): void {
-    const group = this.#groupOf[job] as Group;
+    const group = at(this.#groupOf, job);
     const { idle, busy, retired } = this.#place(group.home);
     const hadPlace = group.next !== NONE;
     group.running--;
@@ -124,13 +124,19 @@ export class JobQueue {
   }
 
   #place(endpoint: number): Place {
-    return this.#places[endpoint] as Place;
+    return at(this.#places, endpoint);
   }
 
   #putFirst(job: number, group: Group): void {
     this.#following[job] = group.next;
     group.next = job;
   }
+}
+
+/** What stands at an index: every one used here is one of the list's own. */
+function at<T>(list: ArrayLike<T>, index: number): T {
+  // True by the sentence above; a check would cost each of the queue's steps.
+  return list[index] as T;
 }
 
 export function firstOf<T>(items: Iterable<T>): T | undefined {
@@ -141,28 +147,28 @@ export function firstOf<T>(items: Iterable<T>): T | undefined {
 /** Into a binary heap whose first is the group with the earliest next job. */
 function pushRanked(heap: Group[], group: Group): void {
   group.rank = group.next;
-  let at = heap.push(group) - 1;
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if ((heap[parent] as Group).rank <= group.rank) break;
-    heap[at] = heap[parent] as Group;
-    at = parent;
+  let hole = heap.push(group) - 1;
+  while (hole > 0) {
+    const parent = (hole - 1) >> 1;
+    if (at(heap, parent).rank <= group.rank) break;
+    heap[hole] = at(heap, parent);
+    hole = parent;
   }
-  heap[at] = group;
+  heap[hole] = group;
 }
 
 function popLowest(heap: Group[]): Group | undefined {
   const lowest = heap[0];
   const last = heap.pop();
   if (lowest === undefined || last === undefined || heap.length === 0) return lowest;
-  let at = 0;
-  for (let child = 1; child < heap.length; child = 2 * at + 1) {
+  let hole = 0;
+  for (let child = 1; child < heap.length; child = 2 * hole + 1) {
     const right = heap[child + 1];
-    if (right !== undefined && right.rank < (heap[child] as Group).rank) child++;
-    if ((heap[child] as Group).rank >= last.rank) break;
-    heap[at] = heap[child] as Group;
-    at = child;
+    if (right !== undefined && right.rank < at(heap, child).rank) child++;
+    if (at(heap, child).rank >= last.rank) break;
+    heap[hole] = at(heap, child);
+    hole = child;
   }
-  heap[at] = last;
+  heap[hole] = last;
   return lowest;
 }

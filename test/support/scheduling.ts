@@ -2,7 +2,8 @@
 
 import type { Attempt, AttemptFailure, Endpoint } from '../../src/model/attempt.js';
 import type { Clock } from '../../src/model/clock.js';
-import { openSchedule, type ScheduleOptions } from '../../src/model/schedule.js';
+import { openSchedule } from '../../src/model/schedule.js';
+import type { ScheduleOptions } from '../../src/model/schedule-options.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
 export interface TestJob extends Job {

@@ -1,0 +1,90 @@
+// The course of one `ask`: whether it goes on, what has ended it, and what must be woken when it ends.
+
+import type { AskSignals } from '../types.js';
+import type { Call } from './call.js';
+import type { ScheduleSettings } from './schedule-options.js';
+
+export class Course {
+  readonly settings: ScheduleSettings;
+  /** Calls that hold a slot, over all endpoints. */
+  readonly calls = new Set<Call>();
+  readonly #signals: AskSignals;
+  readonly #isWorkLeft: () => boolean;
+  /** What ends the waits that are under way. */
+  readonly #waits = new Set<AbortController>();
+  #failure: { readonly error: unknown } | undefined;
+  #isOver = false;
+  #finish: () => void = () => {};
+
+  constructor(signals: AskSignals, settings: ScheduleSettings, isWorkLeft: () => boolean) {
+    this.#signals = signals;
+    this.settings = settings;
+    this.#isWorkLeft = isWorkLeft;
+  }
+
+  /** Nothing new is started any more. */
+  get halted(): boolean {
+    return this.#signals.stop.aborted || this.aborted;
+  }
+
+  /** What is in flight is ended. */
+  get aborted(): boolean {
+    return this.#signals.abort.aborted || this.#failure !== undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Begins, and resolves when there is nothing in flight, and nothing to do or a signal not to. */
+  async run(begin: () => void): Promise<void> {
+    const { stop, abort } = this.#signals;
+    const onStop = () => this.#endWaits();
+    const onAbort = () => this.#endCalls();
+    stop.addEventListener('abort', onStop);
+    abort.addEventListener('abort', onAbort);
+    try {
+      await new Promise<void>((resolve) => {
+        this.#finish = resolve;
+        begin();
+        this.finishIfIdle();
+      });
+    } finally {
+      this.#isOver = true;
+      stop.removeEventListener('abort', onStop);
+      abort.removeEventListener('abort', onAbort);
+      for (const wait of this.#waits) wait.abort();
+    }
+  }
+
+  /** Ends the run for an error, the first of which it is to reject with; calls in flight are aborted. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#endCalls();
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  finishIfIdle(): void {
+    if (this.calls.size === 0 && (this.halted || !this.#isWorkLeft())) this.#finish();
+  }
+
+  /** Resolves after so many milliseconds, when `wake` is aborted, or at the end of the run. */
+  async wait(ms: number, wake: AbortController): Promise<void> {
+    this.#waits.add(wake);
+    await this.settings.clock.sleep(ms, wake.signal);
+    this.#waits.delete(wake);
+  }
+
+  #endWaits(): void {
+    for (const wait of this.#waits) wait.abort();
+    this.finishIfIdle();
+  }
+
+  #endCalls(): void {
+    for (const call of this.calls) call.inFlight?.abort();
+    this.#endWaits();
+  }
+}
