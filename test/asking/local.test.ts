@@ -9,6 +9,7 @@ import { EXIT } from '../../src/errors.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import type { Io } from '../../src/types.js';
 import { RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 const ENV = { AWB_GPU: 'off', AWB_THREADS: '1' };
 
@@ -134,9 +135,10 @@ describe('a run', { timeout: 120_000 }, () => {
 
   test('reuses as many tokens by default as with one request at a time', async () => {
     const tiny = await keptModel(RANDOM_MODELS.tiny, folder);
+    const data = await writeDataset(join(folder, 'data'), { 'android_test.jsonl': madeUpRows('android', 9) });
     const tokens = async (flags: readonly string[]): Promise<readonly [cached: number, prompt: number]> => {
-      const asked = ['--domains', 'android', '--max-tokens', '4', '--json'];
-      const infer = startAwb([...rows, ...asked, '--output-dir', await temporaryFolder(), ...flags], ENV);
+      const asked = ['infer', '--data-dir', data, '--quiet', '--max-tokens', '4', '--json'];
+      const infer = startAwb([...asked, '--output-dir', await temporaryFolder(), ...flags], ENV);
       const { code, stdout, stderr } = await infer.ended;
       expect([code, stderr]).toEqual([EXIT.done, '']);
       const { cachedTokens = 0, promptTokens } = JSON.parse(stdout).tokens;
