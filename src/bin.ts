@@ -37,7 +37,7 @@ function run(): void {
     },
     stdinClosed: () =>
       new Promise((done) => {
-        // Waiting for its end is no reason to go on when all else is done; a file has no such reference.
+        // Waiting for its end must not keep the process alive. The type leaves out that a file as standard input has no `unref`.
         (process.stdin as { unref?: () => void }).unref?.();
         process.stdin
           .once('end', () => done(undefined))
@@ -45,7 +45,7 @@ function run(): void {
           .resume();
       }),
   };
-  // A reader that went away (awb score | head) does not stop the work; a disk that is full spoils the result.
+  // A reader that went away (awb score | head) does not stop the work. A full disk spoils the result.
   let outputFault: NodeJS.ErrnoException | undefined;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') outputFault = error;
@@ -58,8 +58,8 @@ function run(): void {
   });
   import('node:v8')
     .then(({ setFlagsFromString }) => {
-      // Rows pass through by the hundred megabytes and little of them stays, but V8 would let the heap grow as long as there is
-      // memory; this keeps the peak from following the amount of data, for about a fifth more CPU time (bench/README.md).
+      // Hundreds of megabytes of rows pass through and little of them stays, but V8 lets the heap grow as long as there is memory.
+      // This keeps the peak from following the amount of data, for about a fifth more CPU time (bench/README.md).
       setFlagsFromString('--heap-growing-percent=40');
       return import('./cli.js');
     })
@@ -75,7 +75,7 @@ function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } 
       stream.write(text);
     },
     isTTY: Boolean(stream.isTTY),
-    // Read anew each time, since a terminal changes its size; a size of 0 is what some pseudo-terminals say.
+    // Read anew each time, since a terminal may change its size. Some pseudo-terminals say that it is 0.
     get columns() {
       return stream.columns || 80;
     },
@@ -85,7 +85,10 @@ function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } 
   };
 }
 
-/** Aborted by the first signal, with its name as reason (SIGHUP counts as SIGTERM, and under nohup for nothing); the second prints the last words and ends the process. */
+/**
+ * Aborted by the first signal, with the signal's name as its reason. The second prints the last words and ends the process.
+ * SIGHUP counts as SIGTERM, and under nohup for nothing.
+ */
 function stopSignal(lastWords: () => string): AbortSignal {
   const controller = new AbortController();
   let firstAt = 0;
@@ -105,7 +108,7 @@ function stopSignal(lastWords: () => string): AbortSignal {
   return controller.signal;
 }
 
-/** Past the stream's buffer, which a process that ends at once would take with it; a full pipe or a closed terminal loses the words. */
+/** Writes past the stream's buffer, which would be lost with the process. Where a pipe is full or the terminal closed, nothing is said. */
 function sayAtOnce(text: string): void {
   try {
     writeSync(process.stderr.fd, text);

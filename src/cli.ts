@@ -1,4 +1,4 @@
-// The program: finds the subcommand, reads its settings, runs it, and turns what goes wrong into a message and an exit code.
+// The program: finds the subcommand, reads its settings, runs it, and turns errors into messages and exit codes.
 
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
@@ -10,62 +10,23 @@ import { describeSettings } from './settings/shown-settings.js';
 import type { Io, TextSink } from './types.js';
 import { openCommandFilter } from './workflow-commands.js';
 
+// biome-ignore format: a table, a line a command
 const COMMANDS: readonly CommandEntry[] = [
-  {
-    name: 'quickstart',
-    summary: 'run the whole job over recorded rows: no key, no network, no GPU',
-    load: () => import('./commands/quickstart.js'),
-  },
-  {
-    name: 'infer',
-    summary: 'ask a world model for the next observation of every row',
-    load: () => import('./commands/infer.js'),
-  },
-  {
-    name: 'judge',
-    summary: 'rate predictions against the ground truth',
-    load: () => import('./commands/judge.js'),
-  },
-  {
-    name: 'score',
-    summary: 'turn judgements into scores, a table and a SQLite file',
-    load: () => import('./commands/score.js'),
-  },
-  {
-    name: 'compare',
-    summary: 'show how a run differs from another, row by row, and how sure that is',
-    load: () => import('./commands/compare.js'),
-  },
-  {
-    name: 'gate',
-    summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence',
-    load: () => import('./commands/gate.js'),
-  },
-  {
-    name: 'leaderboard',
-    summary: 'show runs side by side: a table for a terminal, a README, a paper or the web',
-    load: () => import('./commands/leaderboard.js'),
-  },
-  {
-    name: 'report',
-    summary: 'write an HTML page about a run, with every sample',
-    load: () => import('./commands/report.js'),
-  },
-  {
-    name: 'serve',
-    summary: "serve a GGUF model on this machine over OpenAI's wire format",
-    load: () => import('./commands/serve.js'),
-  },
-  {
-    name: 'completion',
-    summary: 'print the script that completes commands and flags in bash, zsh or fish',
-    load: () => import('./settings/completion.js'),
-  },
+  { name: 'quickstart', load: () => import('./commands/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
+  { name: 'infer', load: () => import('./commands/infer.js'), summary: 'ask a world model for the next observation of every row' },
+  { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },
+  { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
+  { name: 'compare', load: () => import('./commands/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
+  { name: 'gate', load: () => import('./commands/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
+  { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
+  { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'serve', load: () => import('./commands/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
+  { name: 'completion', load: () => import('./settings/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];
 
 /**
- * Runs the program in this process. Nothing is thrown: errors become messages on `io.stderr` and the exit code, and
- * secrets are taken out of everything that is written.
+ * Runs the program in this process. It throws nothing: an error becomes a message on `io.stderr` and the exit code. Secrets are taken
+ * out of everything that is written.
  * @param argv the arguments behind the program's name
  */
 export async function main(
@@ -89,7 +50,7 @@ export async function main(
   }
 }
 
-/** The same sink, its size live, with secrets taken out of what is written, and in GitHub Actions commands to its runner too. */
+/** The same sink, its size live, that takes secrets out of what is written. In GitHub Actions it makes commands to the runner harmless, too. */
 function guarded(sink: TextSink, secrets: ReadonlySet<string>, { GITHUB_ACTIONS: runner }: Io['env']): TextSink {
   const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
   if (!runner) return Object.create(sink, { write: { value: (text: string) => sink.write(clean(text)) } });

@@ -23,7 +23,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** An error the user can act on: its message says what, where and how to mend it, and is printed without a stack. */
+/** An error that the user can act on: its message says what is wrong, where, and how to mend it. It is printed without a stack. */
 export class UserError extends Error {
   readonly exitCode: ExitCode;
 
@@ -59,7 +59,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The known name nearest to a mistyped one, or undefined when none is near (Levenshtein distance of at most a third of its length, and 2). */
+/** The known name nearest to a mistyped one; undefined where none is within a Levenshtein distance of 2, or of a third of its length. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;

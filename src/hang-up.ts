@@ -1,12 +1,12 @@
-// Whether a hang-up (SIGHUP, the terminal has gone) may end this process. Under nohup it may not.
+// Whether a hang-up (SIGHUP: the terminal has gone) may end this process. Under nohup it may not.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Whether whoever started this process wanted it to outlive its terminal. Node sets every signal back to its default as it starts, so
- * the process cannot ask for its own; what is left are traces. nohup names itself in `_` (where bash or zsh started it), and leaves a
- * standard input that cannot be read, or `nohup.out` as standard output, where those were terminals; a script under nohup, and a
- * shell with `trap '' HUP`, ignore the signal themselves.
+ * Whether this process was started to outlive its terminal. Node sets every signal back to its default as it starts, so the process
+ * cannot ask for its own setting, and can only look for traces. nohup names itself in `_` (where bash or zsh started it). Where
+ * standard input was a terminal, it cannot be read; where standard output was one, it is `nohup.out`. A script under nohup and a
+ * shell with `trap '' HUP` ignore the signal themselves.
  */
 export function outlivesHangUp(
   env: Readonly<Record<string, string | undefined>>,
@@ -23,7 +23,7 @@ export function outlivesHangUp(
     try {
       return isThere();
     } catch {
-      // No such place: another system than Linux.
+      // There is no such place: this is no Linux.
       return false;
     }
   });
@@ -36,6 +36,6 @@ function isWriteOnly(fdInfo: string): boolean {
 
 /** Signal 1 is the lowest bit of the mask. */
 function ignoresHangUp(status: string): boolean {
-  const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(status)?.[1];
-  return mask !== undefined && Number.parseInt(mask.at(-1) as string, 16) % 2 === 1;
+  const lowest = /^SigIgn:\s*[0-9a-f]*([0-9a-f])$/m.exec(status)?.[1];
+  return lowest !== undefined && Number.parseInt(lowest, 16) % 2 === 1;
 }

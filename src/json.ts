@@ -1,8 +1,8 @@
-// What a JSON value is, how an object is read, and one text for one value.
+// JSON: what a value is, how an object is read, and one text for one value.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Neither a list nor null. */
+/** Whether a value is an object: not a list, and not null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -12,7 +12,7 @@ export function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** The JSON object that a text is; undefined where it is no JSON, or JSON of another kind. */
+/** The JSON object in a text; undefined where the text is no JSON, or JSON of another kind. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -22,7 +22,7 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** JSON with sorted keys, and without what is undefined: one text for one value. */
+/** JSON with sorted keys and without undefined members: one text for one value. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (isObject(value)) {

@@ -1,4 +1,4 @@
-// Bytes into lines, split on byte 0x0A alone: strings of the benchmark hold U+2028 and its kind, which other splitters cut at.
+// Bytes into lines, split on byte 0x0A alone: strings of the benchmark hold U+2028 and its kind, at which other splitters cut.
 
 export interface Line {
   /** The line's bytes without its line end; a carriage return before the line feed is dropped. */
@@ -9,18 +9,18 @@ export interface Line {
   readonly number: number;
   /** False for a last line without a line feed behind it. */
   readonly ended: boolean;
-  /** Set for a line beyond the longest one that is kept: it has no bytes here. */
+  /** True for a line longer than the longest that is kept: it has no bytes here. */
   readonly tooLong: boolean;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** A row has some megabytes at most; beyond this, what lies there has no lines. */
+/** A row has some megabytes at most; data with longer lines than this has none. */
 export const LONGEST_LINE_BYTES = 1 << 27;
 
 /**
- * Yields the lines of a stream of chunks, blank ones left out. A line's bytes hold until the next line is asked for: they lie in
- * buffers that are used again. Memory: one chunk and the longest line, of which none is kept beyond `longest` bytes.
+ * Yields the lines of a stream of chunks, without blank ones. A line's bytes are valid until the next line is asked for, since their
+ * buffers are used again. Memory: one chunk and the longest line, and no line is kept beyond `longest` bytes.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -78,9 +78,9 @@ function isBlank(bytes: Uint8Array): boolean {
   return true;
 }
 
-/** The same bytes with room for more; it doubles, so that a line of many chunks is not copied once for each. */
-function withRoom(bytes: Uint8Array, used: number, needed: number): Uint8Array<ArrayBuffer> {
-  if (needed <= bytes.length) return bytes as Uint8Array<ArrayBuffer>;
+/** The same bytes with room for more. The room doubles, so that a line of many chunks is not copied once for each. */
+function withRoom(bytes: Uint8Array<ArrayBuffer>, used: number, needed: number): Uint8Array<ArrayBuffer> {
+  if (needed <= bytes.length) return bytes;
   const larger = new Uint8Array(Math.max(needed, bytes.length * 2));
   larger.set(bytes.subarray(0, used));
   return larger;

@@ -7,12 +7,12 @@
  */
 const SEQUENCE =
   /(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*(?:\x1b\\|[\x07\x18\x1a\x9c])?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?/;
-/** A line end of another system keeps its newline. */
+/** A line end of Windows keeps its newline. */
 const CARRIAGE_RETURN_BEFORE_NEWLINE = /\r(?=\n)/;
 /** The other controls, and what Unicode calls ignorable: bidirectional and zero-width characters, fillers, variation selectors, tags. */
 const HIDDEN =
   /[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}/u;
-/** What ends or overwrites a line without being a newline: words beside it stay apart. */
+/** Characters that end or overwrite a line and are no newline. Each becomes a space, so that the words beside it stay apart. */
 const LINE_CONTROL = /[\v\f\r\x85\u2028\u2029]/;
 
 const UNPRINTABLE = new RegExp(
@@ -22,9 +22,9 @@ const UNPRINTABLE = new RegExp(
 );
 
 /**
- * Text without anything by which it could steer a terminal or show other than it holds: control sequences with their
- * payload, control characters, bidirectional and invisible characters go; a lone surrogate becomes U+FFFD. Newlines and
- * tabs stay under `multiline`, and are spaces otherwise. Idempotent, in linear time.
+ * Text that can neither steer a terminal nor show anything but what it holds: without control sequences and their payload, control
+ * characters, bidirectional and invisible characters. A lone surrogate becomes U+FFFD. Newlines and tabs stay under `multiline`, and
+ * become spaces otherwise. Idempotent, in linear time.
  */
 export function printable(text: string, { multiline = false } = {}): string {
   return text.replace(UNPRINTABLE, (match, dropped?: string, space?: string, layout?: string) => {
@@ -52,12 +52,12 @@ export function widthOf(text: string): number {
   return columns;
 }
 
-/** Text on one line of at most `maxColumns` terminal columns: as `shortened`, with runs of white space as one space. */
+/** Text on one line of at most `maxColumns` terminal columns: `shortened`, with each run of white space as one space. */
 export function oneLine(text: string, maxColumns: number): string {
   return shortened(printable(text).replace(/\s+/g, ' ').trim(), maxColumns);
 }
 
-/** As `shortened`, but cut between words, or the parts of a name such as `qwen-35b_step/100`, where one ends in the last half. */
+/** As `shortened`, but cut between words, or between parts of a name such as `qwen-35b_step/100`, where one of them ends in the last half. */
 export function shortenedByWords(text: string, maxColumns: number): string {
   const cut = shortened(text, maxColumns);
   if (cut === printable(text)) return cut;

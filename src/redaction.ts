@@ -10,8 +10,8 @@ const SHORTEST_SECRET = 6;
 const REDACTED = '[redacted]';
 
 /**
- * Redacts each secret of at least six characters; the placeholder EMPTY is none. In base64 a secret shares its first and its last
- * character with what stands beside it: these stay, and hold less than a byte of it each.
+ * Redacts each secret of at least six characters, but not the placeholder EMPTY. In base64 a secret shares its first and its last
+ * character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
  */
 export function openRedaction(secrets: readonly string[]): Redact {
   const real = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET && secret !== 'EMPTY');
@@ -19,7 +19,7 @@ export function openRedaction(secrets: readonly string[]): Redact {
   const forms = [...new Set(real.flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const percent = [...real].sort((a, b) => b.length - a.length).map((secret) => percentPattern(secret));
   return (text) => {
-    // Looking for fixed texts costs a tenth of what a pattern costs, which is why only this one form is a pattern.
+    // A search for a fixed text costs a tenth of a pattern, so only this one form is a pattern.
     let clean = text;
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, REDACTED);
     if (clean.includes('%')) for (const pattern of percent) clean = clean.replace(pattern, REDACTED);
@@ -28,8 +28,8 @@ export function openRedaction(secrets: readonly string[]): Redact {
 }
 
 /**
- * A JSON value without the secrets, in its names too. A number that holds a secret's digits becomes text: taken out of the JSON it
- * would leave none.
+ * A JSON value without the secrets, in its names too. A number that holds a secret's digits becomes text, since no number would be
+ * left without them.
  */
 export function redactValue(value: unknown, redact: Redact): unknown {
   if (typeof value === 'string') return redact(value);
@@ -41,7 +41,7 @@ export function redactValue(value: unknown, redact: Redact): unknown {
 
 const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** What a secret may read as. */
+/** The fixed texts that a secret may be written as. */
 function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -49,15 +49,15 @@ function formsOf(secret: string): string[] {
   const base64Url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
   const json = JSON.stringify(secret).slice(1, -1);
   // PHP escapes slashes in JSON as well.
-  const text = [secret, json, json.replaceAll('/', '\\/'), secret.replace(/[&<>"]/g, (sign) => HTML[sign] as string)];
+  const text = [secret, json, json.replaceAll('/', '\\/'), secret.replace(/[&<>"]/g, (sign) => HTML[sign] ?? sign)];
   const plain = [...text, hex, hex.toUpperCase(), ...base64, ...base64Url];
   return [...plain, ...base64.map(encodeURIComponent)];
 }
 
-/** First characters of a group of four that hold bits of the bytes before, by the number of these. */
+/** How many first characters of a group of four hold bits of the bytes before, by the number of these bytes. */
 const SHARED = [0, 2, 3];
 
-/** Bytes in base64 (RFC 4648, section 4) behind `before` bytes of their group of three: the characters that hold their bits alone. */
+/** Bytes in base64 (RFC 4648, section 4), behind `before` other bytes of their group of three: the characters that hold no other bits. */
 function base64Of(bytes: Uint8Array, before: number): string {
   const group = String.fromCharCode(...Array<number>(before).fill(0), ...bytes);
   return btoa(group).slice(SHARED[before], Math.floor((group.length * 8) / 6));

@@ -19,14 +19,14 @@ export interface RubricPack {
 const TEMPLATE_SLOTS = ['context', 'world_model_input', 'predicted_observation', 'ground_truth'] as const;
 export type TemplateSlot = (typeof TEMPLATE_SLOTS)[number];
 
-export type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };
-export type Template =
+type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };
+type Template =
   | { readonly status: 'ok'; readonly parts: readonly TemplatePart[] }
   | { readonly status: 'bad'; readonly reason: string };
 
 /**
  * Splits a user template into text and slots: `{name}` is a slot, `{{` and `}}` are single braces, as in Python's
- * `str.format`, of which conversions, format specs and fields are left out. Each slot has to occur at least once.
+ * `str.format` without its conversions, format specs and fields. Each slot has to occur at least once.
  */
 export function readTemplate(template: string): Template {
   const parts: TemplatePart[] = [];

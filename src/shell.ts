@@ -1,9 +1,9 @@
-// Command lines that are shown to be pasted.
+// Command lines as they are shown, to be pasted into a shell.
 
 import { printable } from './printable.js';
 
-/** A word as a POSIX shell reads it back: quoted where it has to be, and without anything that could steer the terminal. */
-export function shellWord(text: string): string {
+/** A word as a POSIX shell reads it back: quoted where necessary, and without anything that could steer the terminal. */
+function shellWord(text: string): string {
   const shown = printable(text);
   return /^[\w./:@%+,=-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }

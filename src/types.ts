@@ -152,7 +152,7 @@ export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
  * the output budget beside it, which is how the model was run and not what it can do; `unreadable`: no verdict could be read;
  * `judge-…`: the judge's call failed.
  */
-export type MissingFailure = 'prediction' | 'context-overflow' | 'unreadable' | `judge-${FailureClass}`;
+type MissingFailure = 'prediction' | 'context-overflow' | 'unreadable' | `judge-${FailureClass}`;
 
 /** Text measures of a prediction against its ground truth, each 0 to 100. A measure that does not apply is absent. */
 export type Measures = Readonly<Record<string, number>>;
@@ -312,6 +312,6 @@ export interface Io {
   readonly stop: AbortSignal;
   /** What a second signal prints before it ends the process; the last words given hold. */
   setLastWords(words: string): void;
-  /** Resolves when standard input has ended; asking for it keeps the process alive until then. */
+  /** Resolves when standard input has ended. Waiting for it does not keep the process alive. */
   stdinClosed(): Promise<undefined>;
 }

@@ -1,14 +1,14 @@
-// Text in which the runner of GitHub Actions finds no command, whoever wrote it: a model, a server, a label.
+// Text in which the runner of GitHub Actions finds no command, even where a model, a server or a label wrote one.
 
 /**
- * Makes commands harmless over writes that may end anywhere. The runner takes one where a line starts with `::`, white space aside,
- * and in its older form wherever `##[` stands (actions/runner, ActionCommand.cs). A JSON document stays the same document.
+ * Makes commands harmless in writes that may end anywhere. The runner sees a command where a line starts with `::`, after white space
+ * too, and in the older form wherever `##[` stands (actions/runner, ActionCommand.cs). A JSON document stays the same document.
  */
 export function openCommandFilter(): (text: string) => string {
-  // Stands for the line under way: empty, a colon, or something else and the number signs at its end.
+  // What matters of the line under way: nothing, a colon, or `x` for anything else with the number signs at its end.
   let line = '';
   return (text) => {
-    // In JSON number signs stand in texts, where what follows them may be escaped.
+    // In JSON, number signs stand in strings, where the bracket behind them can be escaped.
     const isJson = line === '' && /^\{.*\}\s*$/s.test(text);
     const escaped = isJson ? text.replace(/##\[/g, '##\\u005b') : text;
     const safe = withoutCommands(line + escaped).slice(line.length);
@@ -17,7 +17,7 @@ export function openCommandFilter(): (text: string) => string {
   };
 }
 
-/** What is inserted stands behind the part that makes no command alone, which may be written already. */
+/** Inserts a space inside each command, behind the part that may have been written already. */
 function withoutCommands(text: string): string {
   return text.replace(/^([\s\x85]*:)(?=:)/gm, '$1 ').replace(/##(?=\[)/g, '## ');
 }

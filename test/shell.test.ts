@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { printable } from '../src/printable.js';
-import { shellLine, shellWord } from '../src/shell.js';
+import { shellLine } from '../src/shell.js';
 
 test.each([
   ['plain/path-1.jsonl', 'plain/path-1.jsonl'],
@@ -13,7 +13,7 @@ test.each([
   ['', "''"],
   ['a\x1b]0;title\x07b\nc', "'ab c'"],
 ])('%j is %s', (word, shown) => {
-  expect(shellWord(word)).toBe(shown);
+  expect(shellLine([word])).toBe(shown);
 });
 
 test('whatever the words hold, a shell reads them back', () => {

@@ -25,6 +25,8 @@ const OPTIONS = {
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const MEASURE = 'chrf';
 const TINY = 'tiny random';
+/** What the tiny model says of its own predictions. */
+const RATED = 'rated';
 
 /** What `awb score --json` says of a run, as far as it is shown here. */
 interface ScoreDocument {
@@ -67,58 +69,43 @@ async function quickstart(
   const program = programName(io);
   for (const { args, keepAs } of steps) {
     if (!settings.quiet) io.stderr.write(`$ ${program} ${shellLine(args.map((word) => shown(word, io)))}\n`);
-    let printed = '';
-    const stdout: TextSink = {
-      isTTY: false,
-      columns: io.stdout.columns,
-      write(text) {
-        printed += text;
-      },
-    };
+    const printed: string[] = [];
+    const stdout: TextSink = { isTTY: false, columns: io.stdout.columns, write: (text) => void printed.push(text) };
     const code = await awb([...args, ...flags], { ...io, stdout });
     if (code !== EXIT.done) return code;
-    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed) as ScoreDocument);
+    // `score` has printed one document, by the schema that it keeps.
+    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed.join('')) as ScoreDocument);
   }
   report(settings, io, db, kept);
   return EXIT.done;
 }
 
 function baselineSteps(baseline: string, folder: string, db: string): Step[] {
+  const predictions = ['--predictions', join(folder, 'predictions.jsonl')];
+  const output = ['--output-dir', folder];
   return [
-    { args: ['infer', '--data-dir', RECORDED, '--baseline', baseline, '--output-dir', folder, '--label', baseline] },
-    {
-      args: ['judge', '--predictions', join(folder, 'predictions.jsonl'), '--mode', 'metrics', '--output-dir', folder],
-    },
-    { args: ['score', '--predictions', join(folder, 'judged.jsonl'), '--db', db, '--json'], keepAs: baseline },
+    { args: ['infer', '--data-dir', RECORDED, '--baseline', baseline, ...output, '--label', baseline] },
+    { args: ['judge', ...predictions, '--mode', 'metrics', ...output] },
+    scored(join(folder, 'judged.jsonl'), db, baseline),
   ];
+}
+
+function scored(judged: string, db: string, keepAs: string): Step {
+  return { args: ['score', '--predictions', judged, '--db', db, '--json'], keepAs };
 }
 
 /** The model is served for each of the two steps that ask it; it never ends its thinking, so it is asked not to think. */
 function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: string): Step[] {
   const predictions = ['--predictions', join(folder, 'predictions.jsonl')];
   const local = ['--local', model, '--seed', '1', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
-  const keys = rows.map((row) => row.key).join(',');
+  const data = ['--data-dir', RECORDED, '--ids', rows.map((row) => row.key).join(',')];
   const output = ['--output-dir', folder];
   return [
-    {
-      args: [
-        'infer',
-        '--data-dir',
-        RECORDED,
-        '--ids',
-        keys,
-        ...local,
-        '--max-tokens',
-        '128',
-        ...output,
-        '--label',
-        TINY,
-      ],
-    },
+    { args: ['infer', ...data, ...local, '--max-tokens', '128', ...output, '--label', TINY] },
     { args: ['judge', ...predictions, ...local, '--max-tokens', '2048', ...output] },
-    { args: ['score', '--predictions', join(folder, 'judged.jsonl'), '--db', db, '--json'], keepAs: 'rated' },
+    scored(join(folder, 'judged.jsonl'), db, RATED),
     { args: ['judge', ...predictions, '--mode', 'metrics', '--label', 'metrics', ...output] },
-    { args: ['score', '--predictions', join(folder, 'judged.metrics.jsonl'), '--db', db, '--json'], keepAs: TINY },
+    scored(join(folder, 'judged.metrics.jsonl'), db, TINY),
   ];
 }
 
@@ -145,7 +132,7 @@ function report(
     return;
   }
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  const rated = kept.get('rated');
+  const rated = kept.get(RATED);
   io.stdout.write(`\n${terminal(measureTable(kept), look)}\n`);
   if (rated !== undefined) io.stdout.write(`${terminal(ratingTable(rated), look)}\n`);
   else io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
@@ -155,17 +142,17 @@ function report(
   );
 }
 
-/** Paths below the current folder, as one would type them. */
+/** A word of a command line; a path below the current folder as one would type it. */
 function shown(word: string, io: Io): string {
   return isAbsolute(word) ? shownPath(word, io) : word;
 }
 
-function number(heading: string, short = heading): Column {
-  return { heading, short, align: 'right' };
+function number(heading: string): Column {
+  return { heading, short: heading, align: 'right' };
 }
 
 function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
-  const measured = [...kept].filter(([name]) => name !== 'rated');
+  const measured = [...kept].filter(([name]) => name !== RATED);
   return {
     columns: [
       { heading: 'World model', short: 'Model', align: 'left' },
@@ -186,19 +173,12 @@ function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
 }
 
 function ratingTable(rated: ScoreDocument): Table {
-  const columns = [...DIMENSIONS, 'total_score'].map((name) => ({
-    name,
-    heading: `${name[0]?.toUpperCase()}${name.slice(1)}`,
-  }));
+  const ratings = [...DIMENSIONS, 'total_score'];
+  const headings = ratings.map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`.replace('_score', ''));
   return {
-    columns: [
-      { heading: 'Judged', short: 'Judged', align: 'left' },
-      ...columns.map(({ heading }) => number(heading.replace('_score', ''))),
-    ],
-    groups: [[[TINY, ...columns.map(({ name }) => figure(rated.overall[name]))]]],
-    footnotes: [
-      'Ratings, 0-100, of a tiny random model by itself: that they are there shows that the path works, no more.',
-    ],
+    columns: [{ heading: 'Judged', short: 'Judged', align: 'left' }, ...headings.map(number)],
+    groups: [[[TINY, ...ratings.map((name) => figure(rated.overall[name]))]]],
+    footnotes: ['Ratings, 0-100, that a tiny random model gave itself: they only show that the path works.'],
   };
 }
 
