@@ -55,6 +55,7 @@ export function runsOf(domains) {
           key: `${domain}-${index}`,
           trajectory: `${domain}-t${row.trajectory}`,
           repeat,
+          index: 0,
           domain,
           turnIdx: 1,
           failed: 0,

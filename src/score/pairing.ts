@@ -4,7 +4,7 @@ import type { Figure } from '../comparison.js';
 import { inTableOrder } from '../domains.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { mean } from './mean.js';
-import { isJudgedAgain, meanFigure, predictionsOf } from './predictions.js';
+import { meanFigure, predictionsOf } from './predictions.js';
 import type { Generations, Judgings } from './sampling.js';
 
 /** A run as a comparison takes it. */
@@ -90,8 +90,8 @@ export function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: Poi
   const compared: Compared[] = [];
   for (const pair of pairs) {
     const base = generationsOf(pair.base, figure, pointsOf);
-    const candidate = generationsOf(pair.candidate, figure, pointsOf);
-    if (base.length === 0 || candidate.length === 0) continue;
+    const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);
+    if (candidate.length === 0) continue;
     const difference = mean(candidate) - mean(base);
     // Equal ratings in another order may differ in the last bit.
     compared.push({ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference });
@@ -99,11 +99,18 @@ export function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: Poi
   return compared;
 }
 
+/** What a row without the figure has, one for all of them: a large run has many. */
+const NONE: Generations = [];
+
 function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
-  const points = isJudgedAgain(rows)
-    ? predictionsOf(rows).map((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)))
-    : rows.map((row) => pointsOf(row, figure));
-  return points.filter((one) => one !== undefined);
+  const [first] = rows;
+  if (first === undefined) return NONE;
+  // Most rows have one generation, judged once.
+  const points =
+    rows.length === 1
+      ? [pointsOf(first, figure)]
+      : predictionsOf(rows).map((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)));
+  return points.every((one) => one === undefined) ? NONE : points.filter((one) => one !== undefined);
 }
 
 /** What the judgements of each prediction of a row count as; those without the figure are left out. */

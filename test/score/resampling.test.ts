@@ -1,6 +1,7 @@
 // Resampling: SciPy's p values and intervals, and the chance that it draws on.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { simulateRuns } from '../../bench/simulated-runs.mjs';
 import { clusteredEstimate, meanOfEstimates, type Observation } from '../../src/score/clusters.js';
 import { randomFrom, randomOf } from '../../src/score/random.js';
 import { bootstrapInterval, signFlipP } from '../../src/score/resampling.js';
@@ -109,4 +110,20 @@ describe('cluster bootstrap', () => {
     ];
     expect(bootstrapInterval([each(1, 2), alone], { draws: 100, seed: 1 })).toBeUndefined();
   });
+});
+
+test('sign flips find a difference between equal runs no more than 5 times in 100', () => {
+  const { uniform } = randomOf(9);
+  let found = 0;
+  for (let set = 0; set < 500; set++) {
+    const { base, candidate } = simulateRuns({ random: uniform, sizes: { os: [60, 20] } });
+    const shifts = base.rows.map((row, index) => ({
+      value: (candidate.rows[index]?.total ?? Number.NaN) - row.total,
+      cluster: row.trajectory,
+    }));
+    found += signFlipP([shifts], { draws: 199, seed: set }) <= 0.05 ? 1 : 0;
+  }
+  // Binomial: 25 are expected, and three standard errors more.
+  expect(found).toBeLessThanOrEqual(40);
+  expect(found).toBeGreaterThanOrEqual(10);
 });
