@@ -175,6 +175,9 @@ export interface JudgedRow {
   readonly flags: readonly string[];
 }
 
+/** The fewest clusters (trajectories) of which a test can say anything: of four, flipping signs cannot give a two-sided p below 0.125. */
+export const LEAST_CLUSTERS = 5;
+
 /** A figure with its uncertainty: a score of 0 to 100, or a difference of two. */
 export interface Estimate {
   /** Unrounded. */
@@ -183,7 +186,7 @@ export interface Estimate {
   readonly rows: number;
   readonly clusters: number;
   /**
-   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent with fewer than five clusters.
+   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent below `LEAST_CLUSTERS`.
    * The interval alone is absent where the standard error says nothing: where it is 0 from fewer than 50 clusters, and for a
    * score of exactly 0 or 100.
    */

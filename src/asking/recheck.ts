@@ -11,6 +11,7 @@ import { printable } from '../printable.js';
 import { estimateDocument } from '../report/estimate-json.js';
 import { differencesOf, type Identity } from '../run/identity.js';
 import { recordId } from '../run/journal-record.js';
+import { madeWith } from '../run/made-with.js';
 import { pairedShift } from '../score/clusters.js';
 import { isUniform, smallestEffect } from '../score/intervals.js';
 import { noiseOf } from '../score/sampling.js';
@@ -157,8 +158,8 @@ function documentOf({ judged, stored, result, shift }: Recheck) {
     state: manifest.state,
     judged,
     output: manifest.output?.file,
-    snapshot_before: stored.manifest.identity.snapshot ?? null,
-    snapshot_now: manifest.identity.snapshot ?? null,
+    snapshot_before: madeWith(stored.manifest).snapshot ?? null,
+    snapshot_now: madeWith(manifest).snapshot ?? null,
     counts: manifest.counts,
     shift: shift === undefined ? null : estimateDocument(shift.estimate),
     judge_sd: shift?.noise ?? null,
@@ -181,12 +182,12 @@ const CONCLUSIONS = {
 };
 
 function linesOf({ judged, stored, result, shift }: Recheck): string[] {
-  const { counts, identity, state, output } = result.manifest;
-  const { snapshot: before = 'not reported' } = stored.manifest.identity;
-  const { snapshot: now = 'not reported' } = identity;
+  const { counts, state, output } = result.manifest;
+  const { snapshot: before = 'not reported' } = madeWith(stored.manifest);
+  const { snapshot: now = 'not reported' } = madeWith(result.manifest);
   const lines = [
     `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
-    `judge before: ${printable(String(before))}; now: ${printable(String(now))}`,
+    `judge before: ${printable(before)}; now: ${printable(now)}`,
   ];
   if (shift !== undefined) {
     const { estimate, noise } = shift;

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { measureOf } from '../judge/modes.js';
 import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { FORMATS, type Format } from '../report/formats.js';
@@ -103,7 +104,7 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
   return withKnownRuns(settings.db, io, async (known) => {
     if (known.length === 0) sayEmpty(settings, io);
     const runs = selected(latestOf(known), settings.run);
-    const board = leaderboard(runs.map(boardRun), settings, tiesOf(known));
+    const board = leaderboard(runs.map(boardRun), settings, tiesOf(known, measureOf));
     await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
     const { unofficial } = settings;

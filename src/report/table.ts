@@ -1,7 +1,7 @@
 // A table: rows, columns and footnotes, without a form of text.
 
 import { twoDecimals } from '../figures.js';
-import type { Dimension, Estimate } from '../types.js';
+import { type Dimension, type Estimate, LEAST_CLUSTERS } from '../types.js';
 
 export interface Column {
   readonly heading: string;
@@ -24,7 +24,7 @@ export function withoutIntervalNote(estimates: readonly (Estimate | undefined)[]
   return estimates.every((estimate) => estimate === undefined || estimate.low !== undefined)
     ? []
     : [
-        'No interval: fewer than 5 trajectories (for the mean of domains: in any of them), or rows that all say the same.',
+        `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`,
       ];
 }
 

@@ -3,8 +3,8 @@
 import type { Interval } from '../comparison.js';
 import { doesCount, type GateVerdict, type RuleResult } from '../decision.js';
 import { counted, signed, twoDecimals } from '../figures.js';
+import { LEAST_CLUSTERS } from '../types.js';
 import { isInFamily, type Test } from './bound-tests.js';
-import { LEAST_CLUSTERS } from './clusters.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
 import type { Next } from './levels.js';
 import { holm } from './multiple.js';

@@ -1,5 +1,5 @@
 // Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
-import type { Estimate } from '../types.js';
+import { type Estimate, LEAST_CLUSTERS } from '../types.js';
 import { isUniform, LEAST_UNIFORM, type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 
@@ -8,9 +8,6 @@ export interface Observation {
   readonly value: number;
   readonly cluster: string;
 }
-
-/** With fewer clusters no test can say anything: of four, flipping signs cannot give a two-sided p below 0.125. */
-export const LEAST_CLUSTERS = 5;
 
 /**
  * The mean of clustered observations with its standard error, its degrees of freedom and the 95 % interval of `intervalAt`, all

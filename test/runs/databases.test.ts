@@ -1,111 +1,70 @@
-// The way from a judged run to a comparison with no path typed twice: one SQLite file for all, and lines to be pasted.
+// SQLite files as users name them, and the runs in them.
 
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { shownPath } from '../../src/settings/shown-path.js';
+import { listOfRuns, withKnownRuns } from '../../src/runs/databases.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
-import { around, judgedRun } from '../support/judged-runs.js';
+import { ioIn } from '../support/io.js';
+
+const STORED = join(ROOT, 'fixtures/runs-0.1/runs.sqlite');
 
 let dir: string;
-const run = (line: string, env: Readonly<Record<string, string>> = {}) => awb(line.split(' '), { cwd: dir, env });
-
 beforeEach(async () => {
   dir = await temporaryFolder();
 });
 
-test.each([
-  ['/home/u/work/out/x', 'out/x'],
-  ['/home/u/work', '/home/u/work'],
-  ['/home/u/other/x', '/home/u/other/x'],
-  ['/tmp/x', '/tmp/x'],
-  ['/home/u/work/a\x1b[31mb', 'ab'],
-])('%j is shown as %s', (path, shown) => {
-  expect(shownPath(path, { cwd: '/home/u/work' })).toBe(shown);
-});
-
-describe('one SQLite file', () => {
-  test('is where score writes, and what it says to type next can be pasted', async () => {
-    await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3) });
-    await judgedRun(join(dir, 'b'), { label: 'step 2', rating: around(3.5, 1) });
-    const first = await run('score a');
-    expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('stored: awb.sqlite (SQLite; run 1)')]);
-    expect(first.stdout).toMatch(/\nnext: awb score RUN {3}#.*\n {6}awb report --run step-1\n$/);
-    const second = await run('score --predictions b/judged.jsonl');
-    const [, next = ''] = second.stdout.split('\nnext: ');
-    const lines = next.trimEnd().split(/\n +/);
-    expect(lines).toEqual([
-      "awb compare step-1 'step 2'",
-      "awb gate step-1 'step 2'",
-      'awb leaderboard',
-      "awb report --run 'step 2' --compare step-1",
-    ]);
-  });
-
-  test('serves every line that score says next', async () => {
-    await cp(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
-    await run('score step-100');
-    const [, next = ''] = (await run('score step-200')).stdout.split('\nnext: ');
-    const lines = next.trimEnd().split(/\n +/);
-    expect(lines).toHaveLength(4);
-    for (const line of lines) {
-      const { code, stderr } = await run(line.replace(/^awb /, ''));
-      expect([0, 4, 5]).toContain(code);
-      expect(stderr).not.toContain('awb:');
-    }
-  });
-
-  test('is named by AWB_DB for all, and by --db in the lines where it is another', async () => {
-    await judgedRun(join(dir, 'a'), { label: 'one', rating: around(3) });
-    await judgedRun(join(dir, 'b'), { label: 'two', rating: around(3) });
-    const env = { AWB_DB: 'mine.sqlite' };
-    await run('score a', env);
-    const { stdout } = await run('score b', env);
-    expect(stdout).toContain('stored: mine.sqlite');
-    expect(stdout).toContain('next: awb compare one two\n');
-    expect((await run('leaderboard', env)).stdout).toContain('two');
-    expect((await run('score b --db mine.sqlite')).stdout).toContain('next: awb compare one two --db mine.sqlite\n');
-  });
-
-  test('runs without a label of their own are named by number', async () => {
-    await judgedRun(join(dir, 'a'), { rating: around(3) });
-    await judgedRun(join(dir, 'b'), { label: '7', rating: around(3) });
-    await run('score a');
-    expect((await run('score b')).stdout).toContain('next: awb compare 1 2\n');
-  });
-
+describe('a SQLite file', () => {
   test.each(['leaderboard', 'compare x y', 'gate x y', 'report --run x'])(
     'where there is none, awb %s names those one folder down',
     async (line) => {
       for (const folder of ['results', 'out', '.hidden', 'node_modules']) await mkdir(join(dir, folder));
       for (const file of ['results/awb.sqlite', 'out/runs.sqlite', '.hidden/x.sqlite', 'node_modules/y.sqlite']) {
-        await cp(join(ROOT, 'fixtures/runs-0.1/runs.sqlite'), join(dir, file));
+        await cp(STORED, join(dir, file));
       }
-      const { code, stderr } = await run(line);
+      const { code, stderr } = await awb(line.split(' '), { cwd: dir });
       expect(code).toBe(66);
       expect(stderr).toContain(
         'there is no SQLite file awb.sqlite; there are out/runs.sqlite, results/awb.sqlite: name one',
       );
     },
   );
-});
 
-describe('Ctrl-C', () => {
-  test.each(['score a', 'compare a b', 'gate a b', 'report --run a', 'leaderboard'])('ends awb %s', async (line) => {
-    await judgedRun(join(dir, 'a'), { label: 'a', rating: around(3) }, join(dir, 'awb.sqlite'));
-    await judgedRun(join(dir, 'b'), { label: 'b', rating: around(3) }, join(dir, 'awb.sqlite'));
-    const { code, stdout } = await awb(line.split(' '), { cwd: dir, stop: AbortSignal.abort('SIGINT') });
-    expect([code, stdout]).toEqual([130, '']);
+  test('that is named twice is opened once', async () => {
+    await cp(STORED, join(dir, 'a.sqlite'));
+    const found = await withKnownRuns(['a.sqlite', './a.sqlite'], ioIn(dir), async (known) =>
+      known.map(({ run, db }) => `${db} ${run.label}`),
+    );
+    expect(found).toEqual(['a.sqlite step-100', 'a.sqlite step-200', 'a.sqlite undefined']);
   });
+
+  test.each(['{}', '{"schema":"awb.manifest/1"}'])(
+    'with the manifest %j is refused by the number of the run',
+    async (text) => {
+      await cp(STORED, join(dir, 'a.sqlite'));
+      const database = new Database(join(dir, 'a.sqlite'));
+      database.prepare('UPDATE runs SET manifest = ? WHERE id = 2').run(text);
+      database.close();
+      for (const line of ['leaderboard --db a.sqlite', 'compare 1 2 --db a.sqlite']) {
+        const { code, stderr } = await awb(line.split(' '), { cwd: dir });
+        expect(code).toBe(65);
+        expect(stderr).toContain('the manifest of run 2 in a.sqlite');
+      }
+      // Who leaves the run out can still see the others.
+      expect((await awb('leaderboard --db a.sqlite --run 1,3'.split(' '), { cwd: dir })).code).toBe(0);
+    },
+  );
 });
 
-test('a judge that was served here has a name in every listing', async () => {
-  const identity = { judge: { sha256: 'ab'.repeat(32), kv_cache: 'f16' } };
-  await judgedRun(join(dir, 'a'), { label: 'a', rating: around(3), identity });
-  await judgedRun(join(dir, 'b'), { label: 'b', rating: around(3), identity });
-  const manifest = join(dir, 'b/judged.manifest.json');
-  await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('{', '{"servedModels":["tiny-judge"],'));
-  const { base, candidate } = JSON.parse((await run('compare a b --json')).stdout);
-  expect(base.judge).toBe('local model (sha256 abababababab, cache f16)');
-  expect(candidate.judge).toBe('tiny-judge (sha256 abababababab, cache f16)');
+test('a list of runs is short, tells what is left out, and is free of what labels could do', async () => {
+  await cp(STORED, join(dir, 'a.sqlite'));
+  await withKnownRuns(['a.sqlite'], ioIn(dir), async ([first]) => {
+    const known = Array.from({ length: 50 }, () => first).filter((each) => each !== undefined);
+    const hostile = known.map((each) => ({ ...each, run: { ...each.run, label: 'a\x1b[31m\nb' } }));
+    const list = listOfRuns(hostile);
+    expect(list).toHaveLength(41);
+    expect(list.at(-1)).toBe('  and 10 more');
+    expect(list[0]).toMatch(/^ {2}1: a[^\x1b\n]*b \(a\.sqlite\)$/);
+  });
 });

@@ -4,6 +4,7 @@ import { percent, shortDomains } from '../../coverage.js';
 import { domainName } from '../../domains.js';
 import { twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
+import { LEAST_CLUSTERS } from '../../types.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
 import { type AnyColumn, rowsOf } from './columns.js';
@@ -81,7 +82,9 @@ function untestedNotes({ untested, columns }: NoteSource): string[] {
     const headings = tested.filter(({ id }) => ids.has(id)).map(({ heading }) => heading);
     return headings.length === tested.length ? name : `${name} (${headings.join(', ')})`;
   });
-  return [`Fewer than 5 trajectories, or too few in common with the best, so not tested: ${listed.join('; ')}.`];
+  return [
+    `Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${listed.join('; ')}.`,
+  ];
 }
 
 function shortOf({ name, run }: Entry, { minCoverage }: BoardOptions): string {

@@ -1,7 +1,7 @@
 // Which runs of a leaderboard cannot be told from the best.
 
 import type { Comparison, Difference } from '../../comparison.js';
-import { measureOf } from '../../judge/modes.js';
+import type { Measure, MeasureLookup } from '../../measures.js';
 import { countedPoints } from '../../points.js';
 import type { BoardRun, IsTied } from '../../report/leaderboard/board.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../../score/compare.js';
@@ -9,7 +9,7 @@ import { criticalBest } from '../../score/multiple.js';
 import type { KnownRun } from '../databases.js';
 
 /** Ties by the comparison that `awb compare` makes. Each pair of runs is compared once. */
-export function tiesOf(known: readonly KnownRun[]): IsTied {
+export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): IsTied {
   const stores = new Map(known.map(({ db, store }) => [db, store]));
   const rows = remembered(
     (run: BoardRun) => run.id,
@@ -19,7 +19,7 @@ export function tiesOf(known: readonly KnownRun[]): IsTied {
     ([best, other, measure]: readonly [BoardRun, BoardRun, string | undefined]) =>
       `${best.id}\n${other.id}\n${measure ?? ''}`,
     ([best, other, measure]) => {
-      const pointsOf = measure === undefined ? countedPoints : measuredPoints(measure);
+      const pointsOf = measure === undefined ? countedPoints : measuredPoints(measure, measureOf(measure));
       return compareRuns({ rows: rows(best) }, { rows: rows(other) }, { draws: 0, moved: 0, pointsOf });
     },
   );
@@ -51,8 +51,7 @@ function differenceIn(
 }
 
 /** A measure in place of the ratings' total, the smaller value the better turned round, so that measures are compared as totals are. */
-function measuredPoints(measure: string): NonNullable<CompareOptions['pointsOf']> {
-  const { better } = measureOf(measure);
+function measuredPoints(measure: string, { better }: Measure): NonNullable<CompareOptions['pointsOf']> {
   const sign = better === 'larger' ? 1 : better === 'smaller' ? -1 : undefined;
   return (row, figure) => {
     const value = figure === 'total' ? row.measures?.[measure] : undefined;

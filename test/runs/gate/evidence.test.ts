@@ -1,0 +1,40 @@
+// What a gate is given to decide on.
+
+import { expect, test } from 'vitest';
+import { readRun } from '../../../src/runs/find.js';
+import { domainNotes, evidenceOf, isPublished, publishedBase } from '../../../src/runs/gate/evidence.js';
+import { defaultPolicy } from '../../../src/score/policy.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { ioIn } from '../../support/io.js';
+import { around, type JudgedRun, judgedRun } from '../../support/judged-runs.js';
+
+async function runOf(run: Partial<JudgedRun>) {
+  const dir = await temporaryFolder();
+  await judgedRun(dir, { rating: around(3), ...run });
+  return readRun('.', { db: [], quiet: true }, ioIn(dir));
+}
+
+test('tokens a row and the cost that the user gave are those of the world model', async () => {
+  const { evidence, notes } = evidenceOf({ candidate: await runOf({ meta: { cost: '12.5 USD' } }) }, defaultPolicy());
+  expect(evidence.usage).toEqual({ tokensPerRow: 500, cost: 12.5 });
+  expect(evidence.comparison).toBeUndefined();
+  expect(notes).toEqual([]);
+});
+
+test('a cost that is no number is none', async () => {
+  const { evidence } = evidenceOf({ candidate: await runOf({ meta: { cost: 'much' } }) }, defaultPolicy());
+  expect(evidence.usage).toEqual({ tokensPerRow: 500 });
+});
+
+test('a published row is found whatever its capitals, and the nearest is named where there is none', () => {
+  expect(isPublished('published:x')).toBe(true);
+  expect(isPublished('x')).toBe(false);
+  expect(publishedBase('published:gpt-5.4').shown).toMatchObject({ name: 'published GPT-5.4', rubricPack: 'official' });
+  expect(() => publishedBase('published:GPT-5')).toThrow('did you mean "GPT-5.4"?');
+});
+
+test('an Overall without one of the seven says which; one of no published domain needs no such note', async () => {
+  expect(domainNotes(await runOf({ domains: ['mcp', 'web'] }))[0]).toContain('the mean of 2 domains');
+  expect(domainNotes(await runOf({}))).toEqual([]);
+  expect(domainNotes(await runOf({ domains: ['kitchen'] }))).toEqual([]);
+});

@@ -1,0 +1,42 @@
+// Scores over parts of the rows.
+
+import { expect, test } from 'vitest';
+import type { ReportSample } from '../../../src/report/page/contents.js';
+import { binsOf } from '../../../src/runs/report/bins.js';
+
+const sample = (turnIdx: number, points: number): ReportSample => ({
+  row: {
+    key: `k${turnIdx}-${points}`,
+    trajectory: 't',
+    repeat: 0,
+    index: 0,
+    domain: 'web',
+    turnIdx,
+    total: 3,
+    ratings: {},
+    flags: [],
+  },
+  points,
+  note: '',
+});
+
+test('parts hold about as many rows each, and every row that has a score', () => {
+  const samples = Array.from({ length: 60 }, (_, index) => sample(index, 50));
+  const bins = binsOf(samples, (row) => row.turnIdx);
+  expect(bins.map(({ estimate }) => estimate.rows)).toEqual([10, 10, 10, 10, 10, 10]);
+  expect(bins[0]?.name).toBe('0 to 9');
+});
+
+test('one value never stands in two parts', () => {
+  const samples = Array.from({ length: 60 }, (_, index) => sample(index < 50 ? 1 : 2, index));
+  expect(binsOf(samples, (row) => row.turnIdx).map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+    ['1', 50],
+    ['2', 10],
+  ]);
+});
+
+test('large quantities are told in thousands, and without a score there is no part', () => {
+  expect(binsOf([sample(1, 1), sample(2, 2)], (row) => row.turnIdx * 12_345)[1]?.name).toBe('25k');
+  const { points: _, ...unrated } = sample(1, 1);
+  expect(binsOf([unrated], () => 1)).toEqual([]);
+});

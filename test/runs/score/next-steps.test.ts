@@ -1,0 +1,65 @@
+// The way from a judged run to a comparison with no path typed twice: one SQLite file for all, and lines to be pasted.
+
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { awb, ROOT, temporaryFolder } from '../../support/cli.js';
+import { around, judgedRun } from '../../support/judged-runs.js';
+
+let dir: string;
+const run = (line: string, env: Readonly<Record<string, string>> = {}) => awb(line.split(' '), { cwd: dir, env });
+
+beforeEach(async () => {
+  dir = await temporaryFolder();
+});
+
+describe('one SQLite file', () => {
+  test('is where score writes, and what it says to type next can be pasted', async () => {
+    await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3) });
+    await judgedRun(join(dir, 'b'), { label: 'step 2', rating: around(3.5, 1) });
+    const first = await run('score a');
+    expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('stored: awb.sqlite (SQLite; run 1)')]);
+    expect(first.stdout).toMatch(/\nnext: awb score RUN {3}#.*\n {6}awb report --run step-1\n$/);
+    const second = await run('score --predictions b/judged.jsonl');
+    const [, next = ''] = second.stdout.split('\nnext: ');
+    const lines = next.trimEnd().split(/\n +/);
+    expect(lines).toEqual([
+      "awb compare step-1 'step 2'",
+      "awb gate step-1 'step 2'",
+      'awb leaderboard',
+      "awb report --run 'step 2' --compare step-1",
+    ]);
+  });
+
+  test('serves every line that score says next', async () => {
+    await cp(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
+    await run('score step-100');
+    const [, next = ''] = (await run('score step-200')).stdout.split('\nnext: ');
+    const lines = next.trimEnd().split(/\n +/);
+    expect(lines).toHaveLength(4);
+    for (const line of lines) {
+      const { code, stderr } = await run(line.replace(/^awb /, ''));
+      expect([0, 4, 5]).toContain(code);
+      expect(stderr).not.toContain('awb:');
+    }
+  });
+
+  test('is named by AWB_DB for all, and by --db in the lines where it is another', async () => {
+    await judgedRun(join(dir, 'a'), { label: 'one', rating: around(3) });
+    await judgedRun(join(dir, 'b'), { label: 'two', rating: around(3) });
+    const env = { AWB_DB: 'mine.sqlite' };
+    await run('score a', env);
+    const { stdout } = await run('score b', env);
+    expect(stdout).toContain('stored: mine.sqlite');
+    expect(stdout).toContain('next: awb compare one two\n');
+    expect((await run('leaderboard', env)).stdout).toContain('two');
+    expect((await run('score b --db mine.sqlite')).stdout).toContain('next: awb compare one two --db mine.sqlite\n');
+  });
+
+  test('runs without a label of their own are named by number', async () => {
+    await judgedRun(join(dir, 'a'), { rating: around(3) });
+    await judgedRun(join(dir, 'b'), { label: '7', rating: around(3) });
+    await run('score a');
+    expect((await run('score b')).stdout).toContain('next: awb compare 1 2\n');
+  });
+});
