@@ -12,6 +12,11 @@ export function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
+/** The object that a value is, or one without keys: for looking into what may have any shape. */
+export function asObject(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
 /** The JSON object in a text; undefined where the text is no JSON, or JSON of another kind. */
 export function parseObject(text: string): JsonObject | undefined {
   try {

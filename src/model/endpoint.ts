@@ -12,11 +12,13 @@ import { type Address, readAddress } from './address.js';
 import type { Attempt, AttemptReply, Endpoint } from './attempt.js';
 import { type Clocks, startClocks } from './clocks.js';
 import { type ContextWatch, contextLengthOf, refusesBudgets, type Sizes } from './context.js';
-import { type CallContext, classify, type Failure, tidy } from './failures.js';
+import type { CallContext, Failure } from './failure.js';
+import { classify } from './failures.js';
 import { openTransport, type Transport, type WireResponse } from './fetch.js';
 import type { HttpProxy } from './proxy.js';
 import { Reading } from './reading.js';
 import { type Asked, type Body, budgetOf, requestBody, type Way, wayOf } from './request.js';
+import { tidy } from './wording.js';
 
 export interface EndpointOptions extends Asked {
   /** As far as the part before /chat/completions and /completions; a query is sent along, a user name and password as basic authentication. */

@@ -1,13 +1,15 @@
 // A reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
-import { isObject, type JsonObject, parseObject } from '../json.js';
+import { asObject, isObject, type JsonObject, parseObject } from '../json.js';
 import type { Usage } from '../types.js';
 import { isTokenCount } from '../usage.js';
 import type { AttemptReply } from './attempt.js';
 import type { RunningClocks } from './clocks.js';
+import { isHtml } from './error-body.js';
 import { EventStream, GrowingText } from './events.js';
-import { type CallContext, classify, type Failure, isHtml } from './failures.js';
+import type { CallContext, Failure } from './failure.js';
+import { classify } from './failures.js';
 import { CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
@@ -249,10 +251,6 @@ export class Reading {
     this.#finishReason = finish_reason;
     this.finished = this.#broken === undefined && this.#error === undefined;
   }
-}
-
-function asObject(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }
 
 /** Lists in lists without end cannot be written again, and say nothing. */
