@@ -5,20 +5,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { randomFrom } from '../support/random.js';
 
 /** More of them by hand: `DAMAGES=500 npx vitest run test/program/damaged-files.test.ts`. */
 const DAMAGES = Number(process.env.DAMAGES ?? 12);
-
-/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 type Random = () => number;
 const pick = <T>(from: readonly T[], random: Random): T => from[Math.floor(random() * from.length)] as T;

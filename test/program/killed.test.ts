@@ -7,23 +7,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { randomFrom } from '../support/random.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS_OF_A_DOMAIN = 100;
 const DOMAINS = ['mcp', 'terminal', 'web'];
 const KILLS = 20;
 const LATENCY_MS = 20;
-
-/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Names a request by what was asked; replies carry the name, so that it is found in the journal again. */
 function nameOf(messages: unknown): string {

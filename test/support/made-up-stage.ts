@@ -92,12 +92,16 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
 }
 
 export function recordOf(job: StageJob, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): JournalRecord {
-  return { id: job.id, row: { id: job.id, status: outcome.status }, log: { usage: outcome.log.usage } };
+  const { status, log } = outcome;
+  const failure = status === 'failed' ? { class: outcome.class, reason: outcome.reason } : {};
+  return { id: job.id, row: { id: job.id, status, ...failure }, log: { usage: log.usage } };
 }
 
 function summarise({ row, log }: JournalRecord): RowSummary {
   // Records of this stage alone.
-  return { status: row.status, flags: [], usage: log.usage, stamp: log.stamp } as RowSummary;
+  const { status, class: failure, reason } = row;
+  const failed = failure === undefined ? {} : { class: failure, reason };
+  return { status, ...failed, flags: [], usage: log.usage, stamp: log.stamp } as RowSummary;
 }
 
 function quietIo(cwd: string, stop: AbortSignal): Io {
