@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject, parseObject } from '../json.js';
+import { type JsonObject, parseObject } from '../json.js';
+import { judgementIndexIn } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../prediction.js';
 import type { Domain, Sample } from '../types.js';
@@ -149,7 +150,7 @@ function readRef(
   return {
     ...identified,
     repeat: id?.repeat ?? 0,
-    index: judgementIndexOf(awb),
+    index: judgementIndexIn(awb),
     line: line.number,
     ...placeOf(line),
     stamp: stampOf(gen, failure),
@@ -200,11 +201,6 @@ function leanRow(
   if (domainOf(task) !== row.domain)
     throw bad(path, line.number, '"task" was changed after awb infer wrote it; make it again');
   return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
-}
-
-function judgementIndexOf(awb: Fields): number {
-  const index = isObject(awb.judge) ? awb.judge.index : undefined;
-  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0;
 }
 
 function stampOf(gen: string, failure: NoPrediction | undefined): string {

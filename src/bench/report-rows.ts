@@ -1,5 +1,7 @@
 // The texts of a judged file, each row's read when its turn comes: what was asked, predicted, true, and said by the judge.
 
+import { parseObject } from '../json.js';
+import { type Remarks, remarksIn } from '../judged-row.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
@@ -12,7 +14,7 @@ export interface EarlierTurn {
 }
 
 /** What a reader of a report wants to see of one judged row. */
-export interface RowTexts {
+export interface RowTexts extends Remarks {
   /** Both as the judge was shown them; the prediction is empty where there is none. */
   readonly prediction: string;
   readonly truth: string;
@@ -20,11 +22,6 @@ export interface RowTexts {
   readonly action: string;
   readonly history: readonly EarlierTurn[];
   readonly systemPrompt: string;
-  readonly strengths: readonly string[];
-  readonly weaknesses: readonly string[];
-  /** The judge's reply as it came, and its reasoning; absent where the file holds none. */
-  readonly judgeReply?: string;
-  readonly judgeReasoning?: string;
 }
 
 export interface JudgedTexts {
@@ -48,10 +45,7 @@ export async function openJudgedTexts(
   return { refs: file.refs, read: async (ref) => textsOf(await file.read(ref)), close: file.close };
 }
 
-function textsOf({ text, gen, awb, sample }: PredictedRow): RowTexts {
-  const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  const judge = (awb.judge ?? {}) as Readonly<Record<string, unknown>>;
-  const judgeReply = [fields.judge_raw_output, judge.raw_output].find((reply) => typeof reply === 'string');
+function textsOf({ text, gen, sample }: PredictedRow): RowTexts {
   return {
     prediction: gen === '' ? '' : withoutMarker(readPrediction(gen)),
     truth: withoutMarker(groundTruthOf(sample)),
@@ -61,15 +55,6 @@ function textsOf({ text, gen, awb, sample }: PredictedRow): RowTexts {
       observation: withoutMarker(response),
     })),
     systemPrompt: sample.systemPrompt,
-    strengths: textsIn(fields.strengths),
-    weaknesses: textsIn(fields.weaknesses),
-    ...(judgeReply === undefined ? {} : { judgeReply }),
-    ...(typeof judge.reasoning === 'string' ? { judgeReasoning: judge.reasoning } : {}),
+    ...remarksIn(parseObject(text) ?? {}),
   };
-}
-
-/** The official script writes whatever the judge gave: a list, a text, or something else. */
-function textsIn(value: unknown): string[] {
-  const items = Array.isArray(value) ? value : [value];
-  return items.filter((item) => typeof item === 'string' && item !== '');
 }

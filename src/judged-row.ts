@@ -1,0 +1,148 @@
+// Reading the judgement in a row of a judged file, whoever wrote it: awb judge of any version, or the official script.
+
+import { isInteger, isObject, type JsonObject } from './json.js';
+import { failureToPredict, isJudgementFailure } from './points.js';
+import { DIMENSIONS, type Domain, type JudgedRow, type Ratings } from './types.js';
+
+/** A larger number in a judged file is damage: no rating or measure comes near it, and means and squares still hold below it. */
+const LARGEST_NUMBER = 1e6;
+
+/** Which judgement of which row it is. */
+export type JudgedId = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'>;
+
+/** What awb judge wrote of that into the row; undefined where it did not write it. @throws RangeError as `readJudgedRow`. */
+export function judgedIdIn({ awb }: JsonObject): JudgedId | undefined {
+  const own = isObject(awb) ? awb : {};
+  const { key, trajectory } = own;
+  if (typeof key !== 'string' || typeof trajectory !== 'string') return undefined;
+  const judge = isObject(own.judge) ? own.judge : {};
+  return { key, trajectory, repeat: countIn(own, 'repeat') ?? 0, index: countIn(judge, 'index') ?? 0 };
+}
+
+/** Which of its prediction's judgements a row's `awb` object holds; the first one where it does not say. */
+export function judgementIndexIn({ judge }: JsonObject): number {
+  const index = isObject(judge) ? judge.index : undefined;
+  return isInteger(index) && index >= 0 ? index : 0;
+}
+
+/** Whether anything in the row comes from judging. */
+export function holdsJudgement(fields: JsonObject): boolean {
+  const awb = isObject(fields.awb) ? fields.awb : {};
+  return 'failed' in fields || 'total_score' in fields || awb.judge !== undefined || awb.measures !== undefined;
+}
+
+/**
+ * The row's judgement.
+ * @throws RangeError for a number that cannot be: beyond 1e6, or a turn that is no safe integer. Its message is a part of a sentence.
+ */
+export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain): JudgedRow {
+  const awb = isObject(fields.awb) ? fields.awb : {};
+  const failed = numberIn(fields, 'failed');
+  const measures = measuresIn(awb);
+  const isFine = failed === 0 || measures !== undefined;
+  const failure = failureIn(fields, awb, isFine);
+  // Spread into one another, each row would get a hidden class of its own, and every look at a hundred thousand of them be slow.
+  const row: { -readonly [K in keyof JudgedRow]: JudgedRow[K] } = {
+    key: id.key,
+    trajectory: id.trajectory,
+    repeat: id.repeat,
+    index: id.index,
+    domain,
+    turnIdx: countIn(fields, 'turn_idx') ?? 1,
+    total: numberIn(fields, 'total_score') ?? 0,
+    ratings: ratingsIn(fields),
+    flags: Array.isArray(awb.flags) ? awb.flags.filter((flag) => typeof flag === 'string') : [],
+  };
+  if (failed !== undefined) row.failed = failed;
+  if (failure !== undefined) row.failure = failure;
+  if (measures !== undefined) row.measures = measures;
+  return row;
+}
+
+function ratingsIn(fields: JsonObject): Ratings {
+  const ratings: Ratings = {};
+  for (const dimension of DIMENSIONS) {
+    const rating = numberIn(fields, dimension);
+    if (rating !== undefined) ratings[dimension] = rating;
+  }
+  return ratings;
+}
+
+function failureIn(fields: JsonObject, awb: JsonObject, isFine: boolean): JudgedRow['failure'] {
+  const { judge } = awb;
+  if (!isObject(judge)) return isFine ? undefined : guessFailure(fields, awb);
+  if (judge.status !== 'failed') return undefined;
+  return {
+    class: isJudgementFailure(judge.class) ? judge.class : 'unreadable',
+    reason: typeof judge.reason === 'string' ? judge.reason : 'no reason was recorded',
+  };
+}
+
+/** The official script does not record why a row failed: an empty `gen` was never judged, anything else could not be read. */
+function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObject): JudgedRow['failure'] {
+  const reason = typeof message === 'string' ? message : 'no reason was recorded';
+  if (typeof gen === 'string' && gen !== '') return { class: 'unreadable', reason };
+  if (awb.status !== 'failed') return { class: 'empty', reason };
+  // The prediction is ours and says why it is missing.
+  return { class: failureToPredict(awb.class), reason };
+}
+
+function measuresIn({ measures }: JsonObject): Record<string, number> | undefined {
+  const fields = isObject(measures) ? measures : {};
+  const entries = Object.keys(fields).flatMap((name) => {
+    const measure = typeof fields[name] === 'number' ? numberIn(fields, name) : undefined;
+    return measure === undefined ? [] : [[name, measure] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/** Numbers as the official script, being Python, counts them: true is 1 and false is 0. */
+function numberIn(fields: JsonObject, key: string): number | undefined {
+  const value = fields[key];
+  if (typeof value === 'boolean') return Number(value);
+  if (typeof value !== 'number') return undefined;
+  if (Math.abs(value) > LARGEST_NUMBER) throw impossible(key, value, `is beyond ${LARGEST_NUMBER}`);
+  return value;
+}
+
+/** A whole number from 0; undefined for what is none. */
+function countIn(fields: JsonObject, key: string): number | undefined {
+  const value = fields[key];
+  if (typeof value !== 'number' || value < 0) return undefined;
+  if (value === Number.POSITIVE_INFINITY) throw impossible(key, value, 'is not finite');
+  if (!Number.isInteger(value)) return undefined;
+  if (!isInteger(value)) throw impossible(key, value, `is beyond ${Number.MAX_SAFE_INTEGER}`);
+  return value;
+}
+
+function impossible(key: string, value: number, why: string): RangeError {
+  return new RangeError(`"${key}" cannot be ${value}, which ${why}`);
+}
+
+/** What the judge said of the prediction in words. */
+export interface Remarks {
+  readonly strengths: readonly string[];
+  readonly weaknesses: readonly string[];
+  /** The judge's reply as it came, and its reasoning; absent where the row holds none. */
+  readonly judgeReply?: string;
+  readonly judgeReasoning?: string;
+}
+
+/** Reads the judge's words in a row. */
+export function remarksIn(fields: JsonObject): Remarks {
+  const awb = isObject(fields.awb) ? fields.awb : {};
+  const judge = isObject(awb.judge) ? awb.judge : {};
+  const judgeReply = [fields.judge_raw_output, judge.raw_output].find((reply) => typeof reply === 'string');
+  return {
+    strengths: textsIn(fields.strengths),
+    weaknesses: textsIn(fields.weaknesses),
+    ...(judgeReply === undefined ? {} : { judgeReply }),
+    ...(typeof judge.reasoning === 'string' ? { judgeReasoning: judge.reasoning } : {}),
+  };
+}
+
+/** The official script writes whatever the judge gave: a list, a text, or something else. */
+function textsIn(value: unknown): string[] {
+  const items = Array.isArray(value) ? value : [value];
+  return items.filter((item) => typeof item === 'string' && item !== '');
+}

@@ -1,0 +1,90 @@
+// What judging adds to a row, and what is read back of it from the journal.
+
+import { describe, expect, it } from 'vitest';
+import {
+  judgementMembers,
+  measured,
+  type NoJudgement,
+  rated,
+  recordedJudgement,
+  unmeasured,
+  unrated,
+  withoutPrediction,
+} from '../src/judgement.js';
+import type { ModelReply } from '../src/types.js';
+
+const log = { attempts: 1, usage: {}, ms: 1, host: 'h' };
+const reply: ModelReply = { status: 'ok', content: 'said', servedModel: 'j-1', finishReason: 'stop', log };
+const rubrics = { name: 'p', fingerprint: 'f', official: false };
+const verdict = { status: 'ok', ratings: { format: 4 }, total: 4, strengths: ['s'], weaknesses: [] } as const;
+const unreadable: NoJudgement = { class: 'unreadable', reason: 'r' };
+const prediction = { key: 'k', trajectory: 't', repeat: 0, gen: 'ls', awb: { repeat: 0, status: 'ok' }, flags: [] };
+
+describe('a record', () => {
+  it('of a verdict rates what was not rated 0, as the official script writes it', () => {
+    expect(JSON.stringify(rated(verdict, { rubrics, reply }))).toBe(
+      '{"official":{"total_score":4,"format":4,"factuality":0,"consistency":0,"realism":0,"quality":0,"failed":0,"strengths":["s"],"weaknesses":[],"judge_raw_output":"said"},"judge":{"status":"ok","rubrics":{"name":"p","fingerprint":"f"},"model":"j-1","finish_reason":"stop"}}',
+    );
+  });
+
+  it('of an unreadable verdict keeps the last reply', () => {
+    expect(unrated(unreadable, { reply })).toEqual({
+      official: { total_score: 0, failed: 1, error_message: 'Judge scoring failed' },
+      judge: { status: 'failed', ...unreadable, model: 'j-1', finish_reason: 'stop', raw_output: 'said' },
+    });
+  });
+
+  it.each([
+    ['empty', 'empty'],
+    ['context-overflow', 'context-overflow'],
+    ['timeout', 'prediction'],
+    ['absent', 'prediction'],
+  ])('of a prediction that is missing by %s says that nobody was asked', (cause, failure) => {
+    const record = unrated(withoutPrediction({ class: cause, reason: 'r' }), {});
+    expect(record).toEqual({
+      official: { failed: 1, error_message: 'No model generation' },
+      judge: { status: 'failed', class: failure, reason: 'r' },
+    });
+  });
+
+  it.each([
+    rated(verdict, { rubrics, reply }),
+    unrated(unreadable, { rubrics, reply }),
+    measured({ chrf: 5 }),
+    unmeasured(unreadable),
+  ])('is read as it was made', (record) => {
+    expect(recordedJudgement(JSON.parse(JSON.stringify(record)))).toEqual(record);
+  });
+
+  it.each([
+    {},
+    { judge: { status: 'ok' } },
+    { official: {}, judge: { status: 'failed' } },
+    { official: {}, judge: { status: 'ok', model: 5 } },
+    { official: {}, judge: { status: 'ok' }, measures: { chrf: 'x' } },
+  ])('is never %j', (row) => {
+    expect(() => recordedJudgement(row)).toThrow(TypeError);
+  });
+});
+
+describe('the members of a row', () => {
+  it('take the place of an earlier judgement, and keep what infer wrote', () => {
+    const awb = { ...prediction.awb, later: 1, judge: { status: 'failed' }, measures: { chrf: 1 } };
+    const members = judgementMembers({ ...prediction, awb }, measured({ length: 2 }), 0);
+    expect(JSON.stringify(members)).toBe(
+      '{"awb":{"key":"k","trajectory":"t","repeat":0,"flags":[],"status":"ok","later":1,"judge":{"status":"ok"},"measures":{"length":2}}}',
+    );
+  });
+
+  it('say which judgement they are from the second one on', () => {
+    expect(judgementMembers(prediction, measured({}), 0).awb).toMatchObject({ judge: { status: 'ok' } });
+    expect(judgementMembers(prediction, measured({}), 1).awb).toMatchObject({ judge: { index: 1, status: 'ok' } });
+  });
+
+  it('show what was judged, where a judge was asked', () => {
+    expect(judgementMembers(prediction, unrated(unreadable, {}), 0)).toMatchObject({ extracted_output: 'ls' });
+    const unasked = unrated({ class: 'empty', reason: 'r' }, {});
+    expect(judgementMembers(prediction, unasked, 0)).not.toHaveProperty('extracted_output');
+    expect(judgementMembers(prediction, measured({}), 0)).not.toHaveProperty('extracted_output');
+  });
+});
