@@ -1,6 +1,7 @@
 // Runs and leaderboards, made up for tests of what is shown of them.
 
 import { createHash } from 'node:crypto';
+import { measuresOf } from '../../src/measures.js';
 import { FORMATS, type Format } from '../../src/report/formats.js';
 import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/board.js';
 import { leaderboard } from '../../src/report/leaderboard/leaderboard.js';
@@ -101,6 +102,7 @@ export const DEFAULTS: BoardOptions = {
   columns: [],
   dimensions: false,
   measure: 'chrf',
+  measures: measuresOf(),
   minCoverage: 0.99,
   withPublished: false,
   assumeSame: false,

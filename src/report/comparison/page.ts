@@ -2,7 +2,7 @@
 
 import type { Comparison } from '../../comparison.js';
 import { coversBenchmark } from '../../domains.js';
-import { signed, twoDecimals } from '../../figures.js';
+import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 
 /** A run as a comparison names it. Its texts may be hostile. */
@@ -55,10 +55,10 @@ export function openingOf({ base, candidate, comparison }: ComparisonPage): stri
   if (low <= 0 && high >= 0) {
     const least = total.smallestEffect;
     const shown = least === undefined ? '' : `; a true ${points(least)} would have shown, with 80 % power`;
-    return `${candidate.name} and ${base.name} cannot be told apart: ${signed(value)} points (95 % interval ${signed(low)} to ${signed(high)}; ${over})${shown}.`;
+    return `${candidate.name} and ${base.name} cannot be told apart: ${signed(value)} points (95 % interval ${intervalText({ low, high }, signed)}; ${over})${shown}.`;
   }
   const [nearest, furthest] = low > 0 ? [low, high] : [high, low];
-  return `${candidate.name} is ${low > 0 ? 'better' : 'worse'} than ${base.name} by ${points(value)} points (95 % interval ${points(nearest)} to ${points(furthest)}; ${over}).`;
+  return `${candidate.name} is ${low > 0 ? 'better' : 'worse'} than ${base.name} by ${points(value)} points (95 % interval ${intervalText({ low: nearest, high: furthest }, points)}; ${over}).`;
 }
 
 export function headingOf({ base, candidate }: ComparisonPage): string {

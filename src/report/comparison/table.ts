@@ -2,8 +2,8 @@
 
 import type { Comparison, Difference, Figure } from '../../comparison.js';
 import { domainName } from '../../domains.js';
-import { signed, twoDecimals } from '../../figures.js';
-import { DIMENSIONS, type Estimate } from '../../types.js';
+import { intervalText, signed, twoDecimals } from '../../figures.js';
+import { DIMENSIONS } from '../../types.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
 import { overallName, rowsText } from './page.js';
 
@@ -65,7 +65,7 @@ function fixedNote(name: string, total: Difference | undefined): string[] {
   const fixed = total?.onTheseRows;
   if (fixed === undefined) return [];
   return [
-    `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed)}.`,
+    `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed, signed) ?? NONE}.`,
   ];
 }
 
@@ -78,15 +78,11 @@ function differenceRow(name: string, rows: string, found: Difference | undefined
     twoDecimals(base),
     twoDecimals(candidate),
     signed(difference.value),
-    intervalText(difference),
+    intervalText(difference, signed) ?? NONE,
     `${chanceText(p)}${adjustedP !== undefined && adjustedP < SHOWN_P ? '*' : ''}`,
     `${wins}/${ties}/${losses}`,
     smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
   ];
-}
-
-function intervalText({ low, high }: Estimate): string {
-  return low === undefined || high === undefined ? NONE : `${signed(low)} to ${signed(high)}`;
 }
 
 function chanceText(p: number | undefined): string {

@@ -38,9 +38,10 @@ function changedLines(a: readonly string[], b: readonly string[]): Step[] {
     if (toA > atA) steps.push(['-', toA - atA]);
     if (toB > atB) steps.push(['+', toB - atB]);
   };
-  for (const [pairA, pairB] of pairsOf(a.map(wordsOf), b.map(wordsOf))) {
+  const [wordsA, wordsB] = [a.map(wordsOf), b.map(wordsOf)];
+  for (const [pairA, pairB] of pairsOf(wordsA, wordsB)) {
     alone(pairA, pairB);
-    steps.push(['~', ...changedWords(a[pairA] as string, b[pairB] as string)]);
+    steps.push(['~', ...changedWords(wordsA[pairA] ?? [], wordsB[pairB] ?? [])]);
     atA = pairA + 1;
     atB = pairB + 1;
   }
@@ -55,23 +56,23 @@ function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [num
     return Array.from({ length }, (_, i) => [i, i] as const).filter(([i]) => sharedWords(a[i], b[i]) >= LEAST_SHARED);
   }
   const width = b.length + 1;
-  // best[i * width + j]: the most that lines from i of a and from j of b can share.
+  // best[i * width + j]: the most that lines from i of a and from j of b can share. Cells of the last row and column stay 0.
   const best = new Float64Array((a.length + 1) * width);
+  // What a line of each would add, if they were paired; too little to be one line changed is less than nothing.
   const shared = new Float64Array((a.length + 1) * width);
+  const ifPaired = (cell: number) => (shared[cell] ?? 0) + (best[cell + width + 1] ?? 0);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
       const cell = i * width + j;
       const share = sharedWords(a[i], b[j]);
       shared[cell] = share >= LEAST_SHARED ? share : -1;
-      const paired = (shared[cell] as number) + (best[cell + width + 1] as number);
-      best[cell] = Math.max(best[cell + width] as number, best[cell + 1] as number, paired);
+      best[cell] = Math.max(best[cell + width] ?? 0, best[cell + 1] ?? 0, ifPaired(cell));
     }
   }
   const pairs: (readonly [number, number])[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
     const cell = i * width + j;
-    const isPaired = best[cell] === (shared[cell] as number) + (best[cell + width + 1] as number);
-    if (isPaired && (shared[cell] as number) >= 0) pairs.push([i++, j++]);
+    if (best[cell] === ifPaired(cell) && (shared[cell] ?? 0) >= 0) pairs.push([i++, j++]);
     else if (best[cell] === best[cell + width]) i++;
     else j++;
   }

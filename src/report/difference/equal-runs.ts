@@ -40,29 +40,36 @@ export function numbered(a: readonly string[], b: readonly string[]): [Int32Arra
   return [Int32Array.from(a, numberOf), Int32Array.from(b, numberOf)];
 }
 
+/** An entry that stands once in either list, and the one before it in the longest rising series that it ends. */
+interface Pair {
+  readonly a: number;
+  readonly b: number;
+  before: Pair | undefined;
+}
+
 /** Entries that stand once in either list, as index pairs: the longest series that rises in both. */
 function anchors(a: Int32Array, b: Int32Array): (readonly [number, number])[] {
   const [onceA, onceB] = [placesOfSingles(a), placesOfSingles(b)];
-  const pairs = [...onceA].flatMap(([value, at]) => {
+  const pairs = [...onceA].flatMap(([value, at]): Pair[] => {
     const other = onceB.get(value);
-    return other === undefined ? [] : [{ a: at, b: other, before: -1 }];
+    return other === undefined ? [] : [{ a: at, b: other, before: undefined }];
   });
   // Patience sorting: `tops` holds, by length, the pair that ends a rising series of that length lowest in b.
-  const tops: number[] = [];
-  for (const [index, pair] of pairs.entries()) {
+  const tops: Pair[] = [];
+  for (const pair of pairs) {
     let low = 0;
     let high = tops.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((pairs[tops[middle] as number] as { b: number }).b < pair.b) low = middle + 1;
+      const top = tops[middle];
+      if (top !== undefined && top.b < pair.b) low = middle + 1;
       else high = middle;
     }
-    pair.before = tops[low - 1] ?? -1;
-    tops[low] = index;
+    pair.before = tops[low - 1];
+    tops[low] = pair;
   }
   const series: (readonly [number, number])[] = [];
-  for (let pair = pairs[tops.at(-1) ?? -1]; pair !== undefined; pair = pairs[pair.before])
-    series.push([pair.a, pair.b]);
+  for (let pair = tops.at(-1); pair !== undefined; pair = pair.before) series.push([pair.a, pair.b]);
   return series.reverse();
 }
 

@@ -45,10 +45,12 @@ function editMiddle(a: Int32Array, b: Int32Array): Run[] {
 
 /** Where a diagonal is entered: from below (a line added) or from the left (a line removed), whichever leads further. */
 function startOf(furthest: Int32Array, index: number, k: number, edits: number): number {
+  // There is an entry to either side of a diagonal: the list begins one before the first and ends one behind the last.
   return isFromBelow(furthest, index, k, edits) ? (furthest[index + 1] as number) : (furthest[index - 1] as number) + 1;
 }
 
 function isFromBelow(furthest: Int32Array, index: number, k: number, edits: number): boolean {
+  // As above.
   return k === -edits || (k !== edits && (furthest[index - 1] as number) < (furthest[index + 1] as number));
 }
 
@@ -56,9 +58,8 @@ function followBack(trail: readonly Int32Array[], lengthA: number, lengthB: numb
   const runs: Run[] = [];
   let x = lengthA;
   let y = lengthB;
-  for (let edits = trail.length - 1; edits >= 0; edits--) {
+  for (const [edits, furthest] of [...trail.entries()].reverse()) {
     const k = x - y;
-    const furthest = trail[edits] as Int32Array;
     const start = edits === 0 ? 0 : startOf(furthest, k + edits + 1, k, edits);
     if (x > start) runs.push({ a: start, b: start - k, length: x - start });
     if (edits === 0) break;

@@ -6,6 +6,7 @@ import { shortestEdit } from './shortest-edit.js';
 /** Words above which a line is not searched for words. */
 const MAX_WORDS = 20_000;
 
+/** A line in words, stretches of white space, and single other characters: joined, they are the line. */
 export function wordsOf(line: string): string[] {
   return line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
@@ -32,10 +33,10 @@ export function sharedWords(a: readonly string[] = [], b: readonly string[] = []
   return total === 0 ? 1 : (2 * shared) / total;
 }
 
-/** What changed between two lines: outside of the ranges both have the same text. */
-export function changedWords(a: string, b: string): [number[], number[]] {
-  const [wordsA, wordsB] = [wordsOf(a), wordsOf(b)];
-  if (wordsA.length + wordsB.length > MAX_WORDS) return [whole(a), whole(b)];
+/** What changed between the words of two lines: outside of the ranges both have the same text. */
+export function changedWords(wordsA: readonly string[], wordsB: readonly string[]): [number[], number[]] {
+  const [lengthA, lengthB] = [lengthOf(wordsA), lengthOf(wordsB)];
+  if (wordsA.length + wordsB.length > MAX_WORDS) return [whole(lengthA), whole(lengthB)];
   const runs = shortestEdit(...numbered(wordsA, wordsB));
   const ranges: [number[], number[]] = [[], []];
   let [doneA, doneB, offsetA, offsetB] = [0, 0, 0, 0];
@@ -46,8 +47,8 @@ export function changedWords(a: string, b: string): [number[], number[]] {
     if (offsetB > changedB) ranges[1].push(changedB, offsetB);
   };
   for (const [index, run] of runs.entries()) {
-    offsetA += lengthOf(wordsA, doneA, run.a);
-    offsetB += lengthOf(wordsB, doneB, run.b);
+    offsetA += lengthOf(wordsA.slice(doneA, run.a));
+    offsetB += lengthOf(wordsB.slice(doneB, run.b));
     const text = wordsA.slice(run.a, run.a + run.length).join('');
     [doneA, doneB] = [run.a + run.length, run.b + run.length];
     // A space between two changes is part of the change: words are read together.
@@ -57,18 +58,18 @@ export function changedWords(a: string, b: string): [number[], number[]] {
     offsetB += text.length;
     if (!joins) [changedA, changedB] = [offsetA, offsetB];
   }
-  offsetA = a.length;
-  offsetB = b.length;
+  offsetA = lengthA;
+  offsetB = lengthB;
   close();
   return ranges;
 }
 
-function lengthOf(words: readonly string[], from: number, to: number): number {
+function lengthOf(words: readonly string[]): number {
   let length = 0;
-  for (let at = from; at < to; at++) length += (words[at] as string).length;
+  for (const word of words) length += word.length;
   return length;
 }
 
-function whole(line: string): number[] {
-  return line === '' ? [] : [0, line.length];
+function whole(length: number): number[] {
+  return length === 0 ? [] : [0, length];
 }

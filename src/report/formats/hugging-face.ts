@@ -1,7 +1,7 @@
 // The scores of one run as a file for the Hugging Face Hub.
 
 import { UserError } from '../../errors.js';
-import { twoDecimals } from '../../figures.js';
+import { intervalText, twoDecimals } from '../../figures.js';
 import { DOMAINS } from '../../types.js';
 import type { Block, BoardRow, Leaderboard } from '../leaderboard/board.js';
 import { asciiJson } from './json.js';
@@ -49,10 +49,8 @@ function entryOf(block: Block, row: BoardRow, task: string): string[] {
     twoDecimals(value) === twoDecimals(figure.value)
       ? ''
       : `; ${twoDecimals(figure.value)} with the model's failures at rating 1`;
-  const interval =
-    figure.low === undefined || figure.high === undefined
-      ? ''
-      : `; 95 % interval${counted === '' ? '' : ' of that'} ${twoDecimals(figure.low)} to ${twoDecimals(figure.high)}`;
+  const around = intervalText(figure);
+  const interval = around === undefined ? '' : `; 95 % interval${counted === '' ? '' : ' of that'} ${around}`;
   const rows = `; ${figure.rows} rows${row.isComplete ? '' : ', incomplete'}`;
   const notes = `${block.isOfficial ? '' : `${UNOFFICIAL} `}${block.title}${counted}${interval}${rows}`;
   const lines = [

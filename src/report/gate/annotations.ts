@@ -5,7 +5,7 @@ import { oneLine } from '../../printable.js';
 import { type GatePage, ruleName } from './page.js';
 
 /** GitHub shows at most this many annotations of each kind for a step. */
-export const ANNOTATION_LIMIT = 10;
+const ANNOTATION_LIMIT = 10;
 
 /**
  * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, a notice for

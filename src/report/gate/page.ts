@@ -47,12 +47,13 @@ export function isReason({ verdict, counts }: RuleResult): boolean {
 /** Who was held against whom, as judged by whom, by which policy, and what decides. */
 export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
   const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
+  const { judge = '', rubricPack = '' } = candidate;
   const judged = [
-    candidate.judge && `judge ${candidate.judge}`,
-    candidate.rubricPack && `rubric pack ${candidate.rubricPack}`,
-  ].filter((part) => part !== undefined && part !== '');
+    ...(judge === '' ? [] : [`judge ${judge}`]),
+    ...(rubricPack === '' ? [] : [`rubric pack ${rubricPack}`]),
+  ];
   return [
-    [...runs, ...judged].map((part) => oneLine(part as string, 200)).join(', '),
+    [...runs, ...judged].map((part) => oneLine(part, 200)).join(', '),
     `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
     ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
   ];

@@ -3,11 +3,11 @@
 import type { Comparison, Difference } from '../../comparison.js';
 import { limitText, type RuleResult } from '../../decision.js';
 import { domainName } from '../../domains.js';
-import { counted, signed, twoDecimals } from '../../figures.js';
+import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
 import { NONE, type Table } from '../table.js';
 import { type GatePage, isTest } from './page.js';
 
-const COLUMNS = [
+const COLUMNS: Table['columns'] = [
   { heading: 'Rule', short: 'Rule', align: 'left' },
   { heading: 'Base', short: 'Base', align: 'right' },
   { heading: 'Candidate', short: 'Cand.', align: 'right' },
@@ -15,16 +15,17 @@ const COLUMNS = [
   { heading: 'Interval', short: 'Interval', align: 'right' },
   { heading: 'Bound', short: 'Bound', align: 'right' },
   { heading: 'Result', short: 'Result', align: 'left' },
-] as const satisfies Table['columns'];
+];
 
 /** A line for each rule on a figure, those that brought the verdict first; columns in which there is nothing are left out. */
 export function ruleTable(page: GatePage): Table {
   const tests = page.rules.filter(isTest);
   const lines = tests.map((rule) => [nameOf(rule), ...figuresOf(rule, page.comparison), resultOf(rule)]);
-  const shown = COLUMNS.map((_, column) => column).filter((column) => lines.some((line) => line[column] !== NONE));
+  const shown = COLUMNS.map((_, column) => lines.some((line) => line[column] !== NONE));
+  const pick = <T>(cells: readonly T[]) => cells.filter((_, column) => shown[column]);
   return {
-    columns: shown.map((column) => COLUMNS[column] as Table['columns'][number]),
-    groups: [lines.map((line) => shown.map((column) => line[column] as string))],
+    columns: pick(COLUMNS),
+    groups: [lines.map(pick)],
     footnotes: [
       ...(tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
         ? [
@@ -50,7 +51,7 @@ function figuresOf(rule: RuleResult, comparison: Comparison | undefined): string
   const show = kind === 'drop' ? signed : twoDecimals;
   const shown = (figure: number | undefined) => (figure === undefined ? NONE : show(figure));
   const least = bound === undefined ? NONE : `≥ ${show(bound)}`;
-  const around = low === undefined || high === undefined ? NONE : `${show(low)} to ${show(high)}`;
+  const around = intervalText({ low, high }, show) ?? NONE;
   if (kind !== 'drop') return [NONE, shown(value), NONE, around, least];
   const found = differenceOf(rule, comparison);
   const sides = [found?.base, found?.candidate].map((score) => (score === undefined ? NONE : twoDecimals(score)));

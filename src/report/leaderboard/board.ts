@@ -1,5 +1,6 @@
 // What a leaderboard is made of: the words that those who make one and those who print it share.
 
+import type { MeasureLookup } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard } from '../../types.js';
 import type { PublishedRow } from '../published.js';
 import type { Column } from '../table.js';
@@ -61,7 +62,7 @@ export interface BoardOptions {
   readonly show: 'latest' | 'best' | 'all';
   /** What names a run: its label (its model where it has none), or its model. */
   readonly per: 'label' | 'model';
-  /** A column's id; Overall where absent. Figures fall, texts rise. */
+  /** A column's id; Overall where absent. Figures stand from the best on, texts rise. */
   readonly sort?: string | undefined;
   /** Ids of columns to show behind the name; the usual ones where empty. */
   readonly columns: readonly string[];
@@ -69,6 +70,8 @@ export interface BoardOptions {
   readonly dimensions: boolean;
   /** The measure shown of runs that were measured, such as `chrf`. */
   readonly measure: string;
+  /** What the numbers of measures mean. */
+  readonly measures: MeasureLookup;
   /** Least coverage of each domain, and least share of the most rows that a run has in it, 0 to 1; runs below are neither tested nor marked. */
   readonly minCoverage: number;
   readonly withPublished: boolean;
@@ -76,7 +79,7 @@ export interface BoardOptions {
   readonly assumeSame: boolean;
 }
 
-/** A score or measure of 0-100; a published one is a value alone. */
+/** A score of 0-100, or a measure; a published one is a value alone. */
 export type Figure = Pick<Estimate, 'value'> &
   Partial<Estimate> & {
     /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
@@ -146,6 +149,12 @@ export interface Entry {
   readonly mean: Figure | undefined;
 }
 
+/** A run's row before it is known which columns are marked. */
+export interface OwnEntry extends Entry {
+  readonly run: BoardRun;
+}
+
+/** Whether nothing was rated, but measured. */
 export function isMeasured({ rates }: JudgedWith): boolean {
   return !rates;
 }
@@ -155,6 +164,7 @@ export function headingOf({ isOfficial, title }: Block): string {
   return isOfficial ? `As published: ${title}` : title;
 }
 
+/** Whether a row is best in a column, or cannot be told from the best. */
 export function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
   return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
 }
@@ -163,11 +173,13 @@ export function isMarked(block: Block, row: BoardRow | undefined, column: number
 export function remarksOn({ markNote, notes }: Block, mark: string): string[] {
   return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...notes];
 }
+
 /** A figure as the official script counts it; a published row holds no other. */
 export function officialIn({ run }: BoardRow, figure: Figure | undefined): number | undefined {
   return run === undefined ? figure?.value : figure?.official;
 }
 
+/** Ids of the columns of figures. */
 export function figureIds(block: Block): string[] {
   return block.columns.filter((column) => column.isFigure).map((column) => column.id);
 }

@@ -3,23 +3,14 @@
 import { shortDomains } from '../../coverage.js';
 import type { Domain } from '../../types.js';
 import type { BoardOptions, BoardRun } from './board.js';
-import { domainsOf, meanOf, rowsOf } from './columns.js';
+import { domainsOf, meanOf, rankBy, rowsOf } from './figures.js';
 import { keyOfName } from './names.js';
 
 /** One run for each name, or all. Names are compared as they are, not as they are shown. */
 export function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, measure: string | undefined): BoardRun[] {
   if (options.show === 'all') return [...runs];
   const byName = new Map<string, BoardRun>();
-  const most = mostRows(runs, measure);
-  const value = (run: BoardRun) => meanOf(run.card, measure)?.value ?? Number.NEGATIVE_INFINITY;
-  const isBetter = (a: BoardRun, b: BoardRun) => {
-    const [complete, otherComplete] = [a, b].map((run) => isCovered(run, options));
-    if (complete !== otherComplete) return complete === true;
-    const [whole, otherWhole] = [a, b].map((run) => domainsWithFewer(run, most, options, measure).length === 0);
-    if (whole !== otherWhole) return whole === true;
-    const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
-    return domains === 0 ? value(a) > value(b) : domains > 0;
-  };
+  const isBetter = betterOf(runs, options, measure);
   const isLater = (a: BoardRun, b: BoardRun) => (a.at === b.at ? a.number > b.number : a.at > b.at);
   for (const run of runs) {
     const name = keyOfName(run, options.per);
@@ -28,6 +19,23 @@ export function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, mea
     if (wins) byName.set(name, run);
   }
   return [...byName.values()];
+}
+
+/** Whether one run is better than another: first by what it lacks, then by its domains, then by its figure. */
+function betterOf(runs: readonly BoardRun[], options: BoardOptions, measure: string | undefined) {
+  const most = mostRows(runs, measure);
+  const rank = rankBy(options, measure);
+  const value = ({ card }: BoardRun) => {
+    const mean = meanOf(card, measure);
+    return (mean && rank(mean)) ?? Number.NEGATIVE_INFINITY;
+  };
+  const isWholeRun = (run: BoardRun) => domainsWithFewer(run, most, options, measure).length === 0;
+  return (a: BoardRun, b: BoardRun) => {
+    if (isCovered(a, options) !== isCovered(b, options)) return isCovered(a, options);
+    if (isWholeRun(a) !== isWholeRun(b)) return isWholeRun(a);
+    const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
+    return domains === 0 ? value(a) > value(b) : domains > 0;
+  };
 }
 
 /** Whether the run and each of its domains reach the least coverage. */

@@ -1,22 +1,15 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import { percent } from '../../coverage.js';
-import { coversBenchmark, domainName, inTableOrder } from '../../domains.js';
+import { domainName, inTableOrder } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
-import {
-  DIMENSIONS,
-  type Dimension,
-  DOMAINS,
-  type Domain,
-  type Estimate,
-  type ScoreCard,
-  type ScoreSet,
-} from '../../types.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type ScoreCard } from '../../types.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type Column, intervalCell, NONE } from '../table.js';
+import { type Column, dimensionName, intervalCell, NONE } from '../table.js';
 import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
+import { countedFigure, domainsOf, failuresMatter, isWhole, meanOf, measuredFigure } from './figures.js';
 import { NAME_COLUMNS } from './names.js';
 
 export interface FigureColumn extends BoardColumn {
@@ -43,7 +36,7 @@ interface TextSource {
   readonly mean: Figure | undefined;
 }
 
-const SHORT_NAMES: Readonly<Record<Domain, string>> = { terminal: 'Term.' };
+const SHORT_NAMES: ReadonlyMap<Domain, string> = new Map([['terminal', 'Term.']]);
 
 function figureColumn(
   id: string,
@@ -90,57 +83,22 @@ export const TEXT_COLUMNS: readonly TextColumn[] = [
 const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
 const RESERVED = [...MEANS, 'name', ...TEXT_COLUMNS.map(({ id }) => id)];
 
-/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
-function counted(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): Figure | undefined {
-  const [figure, asPublished] = [own[name], official[name]];
-  return figure && { ...figure, ...(asPublished === undefined ? {} : { official: asPublished.value }) };
-}
-
 function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
   const name = measure ?? 'total';
   const heading = domainName(domain);
-  const short = Object.hasOwn(SHORT_NAMES, domain) ? (SHORT_NAMES[domain] as string) : heading;
+  const short = SHORT_NAMES.get(domain) ?? heading;
   const of = (card: ScoreCard) => {
     const score = card.domains.find((each) => each.domain === domain);
     if (score === undefined) return undefined;
     return measure === undefined
-      ? counted(score.withFailures, score.scores, 'total')
-      : ownFigure(score.measures, measure);
+      ? countedFigure(score.withFailures, score.scores, 'total')
+      : measuredFigure(score.measures, measure);
   };
   return figureColumn(domainId(domain), heading, { domain, name }, of, { isMean: false, short });
 }
 
 function domainId(domain: Domain): string {
   return RESERVED.includes(domain) ? `domain:${domain}` : domain;
-}
-
-function ownFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
-  return Object.hasOwn(figures, name) ? figures[name] : undefined;
-}
-
-/** What chooses, sorts and tests: the mean over domains with the model's failures at rating 1, so that no run rises by failing. */
-export function meanOf(card: ScoreCard, measure: string | undefined): Figure | undefined {
-  return measure === undefined
-    ? counted(card.overallWithFailures, card.overall, 'total')
-    : ownFigure(card.overallMeasures, measure);
-}
-
-/** The rows behind each domain of a run's mean; repeats are not counted. */
-export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (readonly [Domain, number])[] {
-  return card.domains.flatMap(({ domain, withFailures, measures }) => {
-    const figure = measure === undefined ? withFailures.total : ownFigure(measures, measure);
-    return figure === undefined ? [] : [[domain, figure.rows] as const];
-  });
-}
-
-/** The domains behind a run's mean. */
-export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return rowsOf(card, measure).map(([domain]) => domain);
-}
-
-/** The published Overall is of the seven domains and no other. */
-function isWhole(card: ScoreCard, measure: string | undefined): boolean {
-  return coversBenchmark(domainsOf(card, measure));
 }
 
 function meanColumns(measure: string | undefined): FigureColumn[] {
@@ -155,8 +113,8 @@ function meanColumns(measure: string | undefined): FigureColumn[] {
   ];
   if (measure !== undefined) return means;
   const dimensions = DIMENSIONS.map((dimension: Dimension) =>
-    figureColumn(dimension, dimension[0]?.toUpperCase() + dimension.slice(1), { name: dimension }, (card) =>
-      counted(card.overallWithFailures, card.overall, dimension),
+    figureColumn(dimension, dimensionName(dimension), { name: dimension }, (card) =>
+      countedFigure(card.overallWithFailures, card.overall, dimension),
     ),
   );
   const official = figureColumn('official', 'As published', { name }, (card) => card.overall.total, {
@@ -194,14 +152,6 @@ export function columnsOf(
   return [...domains.filter(showsDomain), ...known.filter(({ id }) => shows[id] === true)];
 }
 
-/** Whether the official counting gives another figure than ours anywhere in the run. */
-function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
-  const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
-  return sets.some(
-    ({ scores, withFailures }) => Math.abs((scores.total?.value ?? 0) - (withFailures.total?.value ?? 0)) >= 0.005,
-  );
-}
-
 /** @throws UserError (2) that lists the columns there are. */
 export function requireColumns(runs: readonly BoardRun[], { columns, sort }: BoardOptions): void {
   const domains = runs.flatMap(({ card }) => card.domains.map(({ domain }) => domainId(domain)));
@@ -228,8 +178,6 @@ export function columnsById(runs: readonly BoardRun[], measure: string | undefin
   const columns = [...[...domains].map((domain) => domainColumn(domain, measure)), ...meanColumns(measure)];
   return new Map(columns.map((column) => [column.id, column]));
 }
-
-// Figures as text.
 
 function shown(text: string | undefined): string {
   return oneLine(text ?? '', NAME_COLUMNS) || NONE;

@@ -4,10 +4,12 @@ import { twoDecimals } from '../../figures.js';
 import { DOMAINS, type Domain } from '../../types.js';
 import type { PublishedRow } from '../published.js';
 import { NONE } from '../table.js';
-import type { BoardOptions, BoardRow, BoardRun, Entry, Figure } from './board.js';
+import type { BoardOptions, BoardRow, BoardRun, Entry, Figure, OwnEntry } from './board.js';
 import { isCovered } from './chosen.js';
-import { type AnyColumn, domainsOf, type FigureColumn, meanOf } from './columns.js';
+import type { AnyColumn, FigureColumn } from './columns.js';
+import { domainsOf, meanOf } from './figures.js';
 
+/** @param columns the figures that it is given; @param fewer the domains in which another run has more rows */
 export function entryOfRun(
   run: BoardRun,
   name: string,
@@ -15,7 +17,7 @@ export function entryOfRun(
   fewer: readonly Domain[],
   options: BoardOptions,
   measure: string | undefined,
-): Entry {
+): OwnEntry {
   const figures = columns.flatMap((column) => {
     const figure = column.of(run.card);
     return figure === undefined ? [] : [[column.id, figure] as const];
@@ -32,6 +34,7 @@ export function entryOfRun(
   };
 }
 
+/** A published row: figures of the official counting, and no run. */
 export function entryOfPublished(published: PublishedRow): Entry {
   const scores = [...published.scores].map(([domain, value]) => [domain, { value }] as const);
   const mean = { value: published.overall };
@@ -52,6 +55,7 @@ export function entryOfPublished(published: PublishedRow): Entry {
   };
 }
 
+/** An entry as the block shows it: a text for its name, then for each column. */
 export function rowOf(entry: Entry, columns: readonly AnyColumn[], marked: ReadonlySet<string>): BoardRow {
   const { name, run, isComplete, fewer, figures, macroOf } = entry;
   const textOf = (column: AnyColumn) => {

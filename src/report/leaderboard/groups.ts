@@ -51,14 +51,13 @@ function isRecorded({ judgedWith, isBaseline }: BoardRun): boolean {
   return knowsJudge && (judgedWith.protocol !== undefined || isBaseline);
 }
 
-/** What each block was judged with; the judge's sampling is named where nothing else tells two blocks apart. */
-export function titlesOf(groups: readonly Group[], options: BoardOptions): string[] {
-  const short = groups.map((group) => titleOf(group, options, false));
-  return groups.map((group, index) =>
-    short.filter((title) => title === short[index]).length > 1
-      ? titleOf(group, options, true)
-      : (short[index] as string),
-  );
+/** Each group with what it was judged with; the judge's sampling is named where nothing else tells two groups apart. */
+export function titled(groups: readonly Group[], options: BoardOptions): (readonly [Group, string])[] {
+  const short = groups.map((group) => [group, titleOf(group, options, false)] as const);
+  return short.map(([group, title]) => {
+    const alike = short.filter(([, other]) => other === title);
+    return [group, alike.length > 1 ? titleOf(group, options, true) : title];
+  });
 }
 
 function titleOf({ judgedWith, runs, isRecorded }: Group, options: BoardOptions, withSampling: boolean): string {

@@ -5,6 +5,7 @@ import {
   type Block,
   type BoardOptions,
   type BoardRun,
+  type Entry,
   type Group,
   type IsTied,
   isMeasured,
@@ -20,7 +21,8 @@ import {
   requireMeasure,
 } from './columns.js';
 import { entryOfPublished, entryOfRun, rowOf } from './entries.js';
-import { groupsOf, isOfficial, titlesOf } from './groups.js';
+import { rankBy } from './figures.js';
+import { groupsOf, isOfficial, titled } from './groups.js';
 import { marksOf } from './marks.js';
 import { named } from './names.js';
 import { notesOf } from './notes.js';
@@ -36,9 +38,7 @@ export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, is
   requireColumns(runs, options);
   requireMeasure(runs, options.measure);
   const groups = groupsOf(runs, options);
-  const titles = titlesOf(groups, options);
-  const blocks = groups.map((group, index) => blockOf(group, titles[index] as string, options, isTied));
-  return { blocks };
+  return { blocks: titled(groups, options).map(([group, title]) => blockOf(group, title, options, isTied)) };
 }
 
 function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsTied): Block {
@@ -51,13 +51,24 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const figures: readonly FigureColumn[] = [...columnsById(runs, measure).values()];
   const order = orderOf(options, measure, runs);
   // Published rows are figures of another counting, so they are not ranked among the runs but stand below them.
-  const own = named(runs, options).map(([run, name]) => {
-    const fewer = domainsWithFewer(run, most, options, measure);
-    return entryOfRun(run, name, figures, fewer, options, measure);
-  });
-  const entries = [...own.sort(order), ...published.map(entryOfPublished).sort(order)];
-  const { marks, untested, behind } = marksOf(own, columns.filter(isFigureColumn), measure, isTied);
-  const rows = entries.map((entry) => rowOf(entry, columns, marks.get(entry) ?? new Set()));
+  const own = named(runs, options)
+    .map(([run, name]) =>
+      entryOfRun(run, name, figures, domainsWithFewer(run, most, options, measure), options, measure),
+    )
+    .sort(order);
+  const below = published.map(entryOfPublished).sort(order);
+  const entries: readonly Entry[] = [...own, ...below];
+  const { marks, untested, behind } = marksOf(
+    own,
+    columns.filter(isFigureColumn),
+    measure,
+    rankBy(options, measure),
+    isTied,
+  );
+  const rows = [
+    ...own.map((entry) => rowOf(entry, columns, marks.get(entry) ?? new Set())),
+    ...below.map((entry) => rowOf(entry, columns, new Set())),
+  ];
   const hasMarks = rows.some((row) => row.marked.size > 0);
   const judged = { judgedWith: group.judgedWith, isOfficial: official };
   return {

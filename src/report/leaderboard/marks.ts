@@ -1,60 +1,94 @@
 // What is best in each column of a block, and what cannot be told from it.
 
 import { canonicalJson } from '../../json.js';
-import type { BoardRun, Entry, IsTied } from './board.js';
-import { domainsOf, type FigureColumn } from './columns.js';
+import type { IsTied, OwnEntry } from './board.js';
+import type { FigureColumn } from './columns.js';
 import { isWholeEntry } from './entries.js';
+import { domainsOf, type Rank } from './figures.js';
 
-/** Marks the best run of each column and its ties; published rows, incomplete runs and runs over fewer rows are left out. */
+type ColumnsByEntry = ReadonlyMap<OwnEntry, ReadonlySet<string>>;
+
+/** Ids of columns by entry. */
+interface Marks {
+  /** In which it is best, or cannot be told from the best. */
+  readonly marks: ColumnsByEntry;
+  /** In which it could not be tested against the best. */
+  readonly untested: ColumnsByEntry;
+  /** In which its figure is better than the best's, and it is behind another on the rows of both. */
+  readonly behind: ColumnsByEntry;
+}
+
+/** What became of the entries in one column. */
+interface Outcome {
+  readonly marked: readonly OwnEntry[];
+  readonly untested: readonly OwnEntry[];
+  readonly behind: readonly OwnEntry[];
+}
+
+/**
+ * Marks the best run of each column and its ties. Incomplete runs and runs over fewer rows are left out, and so are all where
+ * neither way of a measure is better.
+ */
 export function marksOf(
-  entries: readonly Entry[],
+  entries: readonly OwnEntry[],
   columns: readonly FigureColumn[],
   measure: string | undefined,
+  rank: Rank,
   isTied: IsTied,
-) {
-  const marks = new Map<Entry, Set<string>>();
-  /** Columns in which an entry could not be tested against the best. */
-  const untested = new Map<Entry, Set<string>>();
-  /** Columns in which an entry has a larger figure than the best, and is behind another on the rows of both. */
-  const behind = new Map<Entry, Set<string>>();
+): Marks {
   const tested = entries.filter((entry) => entry.isComplete && entry.fewer.length === 0);
-  for (const { id, figure, isMean, isTested } of columns) {
-    if (!isTested) continue;
-    // A mean over fewer domains is another quantity: where there are runs with Overall, they are compared with each other.
-    const comparable = isMean && id !== 'macro' && tested.some(isWholeEntry) ? tested.filter(isWholeEntry) : tested;
-    // A figure of too few trajectories has no standard error: it takes no part, whether it is large or small.
-    const having = comparable.filter((entry) => entry.figures.get(id)?.se !== undefined);
-    for (const entry of comparable.filter((one) => one.figures.has(id) && !having.includes(one)))
-      add(untested, entry, id);
-    if (having.length < 2 || (isMean && !haveSameDomains(having, measure))) continue;
-    const figureIn = (entry: Entry) => entry.figures.get(id)?.value as number;
-    const isTiedWith = (best: Entry, entry: Entry) =>
-      isTied(best.run as BoardRun, entry.run as BoardRun, figure, having.length);
-    // Over other rows a run may have the largest figure, and be behind on those that it shares with another.
-    const ranked = [...having].sort((a, b) => figureIn(b) - figureIn(a));
-    const isBehind = (entry: Entry) => ranked.some((one) => one !== entry && isTiedWith(one, entry) === false);
-    const best = ranked.find((entry) => !isBehind(entry)) ?? (ranked[0] as Entry);
-    const others = ranked.filter((entry) => entry !== best);
-    const ties = others.map((entry) => isTiedWith(best, entry));
-    for (const [index, entry] of others.entries()) {
-      if (ties[index] === undefined) add(untested, entry, id);
+  const found = columns
+    .filter((column) => column.isTested)
+    .map((column) => [column.id, outcomeIn(column, tested, measure, rank, isTied)] as const);
+  const listed = (kind: keyof Outcome): ColumnsByEntry => {
+    const byEntry = new Map<OwnEntry, Set<string>>();
+    for (const [id, outcome] of found) {
+      for (const entry of outcome[kind]) byEntry.set(entry, (byEntry.get(entry) ?? new Set()).add(id));
     }
-    // The best of runs of which none can be tested is the largest number, and no more than that.
-    if (ties.every((tied) => tied === undefined)) continue;
-    const after = ranked.indexOf(best);
-    for (const entry of ranked.slice(0, after)) add(behind, entry, id);
-    for (const entry of [best, ...others.filter((_, index) => index >= after && ties[index] === true)]) {
-      add(marks, entry, id);
-    }
+    return byEntry;
+  };
+  return { marks: listed('marked'), untested: listed('untested'), behind: listed('behind') };
+}
+
+function outcomeIn(
+  column: FigureColumn,
+  tested: readonly OwnEntry[],
+  measure: string | undefined,
+  rank: Rank,
+  isTied: IsTied,
+): Outcome {
+  const { id, figure, isMean } = column;
+  // A mean over fewer domains is another quantity: where there are runs with Overall, they are compared with each other.
+  const isOfWhole = isMean && id !== 'macro' && tested.some(isWholeEntry);
+  const ranked = (isOfWhole ? tested.filter(isWholeEntry) : tested).flatMap((entry) => {
+    const own = entry.figures.get(id);
+    const place = own && rank(own);
+    return own === undefined || place === undefined ? [] : [{ entry, place, hasError: own.se !== undefined }];
+  });
+  // A figure of too few trajectories has no standard error: it takes no part, whether it is large or small.
+  const lacking = ranked.filter(({ hasError }) => !hasError).map(({ entry }) => entry);
+  const having = ranked
+    .filter(({ hasError }) => hasError)
+    .sort((a, b) => b.place - a.place)
+    .map(({ entry }) => entry);
+  const [first] = having;
+  if (first === undefined || having.length < 2 || (isMean && !haveSameDomains(having, measure))) {
+    return { marked: [], untested: lacking, behind: [] };
   }
-  return { marks, untested, behind };
+  const isTiedWith = (best: OwnEntry, entry: OwnEntry) => isTied(best.run, entry.run, figure, having.length);
+  // Over other rows a run may have the best figure, and be behind on those that it shares with another.
+  const isBehind = (entry: OwnEntry) => having.some((one) => one !== entry && isTiedWith(one, entry) === false);
+  const best = having.find((entry) => !isBehind(entry)) ?? first;
+  const place = having.indexOf(best);
+  const others = having.filter((entry) => entry !== best).map((entry) => ({ entry, tied: isTiedWith(best, entry) }));
+  const untested = [...lacking, ...others.filter(({ tied }) => tied === undefined).map(({ entry }) => entry)];
+  // The best of runs of which none can be tested is the best number, and no more than that.
+  if (others.every(({ tied }) => tied === undefined)) return { marked: [], untested, behind: [] };
+  const ties = others.slice(place).filter(({ tied }) => tied === true);
+  return { marked: [best, ...ties.map(({ entry }) => entry)], untested, behind: having.slice(0, place) };
 }
 
-function add(columns: Map<Entry, Set<string>>, entry: Entry, id: string): void {
-  columns.set(entry, (columns.get(entry) ?? new Set()).add(id));
-}
-
-function haveSameDomains(entries: readonly Entry[], measure: string | undefined): boolean {
-  const sets = entries.map(({ run }) => canonicalJson([...domainsOf((run as BoardRun).card, measure)].sort()));
+function haveSameDomains(entries: readonly OwnEntry[], measure: string | undefined): boolean {
+  const sets = entries.map(({ run }) => canonicalJson([...domainsOf(run.card, measure)].sort()));
   return new Set(sets).size === 1;
 }

@@ -14,10 +14,9 @@ export function nameOf(run: BoardRun, per: BoardOptions['per']): string {
 
 /** What runs are called: those of one name with as much behind it as tells them apart, of step, date and number. */
 export function named(runs: readonly BoardRun[], { per }: BoardOptions): (readonly [BoardRun, string])[] {
-  const names = runs.map((run) => nameOf(run, per));
-  return runs.map((run, index) => {
-    const name = names[index] as string;
-    const alike = runs.filter((_, other) => names[other] === name);
+  const byRun = runs.map((run) => [run, nameOf(run, per)] as const);
+  return byRun.map(([run, name]) => {
+    const alike = byRun.filter(([, other]) => other === name).map(([other]) => other);
     return [run, alike.length === 1 ? name : `${name} (${detailsOf(run, alike)})`];
   });
 }

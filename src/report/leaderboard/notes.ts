@@ -5,9 +5,11 @@ import { domainName } from '../../domains.js';
 import { twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 import { LEAST_CLUSTERS } from '../../types.js';
+import { measureText } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
-import { type AnyColumn, rowsOf } from './columns.js';
+import type { AnyColumn } from './columns.js';
+import { rowsOf } from './figures.js';
 import { keyOfName } from './names.js';
 
 interface NoteSource {
@@ -29,7 +31,9 @@ export function notesOf(source: NoteSource): string[] {
   return [
     ...(measure === undefined
       ? []
-      : [`${oneLine(measure, 20)}: text measure of prediction against ground truth, 0-100; it is no rating.`]),
+      : [
+          `${oneLine(measure, 20)}: text measure of prediction against ground truth, ${measureText(options.measures(measure))}; it is no rating.`,
+        ]),
     ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains.`] : []),
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),
     ...(shows('coverage') && runs.length > 0

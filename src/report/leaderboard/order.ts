@@ -3,26 +3,37 @@
 import type { BoardOptions, BoardRun, Entry, Figure } from './board.js';
 import { columnsById, TEXT_COLUMNS } from './columns.js';
 import { isWholeEntry } from './entries.js';
+import { rankBy } from './figures.js';
 
-export function orderOf({ sort }: BoardOptions, measure: string | undefined, runs: readonly BoardRun[]) {
-  const text = TEXT_COLUMNS.find(({ id }) => id === sort);
-  const isFigure = sort !== undefined && sort !== 'overall' && columnsById(runs, measure).has(sort);
-  const byName = (a: Entry, b: Entry) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1);
-  const fallen = (a: Figure | undefined, b: Figure | undefined) =>
-    (b?.value ?? Number.NEGATIVE_INFINITY) - (a?.value ?? Number.NEGATIVE_INFINITY) || 0;
-  const byMean = (a: Entry, b: Entry) =>
+type Order = (a: Entry, b: Entry) => number;
+
+/** By the column that is asked for, then by the mean: whole and complete runs first, then from the best on. */
+export function orderOf(options: BoardOptions, measure: string | undefined, runs: readonly BoardRun[]): Order {
+  const { sort } = options;
+  const rank = rankBy(options, measure);
+  // Where neither way is better, figures fall.
+  const place = (figure: Figure | undefined) =>
+    figure === undefined ? Number.NEGATIVE_INFINITY : (rank(figure) ?? figure.value);
+  const fromBest = (a: Figure | undefined, b: Figure | undefined) => place(b) - place(a) || 0;
+  const byMean: Order = (a, b) =>
     Number(b.isComplete) - Number(a.isComplete) ||
     Number(a.fewer.length > 0) - Number(b.fewer.length > 0) ||
     Number(isWholeEntry(b)) - Number(isWholeEntry(a)) ||
     b.macroOf - a.macroOf ||
-    fallen(a.mean, b.mean) ||
+    fromBest(a.mean, b.mean) ||
     byName(a, b);
-  return (a: Entry, b: Entry) => {
-    if (sort === 'name') return byName(a, b);
-    if (text !== undefined) {
-      const [first, second] = [text.of(a), text.of(b)];
-      return first === second ? byMean(a, b) : first < second ? -1 : 1;
-    }
-    return (isFigure ? fallen(a.figures.get(sort), b.figures.get(sort)) : 0) || byMean(a, b);
-  };
+  if (sort === undefined || sort === 'overall') return byMean;
+  if (sort === 'name') return byName;
+  const text = TEXT_COLUMNS.find(({ id }) => id === sort);
+  if (text !== undefined) return (a, b) => compared(text.of(a), text.of(b)) || byMean(a, b);
+  if (!columnsById(runs, measure).has(sort)) return byMean;
+  return (a, b) => fromBest(a.figures.get(sort), b.figures.get(sort)) || byMean(a, b);
+}
+
+function byName(a: Entry, b: Entry): number {
+  return compared(a.name, b.name);
+}
+
+function compared(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -5,7 +5,7 @@ import type { ChunkData, RowTextData, SideTextData } from './data.js';
 import { scriptJson } from './frame.js';
 
 /** One side of a sample's texts: a prediction and what the judge said of it. */
-export interface SideTexts {
+interface SideTexts {
   /** Empty where there is none. */
   readonly prediction: string;
   readonly strengths: readonly string[];

@@ -1,6 +1,6 @@
 // The page's elements: found by their id, and made without markup, so that no text of a model becomes an element.
 
-export type Child = Node | string | undefined;
+type Child = Node | string | undefined;
 type Attributes = Readonly<Record<string, string | undefined>>;
 
 export function byId(id: string): HTMLElement | null {

@@ -5,7 +5,7 @@ import { domainOf, samples } from './data.js';
 import { byId } from './dom.js';
 
 export const FILTERS = ['text', 'domain', 'rating', 'flag', 'change', 'sort'] as const;
-export type Filter = (typeof FILTERS)[number];
+type Filter = (typeof FILTERS)[number];
 
 interface Found {
   readonly sample: SampleData;

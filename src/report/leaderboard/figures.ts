@@ -1,0 +1,57 @@
+// What a leaderboard counts of a run: its figures, the rows and domains behind them, and which of two is better.
+
+import { coversBenchmark } from '../../domains.js';
+import { goodness } from '../../measures.js';
+import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../types.js';
+import type { BoardOptions, Figure } from './board.js';
+
+/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
+export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): Figure | undefined {
+  const [figure, asPublished] = [own[name], official[name]];
+  return figure && { ...figure, ...(asPublished === undefined ? {} : { official: asPublished.value }) };
+}
+
+export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
+  return Object.hasOwn(figures, name) ? figures[name] : undefined;
+}
+
+/** What chooses, sorts and tests: the mean over domains with the model's failures at rating 1, so that no run rises by failing. */
+export function meanOf(card: ScoreCard, measure: string | undefined): Figure | undefined {
+  return measure === undefined
+    ? countedFigure(card.overallWithFailures, card.overall, 'total')
+    : measuredFigure(card.overallMeasures, measure);
+}
+
+/** The rows behind each domain of a run's mean; repeats are not counted. */
+export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (readonly [Domain, number])[] {
+  return card.domains.flatMap(({ domain, withFailures, measures }) => {
+    const figure = measure === undefined ? withFailures.total : measuredFigure(measures, measure);
+    return figure === undefined ? [] : [[domain, figure.rows] as const];
+  });
+}
+
+/** The domains behind a run's mean. */
+export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
+  return rowsOf(card, measure).map(([domain]) => domain);
+}
+
+/** The published Overall is of the seven domains and no other. */
+export function isWhole(card: ScoreCard, measure: string | undefined): boolean {
+  return coversBenchmark(domainsOf(card, measure));
+}
+
+/** Whether the official counting gives another figure than ours anywhere in the run. */
+export function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
+  const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
+  return sets.some(
+    ({ scores, withFailures }) => Math.abs((scores.total?.value ?? 0) - (withFailures.total?.value ?? 0)) >= 0.005,
+  );
+}
+
+/** How good a figure is, as a number that grows with it; undefined where neither way is better. */
+export type Rank = (figure: Figure) => number | undefined;
+
+/** Scores are better the larger they are, measures as they are declared. */
+export function rankBy({ measures }: BoardOptions, measure: string | undefined): Rank {
+  return ({ value }) => (measure === undefined ? value : goodness(measures(measure), value));
+}
