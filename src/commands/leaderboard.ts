@@ -104,7 +104,7 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
   return withKnownRuns(settings.db, io, async (known) => {
     if (known.length === 0) sayEmpty(settings, io);
     const runs = selected(latestOf(known), settings.run);
-    const board = leaderboard(runs.map(boardRun), { ...settings, measures: measureOf }, tiesOf(known, measureOf));
+    const board = leaderboard(runs.map(boardRun), { ...settings, measureOf }, tiesOf(known, measureOf));
     await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
     const { unofficial } = settings;

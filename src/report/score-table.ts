@@ -73,7 +73,7 @@ export function scoreTable(card: ScoreCard): Table | undefined {
 }
 
 /** The table of text measures: a column per measure. Undefined where nothing was measured. */
-export function measureTable(card: ScoreCard, measures = measuresOf()): Table | undefined {
+export function measureTable(card: ScoreCard, measureOf = measuresOf()): Table | undefined {
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
@@ -83,8 +83,8 @@ export function measureTable(card: ScoreCard, measures = measuresOf()): Table | 
     ...names.map((measure) => figure(estimates[measure])),
   ];
   const align = 'right';
-  const others = names.filter((name) => !isLikeScore(measures(name)));
-  const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measures(name))}`);
+  const others = names.filter((name) => !isLikeScore(measureOf(name)));
+  const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measureOf(name))}`);
   return {
     columns: [
       { heading: 'Domain', short: 'Domain', align: 'left' },

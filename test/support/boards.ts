@@ -102,7 +102,7 @@ export const DEFAULTS: BoardOptions = {
   columns: [],
   dimensions: false,
   measure: 'chrf',
-  measures: measuresOf(),
+  measureOf: measuresOf(),
   minCoverage: 0.99,
   withPublished: false,
   assumeSame: false,

@@ -71,7 +71,7 @@ export interface BoardOptions {
   /** The measure shown of runs that were measured, such as `chrf`. */
   readonly measure: string;
   /** What the numbers of measures mean. */
-  readonly measures: MeasureLookup;
+  readonly measureOf: MeasureLookup;
   /** Least coverage of each domain, and least share of the most rows that a run has in it, 0 to 1; runs below are neither tested nor marked. */
   readonly minCoverage: number;
   readonly withPublished: boolean;

@@ -52,6 +52,6 @@ export function failuresMatter({ overall, overallWithFailures, domains }: ScoreC
 export type Rank = (figure: Figure) => number | undefined;
 
 /** Scores are better the larger they are, measures as they are declared. */
-export function rankBy({ measures }: BoardOptions, measure: string | undefined): Rank {
-  return ({ value }) => (measure === undefined ? value : goodness(measures(measure), value));
+export function rankBy({ measureOf }: BoardOptions, measure: string | undefined): Rank {
+  return ({ value }) => (measure === undefined ? value : goodness(measureOf(measure), value));
 }

@@ -32,7 +32,7 @@ export function notesOf(source: NoteSource): string[] {
     ...(measure === undefined
       ? []
       : [
-          `${oneLine(measure, 20)}: text measure of prediction against ground truth, ${measureText(options.measures(measure))}; it is no rating.`,
+          `${oneLine(measure, 20)}: text measure of prediction against ground truth, ${measureText(options.measureOf(measure))}; it is no rating.`,
         ]),
     ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains.`] : []),
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),

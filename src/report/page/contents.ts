@@ -52,7 +52,7 @@ export interface Report {
   readonly other?: ReportRun;
   readonly change?: ReportChange;
   /** What the numbers of measures mean. */
-  readonly measures: MeasureLookup;
+  readonly measureOf: MeasureLookup;
   /** What a reader must know before believing the figures, one sentence each. */
   readonly warnings: readonly string[];
   /** Score by turn position and by the length of what was put to the world model. */

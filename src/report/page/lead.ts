@@ -8,9 +8,9 @@ import { type ChartLine, samplesHref } from './charts.js';
 import type { Report } from './contents.js';
 
 /** What the numbers mean that the report leads with; scores are read as a measure is that nobody declares. */
-export function leadOf({ run, measures }: Report): Measure {
+export function leadOf({ run, measureOf }: Report): Measure {
   const name = leadingMeasure(run.card);
-  return name === undefined ? DEFAULT_MEASURE : measures(name);
+  return name === undefined ? DEFAULT_MEASURE : measureOf(name);
 }
 
 /** The mean over domains. */

@@ -17,12 +17,12 @@ interface Drawn {
   at(row: number): Estimate | undefined;
 }
 
-export function figureMatrix(card: ScoreCard, measures: MeasureLookup): string {
+export function figureMatrix(card: ScoreCard, measureOf: MeasureLookup): string {
   const scored = scoreTable(card);
-  const measured = measureTable(card, measures);
+  const measured = measureTable(card, measureOf);
   return [
     ...(scored === undefined ? [] : [matrix(scored, scoreColumns(card))]),
-    ...(measured === undefined ? [] : [matrix(measured, measureColumns(card, measures))]),
+    ...(measured === undefined ? [] : [matrix(measured, measureColumns(card, measureOf))]),
   ].join('');
 }
 
@@ -39,12 +39,12 @@ function scoreColumns(card: ScoreCard): ReadonlyMap<number, Drawn | undefined> {
   ]);
 }
 
-function measureColumns(card: ScoreCard, measures: MeasureLookup): ReadonlyMap<number, Drawn | undefined> {
+function measureColumns(card: ScoreCard, measureOf: MeasureLookup): ReadonlyMap<number, Drawn | undefined> {
   const withAny = card.domains.filter((domain) => Object.keys(domain.measures).length > 0);
   const sets = [...withAny.map((domain) => domain.measures), card.overallMeasures];
   const figures = measureNames(card).map((name): Drawn => {
     const at = (row: number) => sets[row]?.[name];
-    const measure = measures(name);
+    const measure = measureOf(name);
     return {
       scale: scaleOf(
         measure,

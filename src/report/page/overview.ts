@@ -62,9 +62,9 @@ function changes({ change, other }: Report): string {
   );
 }
 
-function dimensions({ run: { card }, measures }: Report): string {
-  const onScale = measureNames(card).every((name) => isLikeScore(measures(name))) ? ' on a scale of 0 to 100,' : ',';
-  return block('Dimensions', `Each figure${onScale} its 95 % interval below it.`, figureMatrix(card, measures));
+function dimensions({ run: { card }, measureOf }: Report): string {
+  const onScale = measureNames(card).every((name) => isLikeScore(measureOf(name))) ? ' on a scale of 0 to 100,' : ',';
+  return block('Dimensions', `Each figure${onScale} its 95 % interval below it.`, figureMatrix(card, measureOf));
 }
 
 function ratings({ run, samples }: Report): string {

@@ -12,10 +12,10 @@ import type { FigureData, PageData, SampleData, SideData } from './data.js';
 import { leadOf } from './lead.js';
 
 /** The figures of each sample with their scale's end: ratings, or measures where nothing was rated. */
-export function figuresOf({ run, samples, measures }: Report): FigureData[] {
+export function figuresOf({ run, samples, measureOf }: Report): FigureData[] {
   if (leadingMeasure(run.card) === undefined) return DIMENSIONS.map((dimension) => [dimensionName(dimension), 5]);
   const names = [...new Set(samples.flatMap(({ row }) => Object.keys(row.measures ?? {})))];
-  return names.map((name) => [name, isLikeScore(measures(name)) ? 100 : null]);
+  return names.map((name) => [name, isLikeScore(measureOf(name)) ? 100 : null]);
 }
 
 /** The data of a page that knows these samples, the first of which has the index `from`. */

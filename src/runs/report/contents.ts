@@ -30,7 +30,7 @@ export async function describe(run: ReadRun, other: ReadRun | undefined, gathere
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,
-    measures: measureOf,
+    measureOf,
     tool: `awb ${toolVersion()}`,
   };
 }

@@ -33,7 +33,7 @@ function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {}): Rep
     usage: [],
     samples: rows.map((row) => ({ row, ...(row.failed === 0 ? { points: 50 } : {}), note: '' })),
     starts: [0],
-    measures: measuresOf(),
+    measureOf: measuresOf(),
     tool: 'awb 0',
     ...change,
   };
