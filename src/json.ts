@@ -2,9 +2,14 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** Whether a value holds other values: an object or a list. */
+export function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Whether a value is an object: not a list, and not null. */
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isContainer(value) && !Array.isArray(value);
 }
 
 /** A whole number that a double holds exactly. */

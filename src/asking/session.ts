@@ -1,5 +1,6 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
+import { messageOf } from '../errors.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Backend, Domain, Io } from '../types.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
@@ -56,7 +57,7 @@ class Session<J extends StageJob> {
     this.#savedIdentity = stage.run.identity;
     this.#listeners = new Listeners(listeners, (error) => {
       this.#error ??= error;
-      this.#end(error instanceof Error ? error.message : String(error));
+      this.#end(messageOf(error));
     });
   }
 

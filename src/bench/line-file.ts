@@ -2,7 +2,7 @@
 
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { EXIT, throwIfStopped, UserError } from '../errors.js';
+import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../lines.js';
 
 const CHUNK_BYTES = 1 << 18;
@@ -66,7 +66,7 @@ async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => voi
 
 /** What went wrong in reading, as a UserError (66) that ends with the hint; other errors come back as they are. */
 export function unreadable(path: string, error: unknown, hint: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = codeOf(error);
   if (code === undefined) return error;
   const cause = { EISDIR: 'it is a folder', ENOENT: 'there is no such file or folder' }[code] ?? code;
   return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);

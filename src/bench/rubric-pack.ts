@@ -1,12 +1,13 @@
 // Rubric packs and prompts on disk: the bundled ones, a user's own, and those of an official checkout.
+
 import { createHash } from 'node:crypto';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXIT, nearest, UserError } from '../errors.js';
+import { inTableOrder } from '../domains.js';
+import { codeOf, EXIT, nearest, UserError } from '../errors.js';
 import { isObject, parseObject } from '../json.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
-import { DOMAINS } from '../types.js';
 
 // Seen from src/bench as from dist/bench, the package's root is two folders up.
 const BUNDLED_PACK = fileURLToPath(new URL('../../rubrics/awb-1', import.meta.url));
@@ -88,7 +89,7 @@ async function loadPack(folder: string): Promise<RubricPack> {
 async function loadOfficial(folder: string): Promise<RubricPack> {
   const prompts = new Map<string, string>();
   const domains = await listFolder(join(folder, 'prompts'));
-  for (const domain of publishedFirst(domains)) {
+  for (const domain of [...domains].sort(inTableOrder)) {
     const file = join(folder, 'prompts', domain, OFFICIAL_PROMPT_FILE);
     // A folder without a judge prompt is not a domain that can be judged; the stage says so if a row asks for it.
     if (await exists(file)) prompts.set(domain, await readText(file));
@@ -207,15 +208,6 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     (error) => codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR',
   );
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
-}
-
-function publishedFirst(names: readonly string[]): string[] {
-  const published = DOMAINS.filter((domain) => names.includes(domain));
-  return [...published, ...names.filter((name) => !(DOMAINS as readonly string[]).includes(name)).sort()];
 }
 
 function fingerprintOf(contents: unknown): string {

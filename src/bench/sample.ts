@@ -1,6 +1,7 @@
 // One line of the benchmark -> a Sample, or the reason why it is not one.
 
 import { createHash } from 'node:crypto';
+import { messageOf } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
@@ -91,7 +92,7 @@ function parseObject(text: string): JsonObject | string {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return `not valid JSON (${(error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, '')})`;
+    return `not valid JSON (${messageOf(error).replace(/, (\.\.\.)?"[\s\S]*$/, '')})`;
   }
   return isObject(value) ? value : 'not a JSON object';
 }

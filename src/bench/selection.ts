@@ -46,7 +46,6 @@ export const ORDERS = {
   file: (rows: readonly RowRef[]) => [...rows],
   random: (rows: readonly RowRef[], seed: number) => byHash(rows, `order ${seed}`),
 } satisfies Record<string, (rows: readonly RowRef[], seed: number) => RowRef[]>;
-export type Order = keyof typeof ORDERS;
 
 function byPrefix(rows: readonly RowRef[]): RowRef[] {
   const trajectories = groupBy(rows, (row) => row.trajectory);

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { ServeDocument } from '../asking/server-process.js';
-import { EXIT, type ExitCode, interruption } from '../errors.js';
+import { EXIT, type ExitCode, interruption, messageOf } from '../errors.js';
 import { cacheFolder } from '../hub/cache-folder.js';
 import { downloadText, progressText } from '../hub/download-text.js';
 import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
@@ -139,7 +139,7 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
     ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     ...(settings.thinkingBudget === undefined ? {} : { thinkingBudget: settings.thinkingBudget }),
     ...(settings.verbose && { onRequest: (record: RequestRecord) => say(requestLine(record, new Date())) }),
-    onError: (error) => say(`engine: ${printable(error instanceof Error ? error.message : String(error))}`),
+    onError: (error) => say(`engine: ${printable(messageOf(error))}`),
   });
 }
 

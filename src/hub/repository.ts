@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { isInteger, isObject } from '../json.js';
 import { type Hub, type HubOptions, type HubResponse, openHub, SHA256, STALL_MS } from './client.js';
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
@@ -96,7 +96,7 @@ function fileOf(entry: unknown): RepositoryFile | undefined {
   if (type !== 'file' || typeof path !== 'string') return undefined;
   const { oid, size: lfsSize }: { oid?: unknown; size?: unknown } = isObject(lfs) ? lfs : {};
   const bytes = lfsSize ?? size;
-  if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 0) return undefined;
+  if (!isInteger(bytes) || bytes < 0) return undefined;
   return { path, bytes, ...(typeof oid === 'string' && SHA256.test(oid) && { sha256: oid }) };
 }
 

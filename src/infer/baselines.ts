@@ -17,7 +17,6 @@ export const BASELINES = {
   shuffled: (_sample: Sample, donor: Sample | undefined) => (donor === undefined ? '' : tagged(groundTruthOf(donor))),
   empty: () => '',
 } satisfies Record<string, (sample: Sample, donor: Sample | undefined) => string>;
-export type Baseline = keyof typeof BASELINES;
 
 /**
  * For each row the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the

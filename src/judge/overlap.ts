@@ -1,5 +1,6 @@
 // How many of their lines, or of their JSON values, two texts share.
 
+import { isContainer } from '../json.js';
 import { commonCount, intern, numbered } from './symbols.js';
 
 /** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts hold more than white space. */
@@ -55,7 +56,7 @@ function leaves(root: unknown, paths: Map<string, number>): string[] {
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     const { path, value } = node;
     const kind = Array.isArray(value) ? '[' : '.';
-    const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+    const entries = isContainer(value) ? Object.entries(value) : [];
     if (entries.length === 0) {
       found.push(`${path} ${JSON.stringify(value)}`);
     }

@@ -1,7 +1,7 @@
 // What a run's manifest holds: settings, fingerprints and counts. It is checked, since files are edited and disks fail.
 
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { isInteger, isObject, type JsonObject } from '../json.js';
 import type { Usage } from '../types.js';
 import type { Identity } from './identity.js';
 
@@ -80,7 +80,7 @@ const REMEDY = 'mend it, move it aside, or start over with --fresh';
 
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
-const isCount: Check = (value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+const isCount: Check = (value) => isInteger(value) && value >= 0;
 const listOf =
   (check: Check): Check =>
   (value) =>

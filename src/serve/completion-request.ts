@@ -1,11 +1,11 @@
 // The body of a text completion request, read as strictly as a chat completion's.
 
+import { isInteger } from '../json.js';
 import { invalid } from './api-error.js';
 import type { EnginePrompt, GenerateOptions } from './engine-contract.js';
 import {
   is,
   isString,
-  isWhole,
   MOST_LOGPROBS,
   MOST_N,
   readBoolean,
@@ -76,5 +76,5 @@ function readPrompts(value: unknown): readonly RawPrompt[] {
 
 /** Whether it can be the number of a token. */
 export function isToken(value: unknown): value is number {
-  return isWhole(value) && value >= 0;
+  return isInteger(value) && value >= 0;
 }

@@ -1,5 +1,7 @@
 // A JSON value level by level.
 
+import { isContainer } from '../json.js';
+
 interface Level {
   /** 0 for the value itself. */
   readonly depth: number;
@@ -12,6 +14,6 @@ export function* levelsOf(value: unknown): Generator<Level, void, void> {
   let values: readonly unknown[] = [value];
   for (let depth = 0; values.length > 0; depth++) {
     yield { depth, values };
-    values = values.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+    values = values.flatMap((item) => (isContainer(item) ? Object.values(item) : []));
   }
 }

@@ -1,7 +1,7 @@
 // Reading the parameters of a request strictly: each is served, known to change nothing, or refused by name.
 
 import { nearest } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
+import { isInteger, isObject, type JsonObject } from '../json.js';
 import { invalid, unknownModel } from './api-error.js';
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
@@ -60,11 +60,6 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** A whole number that is told exactly. */
-export function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
-
 export function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
@@ -105,7 +100,7 @@ export function requireModel(model: unknown, served: readonly string[]): void {
 }
 
 export function readInteger(value: unknown, name: string, from: number, to: number): number | undefined {
-  if (value === undefined || (isWhole(value) && value >= from && value <= to)) return value;
+  if (value === undefined || (isInteger(value) && value >= from && value <= to)) return value;
   throw invalid(`'${name}' must be a whole number from ${from} to ${to}, not ${shown(value)}`, name);
 }
 

@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module';
 import type * as LlamaCpp from 'node-llama-cpp';
-import { EXIT, UserError } from '../errors.js';
+import { EXIT, messageOf, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 
 export type { LlamaCpp };
@@ -125,7 +125,7 @@ async function makeLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
 
 /** An error of the library as one line of bounded length. */
 export function lineOf(error: unknown): string {
-  return oneLine(error instanceof Error ? error.message : String(error));
+  return oneLine(messageOf(error));
 }
 
 export function oneLine(text: string): string {

@@ -1,6 +1,6 @@
 // Whether values of a converted schema come to an end.
 
-import { isObject, type JsonObject } from '../json.js';
+import { isContainer, isObject, type JsonObject } from '../json.js';
 import { SchemaError } from './schema-values.js';
 
 /**
@@ -59,6 +59,6 @@ function demanded(node: JsonObject): readonly JsonObject[] {
 
 /** The schemas in a record or a list, by name or place. */
 function schemasIn(value: unknown): ReadonlyMap<string, JsonObject> {
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const entries = isContainer(value) ? Object.entries(value) : [];
   return new Map(entries.flatMap(([name, node]) => (isObject(node) ? [[name, node] as const] : [])));
 }

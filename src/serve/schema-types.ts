@@ -1,8 +1,7 @@
 // Objects, lists, texts and numbers of a JSON schema, each in the grammar maker's dialect.
 
-import type { JsonObject } from '../json.js';
+import { isInteger, type JsonObject } from '../json.js';
 import { integerRule, numberRule } from './number-rules.js';
-import { isWhole } from './parameters.js';
 import { patternRule } from './pattern-rule.js';
 import { listAt, mapValues, recordAt, SchemaError, textAt } from './schema-values.js';
 
@@ -106,7 +105,7 @@ function counts(rest: JsonObject, least: string, most: string, path: readonly st
   const read = (keyword: string, absent: number): number => {
     const value = rest[keyword] ?? absent;
     if (value === absent) return absent;
-    if (isWhole(value) && value >= 0) return value;
+    if (isInteger(value) && value >= 0) return value;
     throw new SchemaError([...path, keyword], 'is not a whole number of at least 0');
   };
   const [low, high] = [read(least, 0), read(most, Number.POSITIVE_INFINITY)];

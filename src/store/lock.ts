@@ -1,6 +1,6 @@
 // A lock that the operating system holds, so that it dies with its process: on a run's folder, on a download.
 
-import { codeOf, EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
 /** Gives the lock back. Calling it again does nothing. */
@@ -34,5 +34,5 @@ function reasonOf(error: unknown, path: string, busy: string): string {
   if (code?.startsWith('SQLITE_IOERR') || code === 'SQLITE_PROTOCOL' || code === 'SQLITE_NOLFS') {
     return `cannot lock ${path} (${code}): the file system there may not support locks; choose a folder on a local disk`;
   }
-  return `cannot create the lock file ${path} (${code ?? (error instanceof Error ? error.message : error)}); check that its folder exists and can be written`;
+  return `cannot create the lock file ${path} (${code ?? messageOf(error)}); check that its folder exists and can be written`;
 }
