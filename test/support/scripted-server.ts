@@ -9,6 +9,7 @@ import type {
   EnginePrompt,
   GenerateEvent,
   ModelFacts,
+  TokenScore,
 } from '../../src/serve/engine-contract.js';
 import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/listen.js';
 
@@ -153,4 +154,38 @@ export function post(
 export async function errorOf(response: Response): Promise<any> {
   const { error } = (await response.json()) as { error: unknown };
   return error;
+}
+
+/** A token of a code point, half as likely as certain, before another. */
+function scoreOf(text: string, top = 1): TokenScore {
+  const token = { token: text.codePointAt(0) as number, text, bytes: [...Buffer.from(text)], logprob: Math.log(0.5) };
+  const other = { token: 33, text: '!', bytes: [33], logprob: Math.log(0.25) };
+  return { ...token, top: [token, other].slice(0, top) };
+}
+
+/** Scores what it is asked to score of prompt and reply, a code point a token. */
+export const SCORED: Script = async function* ({ prompt, options }) {
+  const { promptFrom, reply = false, top = 0 } = options.scores ?? {};
+  if (promptFrom !== undefined && 'tokens' in prompt) {
+    const texts = prompt.tokens.slice(promptFrom).map((token) => String.fromCodePoint(token));
+    yield { type: 'prompt', scores: texts.map((text) => scoreOf(text, top)) };
+  }
+  for (const text of options.maxTokens === 0 ? [] : ['é', 'x']) {
+    yield { ...content(text), ...(reply && { scores: [scoreOf(text, top)] }) } as GenerateEvent;
+  }
+  yield END;
+};
+
+/** Says its seed. */
+export const SEED: Script = async function* ({ options }) {
+  yield content(`seed ${options.seed}`);
+  yield END;
+};
+
+/** The events of a streamed reply. */
+export async function chunksOf(server: RunningServer, body: object, path?: string) {
+  const text = await (await post(server, { ...body, stream: true }, {}, path)).text();
+  const data = text.split('\n\n').flatMap((event) => (event.startsWith('data: {') ? [event.slice(6)] : []));
+  // biome-ignore lint/suspicious/noExplicitAny: chunks of any shape are looked into
+  return data.map((line): any => JSON.parse(line));
 }

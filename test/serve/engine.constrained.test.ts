@@ -1,0 +1,112 @@
+// Replies that a schema holds, of a model that says anything.
+
+import { describe, expect, test } from 'vitest';
+import { ask, endless, FREE, NO_THINKING, random, start, user } from '../support/engine.js';
+
+describe('constrained replies of a random model', () => {
+  test('patterns and open bounds hold what they say', async () => {
+    const { engine } = await start(random);
+    const patterns = ['^[A-Z]{2,4}-\\d{1,5}$', '^(?:yes|no|"maybe\\\\)$', '^x{1,3}?y$', '^[^a-z]{0,9}$|^\\w{3}$'];
+    const properties = {
+      ...Object.fromEntries(patterns.map((pattern, index) => [`p${index}`, { type: 'string', pattern }])),
+      port: { type: 'integer', minimum: 1024, exclusiveMaximum: 65_536 },
+      above: { type: 'integer', exclusiveMinimum: 7 },
+      share: { type: 'number', minimum: 0, maximum: 1 },
+    };
+    const responseFormat = { type: 'json_schema' as const, schema: { type: 'object', properties } };
+    for (const seed of [1, 2, 3]) {
+      const { content } = await ask(engine, user('Go on.'), {
+        ...FREE,
+        ...NO_THINKING,
+        seed,
+        maxTokens: 2000,
+        responseFormat,
+      });
+      const value = JSON.parse(content);
+      for (const [index, pattern] of patterns.entries()) expect(value[`p${index}`]).toMatch(new RegExp(pattern, 'u'));
+      expect(value.port >= 1024 && value.port < 65_536 && Number.isInteger(value.port)).toBe(true);
+      expect(value.above > 7 && Number.isInteger(value.above)).toBe(true);
+      expect(value.share >= 0 && value.share <= 1).toBe(true);
+    }
+  });
+
+  const schema = {
+    type: 'object',
+    properties: {
+      rating: { type: 'integer', minimum: 1, maximum: 5 },
+      strengths: { type: 'array', items: { type: 'string', maxLength: 12 }, maxItems: 2 },
+      done: { type: 'boolean' },
+    },
+    required: ['rating', 'strengths', 'done'],
+    additionalProperties: false,
+  };
+
+  test.each([
+    ['thinking', { thinkingBudget: 5 }],
+    ['no thinking', NO_THINKING],
+  ])('are JSON of the schema with %s', async (_, changed) => {
+    const { engine } = await start(endless, { parallel: 2 });
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((seed) =>
+        ask(engine, user('Judge.'), {
+          temperature: 1,
+          maxTokens: 600,
+          seed,
+          responseFormat: { type: 'json_schema', schema },
+          ...changed,
+        }),
+      ),
+    );
+    for (const { content, end } of answers) {
+      expect(end?.finishReason).toBe('stop');
+      const verdict = JSON.parse(content);
+      expect(Object.keys(verdict)).toEqual(['rating', 'strengths', 'done']);
+      expect([1, 2, 3, 4, 5]).toContain(verdict.rating);
+      expect(verdict.strengths.length).toBeLessThanOrEqual(2);
+      expect(content).toBe(content.trim());
+    }
+  });
+
+  test('have whole numbers where integers are asked for', async () => {
+    const { engine } = await start(random, { parallel: 2 });
+    const integers = { type: 'array', items: { type: 'integer' }, minItems: 20, maxItems: 20 };
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((seed) =>
+        ask(engine, user('Count.'), {
+          temperature: 1,
+          maxTokens: 2000,
+          seed,
+          responseFormat: { type: 'json_schema', schema: integers },
+          ...NO_THINKING,
+        }),
+      ),
+    );
+    const numbers: number[] = answers.flatMap(({ content }) => JSON.parse(content));
+    expect(numbers).toHaveLength(80);
+    expect(numbers.filter((number) => !Number.isInteger(number))).toEqual([]);
+  });
+
+  test('are JSON objects without a schema', async () => {
+    const { engine } = await start(random);
+    const { content, end } = await ask(engine, user('Judge.'), {
+      temperature: 1,
+      maxTokens: 2000,
+      responseFormat: { type: 'json_object' },
+      ...NO_THINKING,
+    });
+    expect(end?.finishReason).toBe('stop');
+    expect(typeof JSON.parse(content)).toBe('object');
+  });
+
+  test('a schema that cannot be kept is refused by name', async () => {
+    const { engine } = await start(random);
+    const responseFormat = { type: 'json_schema', schema: { type: 'string', contentEncoding: 'base64' } } as const;
+    await expect(ask(engine, user('Judge.'), { responseFormat })).rejects.toMatchObject({
+      refusal: {
+        reason: 'invalid-request',
+        param: 'response_format',
+        message: expect.stringContaining('"contentEncoding"'),
+      },
+    });
+  });
+});

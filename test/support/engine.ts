@@ -1,0 +1,103 @@
+// Engines on tiny real models on the CPU with one thread, and the batches that they evaluate; closed after each test.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach } from 'vitest';
+import { openEngine } from '../../src/serve/engine.js';
+import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
+import { readModelFile } from '../../src/serve/gguf-file.js';
+import type { EngineSettings } from '../../src/serve/load.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
+
+export type Batch = readonly { readonly slot: number; readonly tokens: number }[];
+export type Answer = { reasoning: string; content: string; end: Extract<GenerateEvent, { type: 'end' }> | undefined };
+
+export const SCRIPT = {
+  thinking: 'The file exists.',
+  content: '<predicted_observation>\nok: 3 files\n</predicted_observation>',
+};
+export const OPTIONS: GenerateOptions = {
+  maxTokens: 40,
+  temperature: 0,
+  topP: 1,
+  topK: 0,
+  minP: 0,
+  seed: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  repetitionPenalty: 1,
+  stop: [],
+  responseFormat: { type: 'text' },
+  thinkingBudget: Number.POSITIVE_INFINITY,
+  templateArguments: {},
+};
+export const NO_THINKING = { templateArguments: { enable_thinking: false } };
+/** Above any greedy or seeded pick of a random model that never ends by itself. */
+export const FREE: Partial<GenerateOptions> = { temperature: 1, topK: 20 };
+
+export const folder = await mkdtemp(join(tmpdir(), 'engine-'));
+export const scripted = await keptModel(scriptedModel(SCRIPT), folder);
+/** Ends its replies now and then. */
+export const random = await keptModel(RANDOM_MODELS.tiny, folder);
+export const endless = await keptModel(
+  { ...RANDOM_MODELS.tiny, name: 'endless', replyTokens: Number.POSITIVE_INFINITY },
+  folder,
+);
+const opened: Engine[] = [];
+afterEach(async () => {
+  for (const engine of opened.splice(0)) await engine.close();
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** An engine and the batches it evaluates, as they come. */
+export async function start(
+  modelPath: string,
+  changed: Partial<EngineSettings> = {},
+): Promise<{ engine: Engine; batches: Batch[] }> {
+  const batches: Batch[] = [];
+  const engine = await openEngine({
+    file: await readModelFile(modelPath),
+    name: 'tiny',
+    gpu: 'off',
+    contextSize: 4096,
+    parallel: 1,
+    kvCache: 'f16',
+    flashAttention: true,
+    threads: 1,
+    checkpointBytes: 64 * 2 ** 20,
+    onBatch: (batch) => batches.push(batch),
+    ...changed,
+  });
+  opened.push(engine);
+  return { engine, batches };
+}
+
+export function user(content: string): EngineMessage[] {
+  return [{ role: 'user', content }];
+}
+
+export async function ask(
+  engine: Engine,
+  messages: readonly EngineMessage[],
+  changed: Partial<GenerateOptions> = {},
+  signal = new AbortController().signal,
+): Promise<Answer> {
+  const answer: Answer = { reasoning: '', content: '', end: undefined };
+  for await (const event of engine.generate({ messages }, { ...OPTIONS, ...changed }, signal)) {
+    if (event.type === 'text') answer[event.channel] += event.text;
+    if (event.type === 'end') answer.end = event;
+  }
+  return answer;
+}
+
+export function usageOf(end: Answer['end']): NonNullable<Answer['end']>['usage'] {
+  if (end === undefined) throw new Error('the reply did not end');
+  return end.usage;
+}
+
+export function evaluated(batches: readonly Batch[]): number {
+  return batches.flat().reduce((sum, { tokens }) => sum + tokens, 0);
+}
