@@ -31,9 +31,9 @@ const OPTIONS = {
     kind: 'text',
     value: 'RUN',
     group: 'Runs',
-    help: 'the run that must not be fallen behind: a label or number in --db, a judged file or its folder, or published:NAME',
+    help: 'the run that the candidate must not fall behind: a label or number in --db, a judged file or its folder, or published:NAME',
   },
-  candidate: { kind: 'text', value: 'RUN', group: 'Runs', help: 'the run to decide about, named alike' },
+  candidate: { kind: 'text', value: 'RUN', group: 'Runs', help: 'the run to decide about, named in the same way' },
   ...RUN_OPTIONS,
   ...POLICY_OPTIONS,
   junit: { kind: 'text', value: 'FILE', group: 'Output', help: 'write JUnit XML, a suite per domain' },
@@ -138,7 +138,7 @@ function relaxed(policy: Policy, allowed: readonly string[]): Policy {
   return { ...policy, requireEqual: policy.requireEqual.filter((name) => !allowed.includes(name)) };
 }
 
-/** What the rules that may not decide would come to, beside a verdict that others brought. */
+/** The note on what the advisory rules come to, where other rules brought the verdict. */
 function adviceNotes({ verdict, advice }: GateDecision): string[] {
   return advice === undefined || verdict === 'ADVICE'
     ? []
@@ -149,7 +149,7 @@ async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<
   const { json, color, junit: junitFile, jsonReport, summary } = settings;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
   io.stdout.write(json ? gateJson(page) : gateText(page, look));
-  // Beside a JSON document they would break it; the runner reads both streams.
+  // On stdout they would break a JSON document. The runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(page));
   await appendStepSummary(page, io);
   if (junitFile !== undefined) await writeText(junitFile, junit(page), '--junit', io);
@@ -157,7 +157,7 @@ async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<
   if (summary !== undefined) await writeText(summary, jobSummary(page), '--summary', io);
 }
 
-/** What other commands of the step have written counts against the limit. A summary that cannot be written spoils no verdict. */
+/** Appends to the job summary. Its limit holds for all commands of the step. A summary that cannot be written spoils no verdict. */
 async function appendStepSummary(page: GatePage, io: Io): Promise<void> {
   const { GITHUB_STEP_SUMMARY: given } = io.env;
   if (given === undefined || given === '') return;

@@ -53,7 +53,7 @@ const OPTIONS = {
     max: 1,
     default: 0.99,
     group: 'Runs',
-    help: 'share of rows of each domain (of those chosen, and of the most that a run has) below which a run is neither tested nor marked',
+    help: 'share of rows that a run needs in each domain, of those chosen and of the most that any run has, to be tested and marked',
   },
   columns: { kind: 'list', group: 'Table', help: 'columns behind the name, such as mcp,web,overall,interval' },
   sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
@@ -114,7 +114,7 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
   });
 }
 
-/** @throws UserError (66), unless there are published rows to show. */
+/** Says that the files hold no runs. @throws UserError (66), unless there are published rows to show. */
 function sayEmpty({ db, withPublished, quiet }: LeaderboardSettings, io: Io): void {
   const names = [...new Set(db.map((path) => shownPath(resolve(io.cwd, path), io)))];
   const message = `${names.join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no runs; awb score --predictions FILE --db ${names[0]} adds one`;

@@ -10,20 +10,30 @@ import { readFromFile } from '../runs/report/named-run.js';
 import { gather } from '../runs/report/samples.js';
 import { withTexts } from '../runs/report/texts.js';
 import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
 
-/** What `report` needs of its settings; paths may be relative to the working folder. */
-export interface ReportSettings {
-  readonly run: string;
-  readonly compare?: string | undefined;
-  readonly db: readonly string[];
-  readonly dataDir?: string | undefined;
-  readonly output: string;
-  readonly inlineLimit: number;
-  readonly json: boolean;
-  readonly quiet: boolean;
-}
+const OPTIONS = {
+  run: {
+    kind: 'text',
+    value: 'RUN',
+    required: true,
+    help: "a run's label or id in --db, or the path of a judged.jsonl",
+  },
+  compare: { kind: 'text', value: 'RUN', help: 'another run, to show what changed against it' },
+  db: RUN_OPTIONS.db,
+  'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },
+  output: { kind: 'text', value: 'FILE', short: 'o', default: 'report.html', help: 'the page to write' },
+  'inline-limit': {
+    kind: 'number',
+    min: 0,
+    default: 64,
+    help: 'megabytes of texts up to which they are part of the page; more become pages beside it',
+  },
+} as const satisfies OptionTable;
+
+type ReportSettings = Settings<typeof OPTIONS>;
 
 export const command = defineCommand({
   description:
@@ -35,25 +45,8 @@ export const command = defineCommand({
       does: 'a checkpoint against another',
     },
   ],
-  options: {
-    run: {
-      kind: 'text',
-      value: 'RUN',
-      required: true,
-      help: "a run's label or id in --db, or the path of a judged.jsonl",
-    },
-    compare: { kind: 'text', value: 'RUN', help: 'another run, to show what changed against it' },
-    db: RUN_OPTIONS.db,
-    'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },
-    output: { kind: 'text', value: 'FILE', short: 'o', default: 'report.html', help: 'the page to write' },
-    'inline-limit': {
-      kind: 'number',
-      min: 0,
-      default: 64,
-      help: 'megabytes of texts up to which they are part of the page; more become pages beside it',
-    },
-  },
-  run: (settings, io) => report(settings, io),
+  options: OPTIONS,
+  run: report,
 });
 
 /**
@@ -61,7 +54,7 @@ export const command = defineCommand({
  * @returns 0, or the code of an interruption.
  * @throws UserError: 2 for an unknown run, 66 and 65 for the input, 74 where the page cannot be written.
  */
-export async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
+async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   const output = resolve(io.cwd, settings.output);
   const run = await readFromFile(settings.run, settings, io);
   const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io);

@@ -42,14 +42,14 @@ export interface MadeWith {
   readonly predictedAt: string | undefined;
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
-  /** By what two runs may have to share: a JSON value that is equal where they share it, undefined where nobody recorded it. */
+  /** What two runs may have to share: of each, a JSON value that is equal where they share it, undefined where nobody recorded it. */
   readonly shares: Readonly<Record<Identity, unknown>>;
 }
 
 /** Reads what made a run from its checked manifest; from none for a file of the official script. */
 export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   const judging = manifest?.identity ?? {};
-  // The check of a manifest lets what is missing pass.
+  // A checked manifest may lack fields.
   const predictions: Partial<Manifest> | undefined = manifest?.predictions;
   const predicting = predictions?.identity ?? {};
   const rubrics = fieldsOf(judging.rubrics);
@@ -85,7 +85,7 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   };
 }
 
-/** All that ratings depend on, sorted by what two runs may have to share. */
+/** All that ratings depend on, under the four names of what two runs may have to share. */
 function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
   const { data, protocol, system_prompt } = predicting;
   const asked = protocol === undefined ? undefined : { protocol, system_prompt };
@@ -94,7 +94,7 @@ function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifes
   return { judge: { judge, snapshot, mode, verdicts, reading, sampling }, rubric: rubrics, protocol: asked, data };
 }
 
-/** The name that a model was asked by; of one that was served here, and is known by its file, the name and the file's hash. */
+/** The name that a model was asked by. A model that was served here is known by its file: its name and the file's hash. */
 function modelName(recorded: unknown, [served]: readonly string[] = []): string | undefined {
   if (typeof recorded === 'string') return recorded;
   const { sha256, kv_cache: cache } = fieldsOf(recorded);

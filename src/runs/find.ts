@@ -24,8 +24,8 @@ export interface Pair {
 }
 
 /**
- * Reads a run by its name: a label or number in one of the SQLite files (of several with one label, the one scored last), or the
- * path of a judged file or of a folder with a judged.jsonl.
+ * Reads a run by its name: a label or number in one of the SQLite files, or the path of a judged file or of a folder with a
+ * judged.jsonl. Where several runs have one label, the one that was scored last is read.
  * @throws UserError: 2 for an unknown run, with a list of the known ones; 66 and 65 for files.
  */
 export async function readRun(name: string, naming: Naming, io: Io): Promise<ReadRun> {
@@ -39,7 +39,7 @@ export async function readPair(base: string, candidate: string, naming: Naming, 
   });
 }
 
-/** Does something with a function that reads these runs. No SQLite file is opened where all names are files. */
+/** Gives an action the function that reads these runs. No SQLite file is opened where all names are files. */
 async function withReader<T>(
   names: readonly string[],
   { db, quiet }: Naming,
@@ -51,7 +51,7 @@ async function withReader<T>(
   };
   const others = names.filter((name) => !isFileName(name));
   const unknown = others.find((name) => fileOf(name, io) === undefined);
-  // A file that nobody needs need not be there.
+  // A SQLite file that nobody needs may be missing.
   const files = db.filter((file) => unknown !== undefined || existsSync(resolve(io.cwd, file)));
   const lead = unknown === undefined ? '' : `"${shown(unknown)}" is no judged file, and `;
   const work = (known: readonly KnownRun[]) =>

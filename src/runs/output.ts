@@ -41,7 +41,7 @@ export async function deliver(
   if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
 }
 
-/** @throws UserError (74) that names the flag. */
+/** Writes a text to the file that a flag names. @throws UserError (74) that names the flag. */
 export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
   await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
 }

@@ -46,7 +46,7 @@ export function readStoredRun(known: KnownRun): ReadRun {
     chosen,
     manifest,
     made: madeWith(manifest),
-    // From the rows, whatever version scored them.
+    // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
     card: aggregate(rows, chosen, measureOf),
   };
 }

@@ -17,8 +17,8 @@ interface Shared {
 }
 
 /**
- * What two runs share. Files of the official script do not say what they were made with, which is `unknown`; so is the
- * protocol of a baseline, which was asked under none, and goes for equal. The data are equal where the rows are.
+ * What two runs share. It is `unknown` where one of them does not say what it was made with, as files of the official script do not.
+ * A baseline was asked under no protocol, and counts as equal to any. The data are equal where the rows are.
  */
 export function sharedBy({ base, candidate }: Pair): Readonly<Record<Identity, Shared>> {
   const compare = (name: Identity): Shared => {
@@ -58,7 +58,7 @@ function fieldText(value: unknown): string {
   return typeof value === 'string' ? value : canonicalJson(value);
 }
 
-/** What a reader has to know of how two runs were made: what differs though it was allowed to, and what nobody recorded. */
+/** What a reader has to know of how two runs were made: what differs, and what nobody recorded. */
 export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyway: readonly Identity[]): string[] {
   const of = (state: Shared['state']) => IDENTITIES.filter((name) => shared[name].state === state);
   const different = of('different').map((name) => {

@@ -11,7 +11,7 @@ export function warningsOn(run: ReadRun): string[] {
   return [...coverageWarning(run), ...ratingWarning(run)];
 }
 
-/** What `awb score` says of a run of which too much is missing, for whoever compares it all the same. */
+/** The warning that too many rows of a run are missing. */
 function coverageWarning({ name, card }: ReadRun): string[] {
   const short = shortDomains(card);
   if (short.length === 0) return [];
@@ -26,7 +26,7 @@ export function impossibleRows({ rows }: ReadRun): number {
   return rows.filter((row) => impossibleFigures(row).length > 0).length;
 }
 
-/** What is left out of a run because no judge can have meant it. */
+/** The warning that rows are left out because no judge can have meant their ratings. */
 function ratingWarning(run: ReadRun): string[] {
   const rows = impossibleRows(run);
   if (rows === 0) return [];

@@ -11,7 +11,7 @@ import type { Io, JudgedRow } from '../types.js';
 import type { Pair } from './find.js';
 import type { ReadRun } from './read-run.js';
 
-/** What was wrong with the worse side of rows that moved: of those that fell, now; of those that rose, before. By key. */
+/** What was wrong with the worse side of rows that moved, by key: what is wrong now with rows that fell, what was wrong before with rows that rose. */
 export async function reasonsFor(
   { base, candidate }: Pair,
   moved: readonly { readonly key: string; readonly difference: number }[],
@@ -48,7 +48,7 @@ async function weaknessesOf(
   const worst = new Map<string, JudgedRow>();
   for (const row of file.rows) {
     const before = worst.get(row.key);
-    // Of a row that counts for nothing there is nothing to say.
+    // A row that counts for nothing needs no reason.
     if (row.failure !== undefined && !isModelCaused(row.failure.class)) continue;
     if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
   }

@@ -20,7 +20,7 @@ import { impossibleRows } from '../warnings.js';
 export interface Sides {
   readonly candidate: ReadRun;
   readonly base?: ReadRun;
-  /** In place of a base. */
+  /** Stands in place of a base. */
   readonly published?: PublishedBase;
 }
 
@@ -68,7 +68,7 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
   const pair = { base, candidate };
   const comparison = compareRuns(base, candidate, { moved: 0 });
   if (comparison.status !== 'ok') {
-    // Ratings that cannot be may be all there are: the gate then says so.
+    // Where all ratings are impossible, the gate says so itself.
     if (impossible.base + impossible.candidate > 0) return { evidence: own, notes: [] };
     throw nothingToCompare(pair, comparison.reason);
   }
@@ -82,7 +82,7 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
   };
 }
 
-/** The world model's tokens, and the cost where the run was told it: `--meta cost=12.5`. */
+/** The world model's tokens a row, and the cost where the user gave it: `--meta cost=12.5`. */
 function usageOf({ manifest, made }: ReadRun): NonNullable<Evidence['usage']> {
   const { tokens, counts } = manifest?.predictions ?? {};
   const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
@@ -105,7 +105,7 @@ function publishedNotes(candidate: ReadRun): string[] {
   ];
 }
 
-/** An Overall without a hard domain is another figure than one of all seven, whatever it is held against. */
+/** The note that Overall lacks domains. Without a hard domain it is another figure than the mean of all seven. */
 export function domainNotes({ card }: ReadRun): string[] {
   const scored = card.domains
     .filter(({ withFailures }) => withFailures.total !== undefined)

@@ -116,7 +116,7 @@ function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], has
   return { ...drops, maxDrop: hasBase ? drops.maxDrop : {}, minScore: floors };
 }
 
-/** @throws UserError (2) where they are no rising numbers of repeats. */
+/** The planned looks. @throws UserError (2) where they are no rising numbers of repeats. */
 function looksOf({ looks }: PolicySettings): Policy['looks'] {
   if (looks.length === 0) return undefined;
   try {

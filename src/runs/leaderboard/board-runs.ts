@@ -1,11 +1,11 @@
 // The runs of SQLite files -> runs as a leaderboard takes them.
 
 import { UserError } from '../../errors.js';
-import { measureOf, ratesDimensions } from '../../judge/modes.js';
+import { ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
-import { type MadeWith, madeWith } from '../../run/made-with.js';
-import { aggregate } from '../../score/aggregate.js';
-import { type KnownRun, listOfRuns, manifestOf } from '../databases.js';
+import type { MadeWith } from '../../run/made-with.js';
+import { type KnownRun, listOfRuns } from '../databases.js';
+import { readStoredRun } from '../read-run.js';
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
 export function latestOf(known: readonly KnownRun[]): KnownRun[] {
@@ -35,40 +35,31 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
 
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
 export function boardRun(known: KnownRun): BoardRun {
-  const { run, store, db } = known;
-  const made = madeWith(manifestOf(known));
-  // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
-  const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
-  const card = aggregate(store.judgements(run.id), chosen, measureOf);
-  const { label, source, meta } = run;
+  const { run, db } = known;
+  const { made, card, source } = readStoredRun(known);
   return {
     id: `${db}#${run.id}`,
     db,
     number: run.id,
-    label,
+    label: run.label,
     worldModel: made.worldModel,
     source,
     judgedWith: judgedWith(made),
     isBaseline: made.baseline !== undefined,
     at: run.endedAt ?? run.startedAt ?? run.scoredAt,
-    step: typeof meta.step === 'string' ? meta.step : undefined,
+    step: made.meta.step,
     card,
   };
 }
 
-/** Ratings that were asked for in another frame, or read otherwise, are not alike. */
 function judgedWith(made: MadeWith): JudgedWith {
-  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, versions, sampling, protocol } = made;
-  const verdicts = versions.length === 0 ? made.verdicts : `${made.verdicts} (${versions.join(', ')})`;
-  return {
-    kind,
-    rates: ratesDimensions(kind),
-    judge,
-    snapshot,
-    rubricPack,
-    rubricFingerprint,
-    verdicts,
-    sampling,
-    protocol,
-  };
+  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, sampling, protocol } = made;
+  const rates = ratesDimensions(kind);
+  const verdicts = verdictsOf(made);
+  return { kind, rates, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
+}
+
+/** How verdicts were read. Ratings that were asked for in another frame, or read otherwise, are not alike. */
+function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
+  return verdicts === undefined || versions.length === 0 ? verdicts : `${verdicts} (${versions.join(', ')})`;
 }

@@ -26,14 +26,14 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
   const critical = remembered(String, (runs: number) => criticalBest(runs));
   return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.rates ? undefined : name;
-    // One comparison answers for both directions.
+    // One comparison of a pair answers for both orders.
     const sign = best.id < other.id ? 1 : -1;
     const pair = sign === 1 ? ([best, other, measure] as const) : ([other, best, measure] as const);
     const found = differenceIn(comparison(pair), domain, measure === undefined ? name : 'total');
     const { se, df, low } = found?.difference ?? {};
     if (found === undefined || se === undefined || df === undefined) return undefined;
     const value = sign * found.difference.value;
-    // Without an interval (few trajectories in common, or few that all say the same) nothing shows a run to be worse.
+    // Where there is no interval (few trajectories in common, or few that all say the same), nothing shows that a run is worse.
     if (value >= 0 || low !== undefined) return value + critical(runs)(df) * se >= 0;
     return undefined;
   };
@@ -50,12 +50,12 @@ function differenceIn(
   return new Map(Object.entries(figures ?? {})).get(name);
 }
 
-/** A measure in place of the ratings' total, the smaller value the better turned round, so that measures are compared as totals are. */
+/** A measure in place of the ratings' total, so that it is compared as totals are. Where smaller is better its sign is turned. */
 function measuredPoints(measure: string, { better }: Measure): NonNullable<CompareOptions['pointsOf']> {
   const sign = better === 'larger' ? 1 : better === 'smaller' ? -1 : undefined;
   return (row, figure) => {
     const value = figure === 'total' ? row.measures?.[measure] : undefined;
-    // Nothing but larger and smaller has a mean whose difference says which run is better.
+    // A difference of means says which run is better only where one direction is better.
     return value === undefined || sign === undefined ? undefined : sign * value;
   };
 }

@@ -1,17 +1,27 @@
 // Scores over parts of the rows: by turn, or by the length of what was put to the world model.
 
+import type { Measure } from '../../measures.js';
 import { present } from '../../present.js';
 import type { ReportBin, ReportSample } from '../../report/page/contents.js';
 import { clusteredEstimate } from '../../score/clusters.js';
-import type { Estimate, JudgedRow } from '../../types.js';
+import type { JudgedRow } from '../../types.js';
 
 /** Parts of about equal size that turns and context lengths are cut into. */
 const BINS = 6;
 
-/** Scores over parts of the rows by some quantity, each part with about as many rows, one value never in two of them. */
-export function binsOf(samples: readonly ReportSample[], quantity: (row: JudgedRow) => number): ReportBin[] {
+/**
+ * Scores over parts of the rows by some quantity, each part with about as many rows, one value never in two of them.
+ * @param range where a score ends
+ */
+export function binsOf(
+  samples: readonly ReportSample[],
+  quantity: (row: JudgedRow) => number,
+  range: Measure['range'],
+): ReportBin[] {
   const scored = samples
-    .flatMap(({ row, points }) => (points === undefined ? [] : [{ points, row, at: quantity(row) }]))
+    .flatMap(({ row, points }) =>
+      points === undefined ? [] : [{ value: points, cluster: row.trajectory, at: quantity(row) }],
+    )
     .sort((a, b) => a.at - b.at);
   const bins: (typeof scored)[] = [];
   let from = 0;
@@ -25,14 +35,8 @@ export function binsOf(samples: readonly ReportSample[], quantity: (row: JudgedR
   return bins.map((bin) => {
     const [first, last] = [present(bin[0]).at, present(bin.at(-1)).at];
     const name = first === last ? inWords(first) : `${inWords(first)} to ${inWords(last)}`;
-    return { name, estimate: meanScore(bin) };
+    return { name, estimate: clusteredEstimate(bin, range) };
   });
-}
-
-/** The mean over samples, clustered by trajectory. */
-function meanScore(bin: readonly { readonly points: number; readonly row: JudgedRow }[]): Estimate {
-  const observations = bin.map(({ points, row }) => ({ value: points, cluster: row.trajectory }));
-  return clusteredEstimate(observations, 'score');
 }
 
 function inWords(quantity: number): string {

@@ -3,7 +3,9 @@
 import { basename } from 'node:path';
 import { readCosts } from '../../bench/judged.js';
 import { measureOf } from '../../judge/modes.js';
+import { DEFAULT_MEASURE } from '../../measures.js';
 import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
+import { leadingMeasure } from '../../report/score-table.js';
 import { recordId } from '../../run/journal-record.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
@@ -19,13 +21,15 @@ import type { Gathered } from './samples.js';
 export async function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered): Promise<Report> {
   const { samples, starts, contexts } = gathered;
   const change = other === undefined ? undefined : changeBetween(other, run);
+  const lead = leadingMeasure(run.card);
+  const { range } = lead === undefined ? DEFAULT_MEASURE : measureOf(lead);
   return {
     run: reportRun(run),
     ...(other === undefined ? {} : { other: reportRun(other) }),
     ...(change === undefined ? {} : { change }),
     warnings: warningsOf(run, other, change),
-    turns: binsOf(samples, (row) => row.turnIdx),
-    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat, row.index)) ?? 0),
+    turns: binsOf(samples, (row) => row.turnIdx, range),
+    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat, row.index)) ?? 0, range),
     usage: await usageOf(run),
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,

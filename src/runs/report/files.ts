@@ -31,8 +31,8 @@ const SCRIPT = new URL('../../../dist/report/page/browser.js', import.meta.url);
 const PAGE_NAME = /^texts-\d+\.(html|json)$/;
 
 /**
- * Chunks are kept in memory up to the limit. Beyond it they wait in files of their own for their pages, which need to know of
- * every sample.
+ * Chunks are kept in memory up to the limit. Beyond it each waits in a file of its own until its page can be made, which needs to
+ * know of every sample.
  */
 export function pagesAt(output: string, limitBytes: number): Pages {
   const folder = `${output.replace(/\.html?$/i, '')}.texts`;

@@ -6,6 +6,7 @@ import { countedPoints, isRated } from '../../points.js';
 import { oneLine } from '../../printable.js';
 import type { ReportSample } from '../../report/page/contents.js';
 import { type SampleTexts, type TextsChunk, textsChunk } from '../../report/page/texts.js';
+import { leadingMeasure } from '../../report/score-table.js';
 import { recordId } from '../../run/journal-record.js';
 import type { Io, JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
@@ -30,6 +31,7 @@ export async function gather(
   io: Io,
 ): Promise<Gathered | undefined> {
   const partner = partnersIn(other);
+  const lead = leadingMeasure(run.card);
   const samples: ReportSample[] = [];
   const starts: number[] = [];
   const contexts = new Map<string, number>();
@@ -48,7 +50,7 @@ export async function gather(
     }
     chunk.add({ ...texts, ...(otherTexts === undefined ? {} : { other: otherTexts }) } satisfies SampleTexts);
     contexts.set(id, contextLength(texts));
-    samples.push(sampleOf(row, pair, texts));
+    samples.push(sampleOf(row, pair, texts, lead));
   }
   if (chunk !== undefined) await pages.add(chunk.json());
   return { samples, starts, contexts };
@@ -95,9 +97,15 @@ function contextLength({ systemPrompt, history, action }: RowTexts): number {
   );
 }
 
-function sampleOf(row: JudgedRow, other: JudgedRow | undefined, texts: RowTexts): ReportSample {
-  const [points, otherPoints] = [pointsOf(row), other && pointsOf(other)];
-  const [value, otherValue] = [row, other].map((each) => each && (countedPoints(each, 'total') ?? pointsOf(each)));
+function sampleOf(
+  row: JudgedRow,
+  other: JudgedRow | undefined,
+  texts: RowTexts,
+  lead: string | undefined,
+): ReportSample {
+  const scoreOf = (each: JudgedRow | undefined) => each && scoreIn(each, lead);
+  const [points, otherPoints] = [scoreOf(row), scoreOf(other)];
+  const [value, otherValue] = [row, other].map((each) => each && (countedPoints(each, 'total') ?? scoreOf(each)));
   return {
     row,
     ...(points === undefined ? {} : { points }),
@@ -109,8 +117,8 @@ function sampleOf(row: JudgedRow, other: JudgedRow | undefined, texts: RowTexts)
   };
 }
 
-/** A row's score of 0-100: of its ratings, or where there are none its chrF. */
-function pointsOf(row: JudgedRow): number | undefined {
-  if (row.failed === undefined) return row.measures?.chrf ?? Object.values(row.measures ?? {})[0];
+/** A row's score: of its ratings, in points of 0-100, or where it was measured alone the measure that the report leads with. */
+function scoreIn(row: JudgedRow, lead: string | undefined): number | undefined {
+  if (row.failed === undefined) return lead === undefined ? undefined : row.measures?.[lead];
   return isRated(row) ? countedPoints(row, 'total') : undefined;
 }

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import type { ReportSample } from '../../../src/report/page/contents.js';
 import { binsOf } from '../../../src/runs/report/bins.js';
 
+const SCORES = [0, 100] as const;
+
 const sample = (turnIdx: number, points: number): ReportSample => ({
   row: {
     key: `k${turnIdx}-${points}`,
@@ -22,21 +24,32 @@ const sample = (turnIdx: number, points: number): ReportSample => ({
 
 test('parts hold about as many rows each, and every row that has a score', () => {
   const samples = Array.from({ length: 60 }, (_, index) => sample(index, 50));
-  const bins = binsOf(samples, (row) => row.turnIdx);
+  const bins = binsOf(samples, (row) => row.turnIdx, SCORES);
   expect(bins.map(({ estimate }) => estimate.rows)).toEqual([10, 10, 10, 10, 10, 10]);
   expect(bins[0]?.name).toBe('0 to 9');
 });
 
 test('one value never stands in two parts', () => {
   const samples = Array.from({ length: 60 }, (_, index) => sample(index < 50 ? 1 : 2, index));
-  expect(binsOf(samples, (row) => row.turnIdx).map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+  expect(binsOf(samples, (row) => row.turnIdx, SCORES).map(({ name, estimate }) => [name, estimate.rows])).toEqual([
     ['1', 50],
     ['2', 10],
   ]);
 });
 
 test('large quantities are told in thousands, and without a score there is no part', () => {
-  expect(binsOf([sample(1, 1), sample(2, 2)], (row) => row.turnIdx * 12_345)[1]?.name).toBe('25k');
+  expect(binsOf([sample(1, 1), sample(2, 2)], (row) => row.turnIdx * 12_345, SCORES)[1]?.name).toBe('25k');
   const { points: _, ...unrated } = sample(1, 1);
-  expect(binsOf([unrated], () => 1)).toEqual([]);
+  expect(binsOf([unrated], () => 1, SCORES)).toEqual([]);
+});
+
+test('intervals stay within the range of what is shown, and are plain where it has no end', () => {
+  const samples = Array.from({ length: 12 }, (_, index) => ({
+    ...sample(1, index < 6 ? 1 : 99),
+    row: { ...sample(1, 0).row, trajectory: `t${index % 6}` },
+  }));
+  const lowest = (range: readonly [number, number]) =>
+    binsOf(samples.slice(0, 7), (row) => row.turnIdx, range)[0]?.estimate.low;
+  expect(lowest(SCORES)).toBeGreaterThan(0);
+  expect(lowest([0, Number.POSITIVE_INFINITY])).toBeLessThan(0);
 });
