@@ -51,7 +51,7 @@ export type JudgementRecord = {
 };
 
 /** What a judge was told, and its (last) reply where it gave one. */
-export interface Asked {
+interface Asked {
   readonly rubrics?: Details['rubrics'];
   readonly reply?: ModelReply | undefined;
 }

@@ -182,15 +182,16 @@ function flagsOfReply(reply: ModelReply): Flag[] {
   return flags;
 }
 
-/** What stays in memory of a prediction's record. */
+/** What stays in memory of a prediction's record. @throws TypeError for what infer never writes. */
 export function summarisePrediction({ row, log }: JournalRecord): RowSummary {
   const prediction = recordedPrediction(row);
-  // The log was written by this stage; whoever opens the journal checks every value of the summary.
   return {
     status: prediction.status,
     ...(prediction.status === 'failed' ? { class: prediction.class, reason: prediction.reason } : {}),
     flags: prediction.flags,
+    // `openRun` checks that these are what they were written as.
     usage: (log.usage ?? {}) as Usage,
+    // The same check.
     stamp: (log.dropped ?? '') as string,
   };
 }

@@ -20,12 +20,12 @@ interface Underway {
 }
 
 /** A judgement, and what it cost. */
-export interface Made {
+interface Made {
   readonly record: JudgementRecord;
   readonly log: object;
 }
 
-export interface Parts {
+interface Parts {
   /** The request of the part whose turn it is. */
   request(job: JudgeJob, subject: Subject): ModelRequest;
   /**

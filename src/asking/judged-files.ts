@@ -19,7 +19,7 @@ const FIRST = 'judged';
 export const RECHECK = '.recheck-';
 
 /** The file to be judged into, without its extension; `why` says why it is not the folder's first. */
-export interface ChosenFile {
+interface ChosenFile {
   readonly name: string;
   readonly why?: string;
   /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */

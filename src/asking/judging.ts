@@ -1,30 +1,28 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
 import { relative } from 'node:path';
-import type { PredictionFile, PredictionRef } from '../bench/predictions.js';
+import type { PredictedRow, PredictionFile, PredictionRef } from '../bench/predictions.js';
 import { withMembers } from '../bench/row-text.js';
 import { flagsOf } from '../infer/observation.js';
 import type { Method, Mode } from '../judge/mode.js';
 import {
-  isUnasked,
   JUDGEMENT_KEYS,
   type JudgementRecord,
   judgementMembers,
   recordedJudgement,
   withoutPrediction,
 } from '../judgement.js';
-import { isModelCaused } from '../points.js';
 import { fingerprintOf, type Identity } from '../run/identity.js';
-import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { ShownSettings } from '../settings/command.js';
-import type { Io, Usage } from '../types.js';
+import type { Io } from '../types.js';
 import { openInstrument } from './instrument.js';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount } from './judge-jobs.js';
 import type { JudgeSettings } from './judge-options.js';
 import { openParts } from './judge-parts.js';
+import { isDone, openRecords } from './judge-records.js';
 import { progressListener } from './progress-listener.js';
-import type { RowSummary, Run } from './run.js';
+import type { Run } from './run.js';
 import { samplingIdentity } from './sampling.js';
 import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
 import { runStage, type StageResult } from './stage.js';
@@ -57,22 +55,10 @@ export function judgeRows(
   const { settings, predictions, mode, method, target } = work;
   const instrument = openInstrument(run, target, settings);
   const parts = openParts(method, settings.maxRetries);
-  /** What a record was made from and with. Where no judge had a say in it, how judges are asked does not matter. */
-  const stampOf = ({ ref }: JudgeJob, failure: string | undefined) =>
-    isUnasked(failure) ? ref.stamp : `${ref.stamp} ${instrument.mark()}`;
-  const isStale = (job: JudgeJob, summary: RowSummary) => summary.stamp !== stampOf(job, summary.class);
-  const isDone = (_job: JudgeJob, summary: RowSummary) => summary.status === 'ok' || isModelCaused(summary.class);
-  const isKept = (job: JudgeJob) => {
-    const summary = run.journal.entries.get(job.id)?.summary;
-    return summary !== undefined && !isStale(job, summary) && isDone(job, summary);
-  };
-  const rows = jobsOf(refs, Math.max(count, recordedCount(run.journal.entries.keys()))).filter(
-    (job) => job.index < count || isKept(job),
-  );
-  const recordOf = (job: JudgeJob, record: JudgementRecord, log: object): JournalRecord => {
-    const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
-    return { id: job.id, row: record, log: { ...log, stamp: stampOf(job, failure), at: new Date().toISOString() } };
-  };
+  const { isStale, holds, recordOf } = openRecords(run, () => instrument.mark());
+  // Judgements beyond the count are kept where they are good, and not asked for where they are not.
+  const most = Math.max(count, recordedCount(run.journal.entries.keys()));
+  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(job));
   adoptSnapshot(run);
   const stage: Stage<JudgeJob> = {
     io: work.io,
@@ -81,7 +67,7 @@ export function judgeRows(
     rows,
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     isStale,
-    isDone,
+    isDone: (_job, summary) => isDone(summary),
     async settleAlone(job) {
       const { failure } = job.ref;
       if (failure === undefined && mode.asksJudge) return undefined;
@@ -104,24 +90,33 @@ export function judgeRows(
       return made === 'again' ? made : recordOf(job, made.record, made.log);
     },
     async compose({ ref, index }, { row }) {
-      const { text, gen, awb } = await predictions.read(ref);
-      const prediction = { ...ref, gen, awb, flags: flagsOf({ content: gen }) };
-      return withMembers(text, JUDGEMENT_KEYS, judgementMembers(prediction, recordedJudgement(row), index));
+      return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
     },
     outputForm: {
       predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
     },
-    manifest: {
-      label: work.inferred?.label ?? settings.label,
-      meta: work.inferred?.meta ?? {},
-      settings: work.shown,
-      endpoints: target.hosts,
-      data: { predictions: predictions.path, rows: predictions.refs.length },
-      predictions: work.inferred,
-    },
+    manifest: manifestOf(work),
     absent: absentFrom(work, refs),
   };
   return runStage(stage, [progressListener(work.io.stderr, settings)]);
+}
+
+/** The prediction's own text, an earlier judgement in it replaced by this one. */
+function rowText(ref: PredictionRef, { text, gen, awb }: PredictedRow, record: JudgementRecord, index: number): string {
+  const { key, trajectory, repeat } = ref;
+  const prediction = { key, trajectory, repeat, gen, awb, flags: flagsOf({ content: gen }) };
+  return withMembers(text, JUDGEMENT_KEYS, judgementMembers(prediction, record, index));
+}
+
+function manifestOf({ settings, shown, inferred, predictions, target }: Judging): Stage<JudgeJob>['manifest'] {
+  return {
+    label: inferred?.label ?? settings.label,
+    meta: inferred?.meta ?? {},
+    settings: shown,
+    endpoints: target.hosts,
+    data: { predictions: predictions.path, rows: predictions.refs.length },
+    predictions: inferred,
+  };
 }
 
 /** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */
@@ -150,17 +145,4 @@ function absentFrom(work: Judging, refs: readonly PredictionRef[]): Record<strin
     if (chosen > present) absent[domain] = chosen - present;
   }
   return absent;
-}
-
-/** What stays in memory of a judgement's record. */
-export function summariseJudgement({ row, log }: JournalRecord): RowSummary {
-  const { judge } = recordedJudgement(row);
-  // The log was written by this stage; whoever opens the journal checks every value of the summary.
-  return {
-    status: judge.status,
-    ...(judge.status === 'failed' ? { class: judge.class, reason: judge.reason } : {}),
-    flags: [],
-    usage: (log.usage ?? {}) as Usage,
-    stamp: (log.stamp ?? '') as string,
-  };
 }

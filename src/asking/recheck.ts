@@ -16,8 +16,9 @@ import { pairedShift } from '../score/clusters.js';
 import { isUniform, smallestEffect } from '../score/intervals.js';
 import { noiseOf } from '../score/sampling.js';
 import type { Estimate, JudgedRow } from '../types.js';
+import { summariseJudgement } from './judge-records.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
-import { type Judging, judgeIdentity, judgeRows, summariseJudgement } from './judging.js';
+import { type Judging, judgeIdentity, judgeRows } from './judging.js';
 import { openRun } from './run.js';
 import type { StageResult } from './stage.js';
 

@@ -2,8 +2,9 @@
 
 import { join, resolve } from 'node:path';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge-options.js';
+import { summariseJudgement } from '../asking/judge-records.js';
 import { chooseFile } from '../asking/judged-files.js';
-import { type Judging, judgeIdentity, judgeRows, summariseJudgement } from '../asking/judging.js';
+import { type Judging, judgeIdentity, judgeRows } from '../asking/judging.js';
 import { recheck } from '../asking/recheck.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';

@@ -14,7 +14,7 @@ export const PROTOCOLS = {
   /** The turn alone, as the script's first release sent it. */
   blind: (sample) => [user(actionOf(sample))],
 } satisfies Record<string, (sample: Sample) => ChatMessage[]>;
-export type Protocol = keyof typeof PROTOCOLS;
+type Protocol = keyof typeof PROTOCOLS;
 
 /** The messages of one request to the world model; an empty system prompt is left out. */
 export function buildMessages(sample: Sample, protocol: Protocol, systemPrompt: string): ChatMessage[] {

@@ -37,5 +37,6 @@ function fBeta(precision: number, recall: number): number {
 
 /** The n-grams one symbol longer, each as a number that stands for it in both texts; `following` is the symbol behind each. */
 function lengthen(grams: Int32Array, following: Int32Array, alphabet: number, known: Map<number, number>): Int32Array {
+  // There is one symbol behind each n-gram that is lengthened, so `at` is within both.
   return following.map((symbol, at) => intern(known, (grams[at] as number) * alphabet + symbol));
 }

@@ -28,6 +28,7 @@ function editDistance(first: Int32Array, second: Int32Array, alphabet: number): 
   for (let start = 0; start < rows.length; start += 32) {
     const block = rows.subarray(start, start + 32);
     for (const [row, symbol] of block.entries()) {
+      // Symbols are numbered from 0 to below `alphabet`, which is the table's length.
       matches[symbol] = (matches[symbol] as number) | (1 << row);
     }
     crossBlock(columns, matches, block.length - 1, steps);
@@ -47,7 +48,9 @@ function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, s
   let up = -1;
   let down = 0;
   for (let column = 0; column < columns.length; column++) {
+    // `steps` is as long as `columns`, and their symbols are places in the table; the loop is too hot for checks.
     const step = steps[column] as number;
+    // The same holds here.
     const match = matches[columns[column] as number] as number;
     const vertical = match | down;
     const reached = match | (step >> 1);

@@ -27,10 +27,12 @@ export function intern<K>(known: Map<K, number>, key: K): number {
 export function commonCount(first: Int32Array, second: Int32Array, distinct: number): number {
   const left = new Int32Array(distinct);
   for (const gram of first) {
+    // Every number is less than `distinct`, the table's length.
     left[gram] = (left[gram] as number) + 1;
   }
   let common = 0;
   for (const gram of second) {
+    // The same holds for the second list.
     const count = left[gram] as number;
     if (count > 0) {
       left[gram] = count - 1;

@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../../src/asking/judge-options.js';
-import { type Judging, judgeIdentity, judgeRows, summariseJudgement } from '../../src/asking/judging.js';
+import { summariseJudgement } from '../../src/asking/judge-records.js';
+import { type Judging, judgeIdentity, judgeRows } from '../../src/asking/judging.js';
 import { openRun } from '../../src/asking/run.js';
 import type { StageResult } from '../../src/asking/stage.js';
 import { openTarget } from '../../src/asking/target.js';

@@ -1,6 +1,7 @@
 // The messages to the world model, by protocol.
 import { describe, expect, test } from 'vitest';
-import { buildMessages, PROTOCOLS, type Protocol } from '../../src/infer/messages.js';
+import { buildMessages, PROTOCOLS } from '../../src/infer/messages.js';
+import { keysOf } from '../../src/keys.js';
 import type { Sample } from '../../src/types.js';
 
 const third: Sample = {
@@ -16,7 +17,7 @@ const third: Sample = {
 const first: Sample = { ...third, turnIdx: 1, prompts: ['p1 + request'], responses: ['truth'], currentPrompt: 'p1' };
 const bare = (sample: Sample): Sample => ({ ...sample, currentPrompt: '' });
 
-const cases: [string, Sample, Protocol, string, string[]][] = [
+const cases: [string, Sample, keyof typeof PROTOCOLS, string, string[]][] = [
   [
     'all earlier turns, then the turn with its request',
     third,
@@ -51,7 +52,7 @@ describe('buildMessages', () => {
     expect(messages.map(({ role, content }) => `${role} ${content}`)).toEqual(expected);
   });
 
-  test.each(Object.keys(PROTOCOLS) as Protocol[])('%s sends neither the truth nor anything later', (protocol) => {
+  test.each(keysOf(PROTOCOLS))('%s sends neither the truth nor anything later', (protocol) => {
     const sent = JSON.stringify(buildMessages(third, protocol, third.systemPrompt));
     expect(sent).not.toMatch(/truth|p4/);
   });
