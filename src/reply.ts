@@ -3,7 +3,7 @@
 /** The tag a world model is asked to put its predicted observation into. */
 export const PREDICTION_TAG = 'predicted_observation';
 
-/** Python's white space (`str.isspace`, and `\s` in its `re`) as the inside of a character class; JavaScript's `\s` is another set. */
+/** Python's white space (`str.isspace`, and `\s` in its `re`), as the inside of a character class. JavaScript's `\s` is another set. */
 export const PYTHON_SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
 const NO_PREDICTION = 'No output';
@@ -21,8 +21,8 @@ export function pythonStrip(text: string): string {
 
 /**
  * The text without its `<think>` spans, stripped; a text without any thinking tag comes back untouched.
- * Each opening tag pairs with the next closing tag that is still free. A closing tag left over takes everything before it along,
- * an opening tag left over everything behind it, up to the next `<wantedTag>` where one is named and follows.
+ * Each opening tag pairs with the next closing tag that is still free. A closing tag without a pair takes everything before it along.
+ * An opening tag without a pair takes everything behind it, up to the next `<wantedTag>` where one is named and follows.
  */
 export function withoutThinking(text: string, wantedTag?: string): string {
   const opens = tagSpans(text, 'think');
@@ -71,15 +71,15 @@ export function withoutThought(gen: string): string {
 }
 
 /**
- * The prediction in a world model's reply: its last tagged block, empty where that is empty; without a tag all that is not thinking,
- * and the words `No output` where nothing is.
+ * The prediction in a world model's reply: its last tagged block, even where that is empty. Without a tag it is everything but the
+ * thinking, and the words `No output` where nothing is left.
  */
 export function readPrediction(gen: string): string {
   const text = withoutThinking(gen, PREDICTION_TAG);
   return lastBlock(text, PREDICTION_TAG) ?? (pythonStrip(text) || NO_PREDICTION);
 }
 
-/** An observation as it is shown to the judge: without the marker at its start, or else without any marker, and stripped. */
+/** An observation as the judge is shown it, stripped: without the marker at its start, or where it starts with none, without any marker. */
 export function withoutMarker(text: string): string {
   if (text.startsWith(OBSERVATION_MARKER)) return pythonStrip(text.slice(OBSERVATION_MARKER.length));
   return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
@@ -93,7 +93,7 @@ export function tagSpans(text: string, tag: string): { readonly start: number; r
   }));
 }
 
-/** `tag` consists of letters, `_` and `/`. Python ignores case further than JavaScript does: three letters have cousins outside ASCII. */
+/** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have cousins outside ASCII. */
 function tagPattern(tag: string): RegExp {
   const cousins: Record<string, string> = { i: '\u0130\u0131', s: '\u017f', k: '\u212a' };
   const letters = Array.from(tag, (letter) => `[${letter}${letter.toUpperCase()}${cousins[letter] ?? ''}]`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import type { PredictionFile, PredictionRef } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { counted, signed, twoDecimals } from '../figures.js';
+import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';
 import { printable } from '../printable.js';
 import { estimateDocument } from '../report/estimate-json.js';
@@ -193,7 +193,7 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
   if (shift !== undefined) {
     const { estimate, noise } = shift;
     const least = smallestEffect(estimate);
-    lines.push(`shift of the total: ${signed(estimate.value)} points (${intervalText(estimate)})`);
+    lines.push(`shift of the total: ${signed(estimate.value)} points (${surenessOf(estimate)})`);
     lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
     lines.push(`the judge's own noise: a judgement has a standard deviation of ${twoDecimals(noise)} points`);
     if (least !== undefined) {
@@ -207,10 +207,10 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
   return lines;
 }
 
-function intervalText(shift: Estimate): string {
-  const { rows, clusters, low, high } = shift;
+function surenessOf(shift: Estimate): string {
+  const { rows, clusters } = shift;
   const over = `${counted(rows, 'row')} in ${counted(clusters, 'trajectory', 'trajectories')}`;
   if (isUniform(shift)) return `the same for each of ${over}`;
-  if (low === undefined || high === undefined) return `${over}: no interval`;
-  return `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
+  const interval = intervalText(shift, signed);
+  return interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
 }

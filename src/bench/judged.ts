@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
 import type { Line } from '../lines.js';
@@ -86,7 +87,7 @@ function shortened(warnings: readonly string[]): string[] {
   const left = warnings.length - MOST_WARNINGS;
   return [
     ...warnings.slice(0, MOST_WARNINGS),
-    ...(left > 0 ? [`and ${left} more ${left === 1 ? 'row' : 'rows'} with such ratings`] : []),
+    ...(left > 0 ? [`and ${counted(left, 'more row')} with such ratings`] : []),
     'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them',
   ];
 }

@@ -7,7 +7,7 @@ import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { twoDecimals } from '../figures.js';
 import { BASELINES } from '../infer/baselines.js';
-import { type Column, NONE, type Table } from '../report/table.js';
+import { type Column, dimensionName, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { hasRuntime } from '../serve/runtime.js';
 import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
@@ -162,8 +162,8 @@ function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
     groups: [
       measured.map(([name, document]) => [
         name,
-        ...DOMAINS.map((domain) => figure(document.domains[domain]?.measures[MEASURE]?.value)),
-        figure(document.overall_measures[MEASURE]?.value),
+        ...DOMAINS.map((domain) => textOf(document.domains[domain]?.measures[MEASURE]?.value)),
+        textOf(document.overall_measures[MEASURE]?.value),
       ]),
     ],
     footnotes: [
@@ -173,15 +173,15 @@ function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
 }
 
 function ratingTable(rated: ScoreDocument): Table {
-  const ratings = [...DIMENSIONS, 'total_score'];
-  const headings = ratings.map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`.replace('_score', ''));
+  const headings = [...DIMENSIONS.map(dimensionName), 'Total'];
+  const ratings = [...DIMENSIONS, 'total_score'].map((name) => textOf(rated.overall[name]));
   return {
     columns: [{ heading: 'Judged', short: 'Judged', align: 'left' }, ...headings.map(number)],
-    groups: [[[TINY, ...ratings.map((name) => figure(rated.overall[name]))]]],
+    groups: [[[TINY, ...ratings]]],
     footnotes: ['Ratings, 0-100, that a tiny random model gave itself: they only show that the path works.'],
   };
 }
 
-function figure(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === 'number' ? twoDecimals(value) : NONE;
 }

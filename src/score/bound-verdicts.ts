@@ -2,7 +2,7 @@
 
 import type { Interval } from '../comparison.js';
 import { doesCount, type GateVerdict, type RuleResult } from '../decision.js';
-import { counted, signed, twoDecimals } from '../figures.js';
+import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { LEAST_CLUSTERS } from '../types.js';
 import { isInFamily, type Test } from './bound-tests.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
@@ -116,7 +116,7 @@ function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undef
   const around =
     interval === undefined
       ? 'no interval'
-      : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${show(interval.low)} to ${show(interval.high)}`;
+      : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${intervalText(interval, show)}`;
   const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
   const demand = {
     drop: `it may lose ${twoDecimals(allowed)}`,

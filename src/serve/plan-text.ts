@@ -1,5 +1,6 @@
 // A plan of memory in words: its table, what it gave up, or why nothing fits.
 
+import { counted } from '../figures.js';
 import { cacheBytesPerToken, checkpointSize, costsOf, type FreeMemory, type PlanSettings } from './memory-costs.js';
 import { allLayers, fewerSlots, type MemoryPlan, type PlanWishes, SHORT_CONTEXT } from './memory-plan.js';
 import type { ModelShape } from './model-shape.js';
@@ -10,7 +11,7 @@ const GIB = 2 ** 30;
 export function planText(shape: ModelShape, settings: PlanSettings, free: FreeMemory): string {
   const { gpu, host } = costsOf(shape, settings);
   const { contextSize, slots, kvCache, gpuLayers } = settings;
-  const each = slots === 1 ? '1 slot' : `${slots} slots`;
+  const each = counted(slots, 'slot');
   const hasGpu = free.gpuBytes > 0;
   const rows: (readonly [string, number, number, string])[] = [
     [
