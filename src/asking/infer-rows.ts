@@ -1,8 +1,8 @@
 // The rows that infer takes: which of them can be used, and which were chosen.
 
 import type { BadRow, Dataset, RowRef } from '../bench/dataset.js';
-import type { WorldModelPrompts } from '../bench/rubric-pack.js';
 import type { Choice } from '../bench/selection.js';
+import type { WorldModelPrompts } from '../bench/world-model-prompts.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { DOMAINS, type Io } from '../types.js';

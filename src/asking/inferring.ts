@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import type { Dataset, RowRef } from '../bench/dataset.js';
 import { withMembers } from '../bench/row-text.js';
-import type { WorldModelPrompts } from '../bench/rubric-pack.js';
 import { ORDERS } from '../bench/selection.js';
+import type { WorldModelPrompts } from '../bench/world-model-prompts.js';
 import { BASELINES, donorsOf } from '../infer/baselines.js';
 import { buildMessages } from '../infer/messages.js';
 import { flagsOf } from '../infer/observation.js';

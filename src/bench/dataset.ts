@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
+import { present } from '../present.js';
 import type { Domain, Sample } from '../types.js';
 import { decoded, openToRead, placeOf, readLines, readSpan, textOf, unreadable } from './line-file.js';
 import { readRow } from './sample.js';
@@ -63,10 +64,10 @@ export async function openDataset(dir: string, stop?: AbortSignal): Promise<Data
     const { rows, bad } = await indexRows(files, handles, stop);
     // A row's text is checked whenever it is read: a run may last for days, and files may be replaced under it.
     const read = async (ref: RowRef) => {
-      const text = decoded(await readSpan(handles[ref.file] as FileHandle, ref.offset, ref.length));
+      const text = decoded(await readSpan(present(handles[ref.file]), ref.offset, ref.length));
       const reading = text === undefined ? undefined : readRow(text);
       if (text === undefined || !reading?.ok || !isKeyOf(ref.key, reading.row.sample.key)) {
-        throw changed(files[ref.file] as string);
+        throw changed(present(files[ref.file]));
       }
       return { text, sample: { ...reading.row.sample, key: ref.key } };
     };
@@ -96,7 +97,7 @@ async function indexRows(
   const bad: BadRow[] = [];
   const equals = new EqualRows();
   for (const [file, path] of files.entries()) {
-    for await (const line of readLines(handles[file] as FileHandle, path, HINT, stop)) {
+    for await (const line of readLines(present(handles[file]), path, HINT, stop)) {
       const found = textOf(line);
       const reading = 'flaw' in found ? { ok: false as const, flaw: { reason: found.flaw } } : readRow(found.text);
       if (!reading.ok) {
@@ -108,7 +109,7 @@ async function indexRows(
         key: equals.keyOf(sample.key),
         trajectory: sample.trajectory,
         domain: sample.domain,
-        id: id.startsWith('"') ? (JSON.parse(id) as string) : id,
+        id: id.startsWith('"') ? String(JSON.parse(id)) : id,
         turnIdx: sample.turnIdx,
         position: rows.length,
         file,

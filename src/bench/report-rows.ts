@@ -8,7 +8,7 @@ import type { Dataset } from './dataset.js';
 import { openRows, type PredictedRow, type PredictionRef } from './predictions.js';
 
 /** A turn before the one that was predicted. */
-export interface EarlierTurn {
+interface EarlierTurn {
   readonly action: string;
   readonly observation: string;
 }
@@ -24,7 +24,7 @@ export interface RowTexts extends Remarks {
   readonly systemPrompt: string;
 }
 
-export interface JudgedTexts {
+interface JudgedTexts {
   /** Key, repeat and judgement index of every row, in file order. */
   readonly refs: readonly PredictionRef[];
   /** @throws UserError (65) where another text lies in the row's place by now. */

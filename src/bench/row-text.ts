@@ -1,7 +1,7 @@
 // A row's own text: where its keys stand, and the same text with keys taken out and added, so that nothing is printed again.
 
 /** A top-level key of a JSON object, by offsets (UTF-16 units) into its text. */
-export interface Member {
+interface Member {
   readonly key: string;
   readonly start: number;
   readonly valueStart: number;
@@ -20,7 +20,7 @@ export function membersOf(text: string): Member[] {
     const keyEnd = skipString(text, at);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const valueEnd = skipValue(text, valueStart);
-    members.push({ key: JSON.parse(text.slice(start, keyEnd)) as string, start, valueStart, valueEnd });
+    members.push({ key: String(JSON.parse(text.slice(start, keyEnd))), start, valueStart, valueEnd });
     at = skipSpace(text, valueEnd);
     if (text[at] === ',') at = skipSpace(text, at + 1);
   }
@@ -88,7 +88,7 @@ function skipValue(text: string, from: number): number {
   if (first === '"') return skipString(text, from);
   let at = from;
   if (first !== '{' && first !== '[') {
-    while (at < text.length && !',}] \t\r\n'.includes(text[at] as string)) at++;
+    while (at < text.length && !',}] \t\r\n'.includes(text.charAt(at))) at++;
     return at;
   }
   let depth = 0;

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { messageOf } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
+import { present } from '../present.js';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
 
@@ -12,15 +13,13 @@ export interface ParsedRow {
   /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty where there is none. */
   readonly id: string;
   /** The whole decoded object, unknown keys included. */
-  readonly fields: Readonly<Record<string, unknown>>;
+  readonly fields: JsonObject;
 }
 
-export type RowReading =
-  | { readonly ok: true; readonly row: ParsedRow }
-  | { readonly ok: false; readonly flaw: RowFlaw };
+type RowReading = { readonly ok: true; readonly row: ParsedRow } | { readonly ok: false; readonly flaw: RowFlaw };
 
 /** Why a line is no row, and its domain where at least that could be read. */
-export interface RowFlaw {
+interface RowFlaw {
   readonly reason: string;
   readonly domain?: Domain;
 }
@@ -30,22 +29,18 @@ export interface RowFlaw {
  * other official keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.
  */
 export function readRow(text: string): RowReading {
-  const fields = parseObject(text);
+  const fields = parseRow(text);
   if (typeof fields === 'string') return { ok: false, flaw: { reason: fields } };
-  const reason = flawOf(fields);
-  if (reason !== undefined) return { ok: false, flaw: { reason, ...knownDomainOf(fields) } };
-  const prompts = fields.prompt as string[];
-  const responses = fields.response as string[];
-  const turnIdx = fields.turn_idx as number;
-  const domain = domainOf(fields.task as string);
-  const currentPrompt = (fields.current_prompt ?? '') as string;
-  const systemPrompt = (fields.system_str ?? '') as string;
+  const official = officialFields(fields);
+  if (typeof official === 'string') return { ok: false, flaw: { reason: official, ...knownDomainOf(fields) } };
+  const { task, prompts, responses, turnIdx, currentPrompt, systemPrompt } = official;
+  const domain = domainOf(task);
   const source = sourceOf(text);
   const id = source('id');
-  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : (prompts[0] as string);
+  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : present(prompts[0]);
   const sample: Sample = {
     key: hashOf([
-      fields.task as string,
+      task,
       id,
       ...listed(prompts),
       ...listed(responses),
@@ -87,7 +82,8 @@ function withoutTail(prompt: string): string {
   return tail === -1 ? prompt : prompt.slice(0, tail);
 }
 
-function parseObject(text: string): JsonObject | string {
+/** The row's object, or what is wrong with its text. */
+function parseRow(text: string): JsonObject | string {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -97,32 +93,36 @@ function parseObject(text: string): JsonObject | string {
   return isObject(value) ? value : 'not a JSON object';
 }
 
-function knownDomainOf(fields: Readonly<Record<string, unknown>>): { domain?: Domain } {
+function knownDomainOf(fields: JsonObject): { domain?: Domain } {
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   return isDomain(domain) ? { domain } : {};
 }
 
-function flawOf(fields: Readonly<Record<string, unknown>>): string | undefined {
+/** What the official keys of a row hold. */
+interface OfficialFields extends Pick<Sample, 'prompts' | 'responses' | 'turnIdx' | 'currentPrompt' | 'systemPrompt'> {
+  readonly task: string;
+}
+
+/** The fields of a usable row, or what is wrong with it. */
+function officialFields(fields: JsonObject): OfficialFields | string {
   for (const key of ['task', 'prompt', 'response', 'turn_idx']) {
     if (fields[key] === undefined || fields[key] === null) return `required key "${key}" is missing`;
   }
-  if (typeof fields.task !== 'string') return '"task" is not a string';
-  if (!isDomain(domainOf(fields.task))) return '"task" names no domain: its last part has to be one word';
-  for (const key of ['prompt', 'response']) {
-    if (!isTexts(fields[key])) return `"${key}" is not a list of strings`;
-  }
-  for (const key of ['current_prompt', 'system_str']) {
-    const value = fields[key];
-    if (value !== undefined && value !== null && typeof value !== 'string') return `"${key}" is not a string`;
-  }
-  const turnIdx = fields.turn_idx;
+  const { task, prompt: prompts, response: responses, turn_idx: turnIdx } = fields;
+  if (typeof task !== 'string') return '"task" is not a string';
+  if (!isDomain(domainOf(task))) return '"task" names no domain: its last part has to be one word';
+  if (!isTexts(prompts)) return '"prompt" is not a list of strings';
+  if (!isTexts(responses)) return '"response" is not a list of strings';
+  const currentPrompt = fields.current_prompt ?? '';
+  const systemPrompt = fields.system_str ?? '';
+  if (typeof currentPrompt !== 'string') return '"current_prompt" is not a string';
+  if (typeof systemPrompt !== 'string') return '"system_str" is not a string';
   if (typeof turnIdx !== 'number' || !Number.isInteger(turnIdx)) return '"turn_idx" is not a whole number';
-  for (const key of ['prompt', 'response']) {
-    const length = (fields[key] as string[]).length;
+  for (const [key, { length }] of Object.entries({ prompt: prompts, response: responses })) {
     if (turnIdx < 1 || turnIdx > length)
       return `"turn_idx" ${turnIdx} lies outside "${key}", which has ${length} turns`;
   }
-  return undefined;
+  return { task, prompts, responses, turnIdx, currentPrompt, systemPrompt };
 }
 
 function isTexts(value: unknown): value is string[] {

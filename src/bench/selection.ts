@@ -72,8 +72,10 @@ function sampled(rows: readonly RowRef[], count: number, seed: number): RowRef[]
 }
 
 function byHash(rows: readonly RowRef[], salt: string): RowRef[] {
-  const rank = new Map(rows.map((row) => [row, createHash('sha256').update(`${salt} ${row.key}`).digest('hex')]));
-  return [...rows].sort((a, b) => ((rank.get(a) as string) < (rank.get(b) as string) ? -1 : 1));
+  return rows
+    .map((row) => ({ row, rank: createHash('sha256').update(`${salt} ${row.key}`).digest('hex') }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ row }) => row);
 }
 
 function firstOfEachDomain(rows: readonly RowRef[], count: number): RowRef[] {
@@ -90,18 +92,14 @@ function shardOf(rows: readonly RowRef[], index: number, of: number): RowRef[] {
   const sizes = new Map<string, number>();
   for (const row of rows) sizes.set(row.trajectory, (sizes.get(row.trajectory) ?? 0) + row.length);
   // Shards beyond the number of trajectories get none.
-  const loads = new Array<number>(Math.min(of, sizes.size)).fill(0);
+  const loads = Array.from({ length: Math.min(of, sizes.size) }, (_, shard) => ({ shard, bytes: 0 }));
   const mine = new Set<string>();
   for (const [trajectory, size] of [...sizes].sort((a, b) => b[1] - a[1])) {
-    const lightest = indexOfLeast(loads);
-    loads[lightest] = (loads[lightest] as number) + size;
-    if (lightest === index - 1) mine.add(trajectory);
+    const lightest = loads.reduce((least, load) => (load.bytes < least.bytes ? load : least));
+    lightest.bytes += size;
+    if (lightest.shard === index - 1) mine.add(trajectory);
   }
   return rows.filter((row) => mine.has(row.trajectory));
-}
-
-function indexOfLeast(numbers: readonly number[]): number {
-  return numbers.reduce((least, number, index) => (number < (numbers[least] as number) ? index : least), 0);
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
