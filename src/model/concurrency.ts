@@ -99,7 +99,7 @@ export function afterReply(state: LimitState, now: number, reply: TimedReply, us
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
 }
 
-export interface TimedReply {
+interface TimedReply {
   readonly tokens: number;
   /** From the start of the successful try to its end. */
   readonly ms: number;

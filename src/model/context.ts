@@ -1,7 +1,6 @@
 // What the run has learned of the context that its servers have, shared by all of its endpoints: whether prompt and budget fit.
 
 import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
 
 /** Calls that overflow by their output budget alone are the whole set's fate, not a few rows', from so many on ... */
 const ENOUGH = 5;
@@ -90,16 +89,4 @@ function tokens(count: number | undefined): string {
 /** A power of two is a usual budget. */
 function roundDown(left: number): number {
   return 2 ** Math.floor(Math.log2(left));
-}
-
-/** The context length that an entry of /models tells: vLLM, SGLang and `awb serve`, Mistral, OpenRouter, Groq, newer llama.cpp. */
-export function contextLengthOf(entry: JsonObject): number | undefined {
-  const { n_ctx } = isObject(entry.meta) ? entry.meta : ({} as JsonObject);
-  const told = [entry.max_model_len, n_ctx, entry.max_context_length, entry.context_length, entry.context_window];
-  return told.find((length): length is number => Number.isSafeInteger(length) && (length as number) > 0);
-}
-
-/** Whether the server refuses a prompt that fits without its whole budget (vLLM and SGLang); others end the reply at the context's end. */
-export function refusesBudgets(entry: JsonObject): boolean {
-  return entry.owned_by === 'vllm' || entry.owned_by === 'sglang';
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.js';
 import type { BackendOptions, OpenBackend } from './backend.js';
 import { openContextWatch } from './context.js';
 import { openDialect } from './dialect.js';
-import { openEndpoint } from './endpoint.js';
+import { OpenAiEndpoint } from './endpoint.js';
 import type { HttpProxy } from './proxy.js';
 import { openSchedule } from './schedule.js';
 
@@ -29,21 +29,22 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   const { own } = named;
   const dialect = openDialect({ allowParamDrop, onNotice, initial: { dropped } });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
-  const endpoints = named.baseUrls.map((baseUrl, index) =>
-    openEndpoint({
-      baseUrl,
-      proxy: named.proxies[index],
-      apiKey: named.apiKey,
-      model: named.model,
-      flagPrefix: named.prefix,
-      sampling,
-      stream: options.stream,
-      clocks: options.clocks,
-      fitMaxTokens,
-      dialect,
-      context,
-      ...(named.responseFormat !== undefined && { responseFormat: named.responseFormat }),
-    }),
+  const endpoints = named.baseUrls.map(
+    (baseUrl, index) =>
+      new OpenAiEndpoint({
+        baseUrl,
+        proxy: named.proxies[index],
+        apiKey: named.apiKey,
+        model: named.model,
+        flagPrefix: named.prefix,
+        sampling,
+        stream: options.stream,
+        clocks: options.clocks,
+        fitMaxTokens,
+        dialect,
+        context,
+        ...(named.responseFormat !== undefined && { responseFormat: named.responseFormat }),
+      }),
   );
   const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
   // Whoever asks is told.

@@ -42,7 +42,14 @@ export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
   const dispatcher = proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, ...accessTo(proxy) });
   const send = (url: string, init: RequestInit): Promise<WireResponse> => dispatch(dispatcher, url, init);
+  // The client looks at no more of a response than `WireResponse` has, and calls it in no other way than described above.
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
+}
+
+/** The answer that the client was given by our transport. @throws TypeError for any other */
+export function wireResponseOf(response: object): WireResponse {
+  if (response instanceof Exchange) return response;
+  throw new TypeError('the response is not of this transport');
 }
 
 function accessTo({ url, authorization }: HttpProxy): { uri: string; token?: string } {
@@ -53,16 +60,21 @@ function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promi
   return new Promise((resolve, reject) => {
     const exchange = new Exchange(url, resolve, reject, init.signal ?? undefined);
     const { origin, pathname, search } = new URL(url);
-    const method = (init.method ?? 'GET') as Dispatcher.HttpMethod;
-    const body = (init.body ?? null) as string | Uint8Array | null;
-    dispatcher.dispatch({ origin, path: pathname + search, method, headers: headersOf(init), body }, exchange);
+    const { body } = init;
+    if (body !== null && body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
+      throw new TypeError('a body is text or bytes');
+    }
+    const method = init.method === 'POST' ? 'POST' : 'GET';
+    const request = { origin, path: pathname + search, method, headers: headersOf(init), body: body ?? null } as const;
+    dispatcher.dispatch(request, exchange);
   });
 }
 
 /** The client's own telemetry is left out: no server needs it. */
 function headersOf(init: RequestInit): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of init.headers as Headers) {
+  const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
+  for (const [name, value] of given) {
     if (!name.startsWith('x-stainless-')) headers[name] = value;
   }
   headers['accept-encoding'] = 'identity';

@@ -27,9 +27,9 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:
 export function proxyFor(url: string, env: Environment): HttpProxy | undefined {
   const { protocol, hostname, port } = new URL(url);
   const variables = [...(protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : []), 'http_proxy', 'HTTP_PROXY'];
-  const variable = variables.find((name) => env[name]);
-  if (variable === undefined) return undefined;
-  const proxy = readProxy(variable, env[variable] as string);
+  const [named] = variables.flatMap((variable) => (env[variable] ? [{ variable, value: env[variable] }] : []));
+  if (named === undefined) return undefined;
+  const proxy = readProxy(named.variable, named.value);
   const isOwn = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
   const excluded = env.no_proxy ?? env.NO_PROXY ?? '';
   return isOwn || isExcluded(hostname, port || (DEFAULT_PORTS[protocol] ?? ''), excluded) ? undefined : proxy;
@@ -52,7 +52,8 @@ function readProxy(variable: string, value: string): HttpProxy {
     const shown = value.replace(/^(.*:\/\/)?.*@/s, '$1');
     throw new UserError(`${variable}: "${shown}" is no proxy; give an address like http://user:password@proxy:3128`);
   }
-  const [user, password] = [url.username, url.password].map((text) => decoded(text, variable)) as [string, string];
+  const user = decoded(url.username, variable);
+  const password = decoded(url.password, variable);
   const basic = Buffer.from(`${user}:${password}`).toString('base64');
   return {
     variable,

@@ -15,7 +15,7 @@ export interface Asked {
 
 /** The two ways of asking: their paths behind the base URL, and what is asked for in words. */
 export const CHAT = { path: '/chat/completions', words: 'chat completions' } as const;
-export const COMPLETION = { path: '/completions', words: 'completions' } as const;
+const COMPLETION = { path: '/completions', words: 'completions' } as const;
 export type Way = typeof CHAT | typeof COMPLETION;
 
 export function wayOf(request: ModelRequest): Way {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { openEndpoint } from '../../src/model/endpoint.js';
+import { OpenAiEndpoint } from '../../src/model/endpoint.js';
 import { proxyFor } from '../../src/model/proxy.js';
 import { seedOf } from '../../src/model/request.js';
 import {
@@ -481,7 +481,7 @@ describe('what the server rejects', () => {
   it('max_tokens is renamed once for the whole run, and no row is lost to it', async () => {
     const server = await serve(rejectsMaxTokens);
     const { endpoint, dialect, notices } = open(server.url);
-    const other = openEndpoint({ ...optionsOf(server.url), dialect });
+    const other = new OpenAiEndpoint({ ...optionsOf(server.url), dialect });
     closers.push(() => other.close());
     const attempts = await Promise.all([...Array(8)].map((_, index) => endpoint.call(REQUEST, index, NEVER)));
     expect(attempts.map(({ status }) => status)).toEqual(Array(8).fill('ok'));

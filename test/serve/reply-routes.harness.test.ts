@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { openContextWatch } from '../../src/model/context.js';
 import { openDialect } from '../../src/model/dialect.js';
-import { openEndpoint } from '../../src/model/endpoint.js';
+import { OpenAiEndpoint } from '../../src/model/endpoint.js';
 import { EngineError } from '../../src/serve/engine-contract.js';
 import type { RunningServer } from '../../src/serve/listen.js';
 import type { Sampling } from '../../src/types.js';
@@ -12,7 +12,7 @@ import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../support/scripte
 
 describe("the harness's own client", () => {
   const ask = (server: RunningServer, sampling: Sampling, model = 'tiny') =>
-    openEndpoint({
+    new OpenAiEndpoint({
       baseUrl: `${server.url}/v1`,
       apiKey: '',
       model,

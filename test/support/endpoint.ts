@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
 import { type DialectState, openDialect } from '../../src/model/dialect.js';
-import { type EndpointOptions, openEndpoint } from '../../src/model/endpoint.js';
+import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint.js';
 import type { ModelRequest } from '../../src/types.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 
@@ -34,7 +34,7 @@ export function open(baseUrl: string, { allowParamDrop = false, initial = {}, ..
   const options = { ...optionsOf(baseUrl), sampling: { maxTokens: 32_768, temperature: 0.6 }, stream: true };
   const { sampling, fitMaxTokens: fits } = { ...options, ...overrides };
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice: (text) => notices.push(text) });
-  const endpoint = openEndpoint({ ...options, dialect, context, ...overrides });
+  const endpoint = new OpenAiEndpoint({ ...options, dialect, context, ...overrides });
   closers.push(() => endpoint.close());
   return { endpoint, dialect, notices };
 }
