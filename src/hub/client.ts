@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { EXIT, interruption, UserError } from '../errors.js';
-import { codeOf } from './disk-errors.js';
+import { systemCode } from './disk-errors.js';
 
 export interface HubOptions {
   /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
@@ -87,7 +87,7 @@ function endpointOf(given = ''): string {
 
 function tokenOf(given = ''): string {
   const token = given.trim();
-  // What no header can carry would be shown by the error that fetch throws.
+  // fetch would show such a token in its error.
   if (/^[\x21-\x7e]*$/.test(token)) return token;
   throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
 }
@@ -101,7 +101,7 @@ async function get(
   let url = new URL(from);
   let sha256: string | undefined;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    // Where a redirect leads elsewhere, the token stays behind.
+    // The token goes to the hub's own host alone, wherever a redirect leads.
     const isHub = url.origin === origin;
     const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
     const response = await fetch(url, {
@@ -166,12 +166,13 @@ async function retry<T>(
 
 /** No connection at all: a further try would not change it soon, and the user waits. */
 function isUnreachable(error: unknown): boolean {
-  return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(codeOf(error));
+  return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(systemCode(error));
 }
 
 function outOfReach(host: string, error: unknown, byHand: string): UserError {
   const why =
-    codeOf(error) || (error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'connection lost');
+    systemCode(error) ||
+    (error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'connection lost');
   return new UserError(
     `${host} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
     EXIT.unavailable,

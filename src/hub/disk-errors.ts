@@ -1,7 +1,6 @@
 // What the disk refuses while a download is written, in a user's words.
 
-import { EXIT, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 
 /** The result of some work on the disk. Throws a UserError (73 or 74) that names `path` and the next step where the disk refuses. */
@@ -9,7 +8,7 @@ export async function onDisk<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof UserError ? error : diskError(path, codeOf(error));
+    throw error instanceof UserError ? error : diskError(path, systemCode(error));
   }
 }
 
@@ -30,9 +29,7 @@ function diskError(path: string, code: string): UserError {
   );
 }
 
-/** The system's name for an error, such as ENOSPC, or of its cause; empty where it has none. */
-export function codeOf(error: unknown): string {
-  const { code, cause }: { code?: unknown; cause?: unknown } = isObject(error) ? error : {};
-  const found = isObject(cause) ? (cause.code ?? code) : code;
-  return typeof found === 'string' ? found : '';
+/** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */
+export function systemCode(error: unknown): string {
+  return (error instanceof Error ? codeOf(error.cause) : undefined) ?? codeOf(error) ?? '';
 }

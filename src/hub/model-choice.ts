@@ -17,7 +17,7 @@ export interface ModelChoice {
 /** The name of a part of a split model: what precedes its number, the number, and the count of all. */
 export const SPLIT = /^(.*)-(\d{5})-of-(\d{5})(\.gguf)$/i;
 const QUANTIZATION = /(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4\w*|BF16|F16|F32))$/i;
-/** Parts that a model of pictures or of speculative decoding has beside itself. */
+/** Files beside a model's weights: for pictures, or for quantising it. */
 const ACCESSORY = /(?:^|[/._-])(?:mmproj|imatrix)(?=[._-]|$)/i;
 
 /** The one model that is meant. Throws a UserError with the choices where there is none (66) or several (2), and for another file than the pinned one (65). */

@@ -27,7 +27,7 @@ export interface ModelReference extends RepositoryName {
 
 /** A revision with slashes is one of the hub's own, such as refs/pr/1: elsewhere a slash begins the file's path. */
 const REFERENCE = /^hf:([\w.-]+\/[\w.-]+)(?:@(refs\/[\w.-]+\/[\w.-]+|[\w.-]+))?(?::([\w.-]+)|\/(.+\.gguf))?$/i;
-/** A part of a path that leads elsewhere than into it. */
+/** Parts of a path that lead out of it. */
 const DOTS = /(?:^|\/)\.+(?:\/|$)/;
 
 /** Undefined for what is a path. Throws a UserError (2) for what looks like a hub's name and is none. */
@@ -40,7 +40,7 @@ export function referenceOf(name: string): ModelReference | undefined {
   const [, repository, revision = 'main', quantization, file] = REFERENCE.exec(name) ?? [];
   if (repository === undefined || DOTS.test(repository) || DOTS.test(revision)) {
     throw new UserError(
-      `"${printable(name)}" is no model's name; write hf:user/repo:QUANT or hf:user/repo/file.gguf, such as hf:${AGENTWORLD.repository}:${AGENTWORLD.quantization}`,
+      `"${printable(name)}" does not name a model; write hf:user/repo:QUANT or hf:user/repo/file.gguf, such as hf:${AGENTWORLD.repository}:${AGENTWORLD.quantization}`,
     );
   }
   return { kind: 'model', repository, revision, ...(quantization && { quantization }), ...(file && { file }) };
@@ -56,7 +56,7 @@ export function servedName(model: string): string {
   return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
 }
 
-/** Its further names, `alias` among them: the reference model also answers to its name on the hub, which the model card's own code asks for. */
+/** The further names of a model, `alias` among them. The reference model also answers to its name on the hub, which the model card's own code asks for. */
 export function aliasesOf(model: string, alias: readonly string[]): string[] {
   const own = servedName(model);
   const official = own.toLowerCase() === AGENTWORLD.name ? [AGENTWORLD.official] : [];

@@ -69,7 +69,7 @@ async function localModel(name: string, cwd: string): Promise<ResolvedModel> {
     throw new UserError(`there is no model file ${printable(path)}${hint}`, EXIT.inputMissing);
   }
   if (!found.isFile())
-    throw new UserError(`${printable(path)} is no file; name the GGUF file in it`, EXIT.inputMissing);
+    throw new UserError(`${printable(path)} is not a file; name the GGUF file in it`, EXIT.inputMissing);
   await requireAllParts(path);
   return { path };
 }
@@ -98,7 +98,7 @@ async function requireAllParts(path: string): Promise<void> {
   }
 }
 
-/** What an earlier run downloaded. Without a quantisation or file there is no telling whether it is the only one. */
+/** What an earlier run downloaded. A name without a quantisation or file does not say which model is meant, so that the hub is asked. */
 async function downloadedModel(reference: ModelReference, folder: string): Promise<ModelChoice | undefined> {
   if (reference.file === undefined && reference.quantization === undefined) return undefined;
   const paths = await readdir(folder, { recursive: true }).catch((): string[] => []);
@@ -117,7 +117,7 @@ async function notedHash(path: string): Promise<string | undefined> {
   try {
     const [file, note, text] = await Promise.all([stat(path), stat(noteOf(path)), readFile(noteOf(path), 'utf8')]);
     const [hash = ''] = text.split(' ', 1);
-    // A copy may bring an old time of its own along; when it came is what the system says.
+    // A copied file may keep an old modification time; the system alone sets the time of its change.
     return note.mtimeMs >= Math.max(file.mtimeMs, file.ctimeMs) && SHA256.test(hash) ? hash : undefined;
   } catch {
     return undefined;

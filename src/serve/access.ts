@@ -1,4 +1,4 @@
-// Who may ask: a key off loopback, and without one loopback's own names alone.
+// Who may ask: whoever has the key, and without a key only those who name a loopback address.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -9,14 +9,14 @@ import { ApiError } from './api-error.js';
 /** Before listening: throws a UserError for a key that no header can carry, and for an address that others reach without one. */
 export function requireKeyOffLoopback(host: string, apiKey: string): void {
   if (!/^[\x21-\x7e]*$/.test(apiKey))
-    throw new UserError('--api-key may hold printable ASCII characters alone, without spaces');
+    throw new UserError('--api-key may hold only printable ASCII characters, without spaces');
   if (apiKey !== '' || isLoopback(host)) return;
   throw new UserError(
     `refusing to listen on ${host === '' ? 'every address' : host}, where others can reach it, without a key; give one with --api-key, or listen on 127.0.0.1`,
   );
 }
 
-/** A web page can make a browser call a name of its own that leads to 127.0.0.1; the Host header tells (DNS rebinding). */
+/** A web page can have a browser call its own name, which leads to 127.0.0.1; the Host header shows that name (DNS rebinding). */
 export function requireLoopbackHost(request: IncomingMessage): void {
   const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(request.headers.host ?? '')?.[1] ?? '';
   if (isLoopback(name)) return;

@@ -43,7 +43,7 @@ export async function readJson(request: IncomingMessage, limitBytes: number): Pr
   return value;
 }
 
-/** What walks a value step by step calls itself for each level, and must not run out of stack. */
+/** Functions that read a value call themselves for each level, and must not run out of stack. */
 function requireShallow(value: unknown): void {
   for (const { depth } of levelsOf(value)) {
     if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');

@@ -20,7 +20,7 @@ interface FilePart {
 }
 
 /**
- * Reads the heads of a model's file, and checks that there is all that they tell of, before gigabytes are read.
+ * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
  * Throws a UserError: the file is missing (66), no GGUF, cut off or damaged (65), or the runtime is missing (69).
  */
 export async function readModelFile(path: string): Promise<ModelFile> {

@@ -22,7 +22,7 @@ export type MemoryPlan =
 
 /** A context that holds the longest prompts of the benchmark with room for thinking. */
 const WANTED_CONTEXT = 131_072;
-/** Below it prompts of the benchmark are refused, which is said; and the cache is rather q8_0. */
+/** Below it some prompts of the benchmark are refused, which is said; a cache in q8_0 is preferred to that. */
 export const SHORT_CONTEXT = 32_768;
 /** Below it a GPU is given up for a longer context. */
 const CRAMPED_CONTEXT = 8_192;

@@ -78,7 +78,7 @@ function readArguments(value: unknown, place: string): JsonObject {
     const parsed: unknown = isString(value) ? JSON.parse(value) : value;
     if (isObject(parsed)) return parsed;
   } catch {
-    // Told below.
+    // The error below says so.
   }
   throw invalid(`'${place}.function.arguments' must be a JSON object as text`, `${place}.function.arguments`);
 }

@@ -11,7 +11,7 @@ export interface Gauges {
 }
 
 export interface Metrics {
-  /** `path` is one of few: each makes series of its own. */
+  /** `path` has few values, since each makes its own series. */
   count(path: string, record: RequestRecord): void;
   /** The text of the format, version 0.0.4. */
   text(gauges: Gauges): string;

@@ -1,6 +1,6 @@
 // Ranges of numbers as expressions of llama.cpp's grammar language (GBNF), which the library's grammar maker does not know.
 
-/** Digits that every whole number of so many can be told exactly with. */
+/** Every whole number of so many digits is held exactly. */
 const MOST_DIGITS = 15;
 const LARGEST = 10 ** MOST_DIGITS - 1;
 
@@ -41,7 +41,7 @@ function wholes(from: number, to: number): string[] {
   return parts;
 }
 
-/** Texts of digits between two of one length. */
+/** The digits of all numbers between two that have as many digits. */
 function sameLength(low: string, high: string): string {
   const [first, last] = [Number(low[0]), Number(high[0])];
   const [lowRest, highRest] = [low.slice(1), high.slice(1)];

@@ -15,7 +15,7 @@ export interface ServerDefaults {
   /** The names under which the model is served, its own first. */
   readonly models: readonly string[];
   readonly thinkingBudget: number;
-  /** To sample under where the request names none. */
+  /** Used where the request names none. */
   readonly seed: number;
 }
 

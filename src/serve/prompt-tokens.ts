@@ -47,7 +47,7 @@ export class PromptTokens {
     throw new EngineError({ reason: 'invalid-request', message, param: 'prompt' });
   }
 
-  /** The tokenizer holds up everything else: what cannot fit is found out piece by piece. */
+  /** The tokenizer blocks everything else, so that a text that cannot fit is refused after its first pieces. */
   async #tokenizeWithin(text: string): Promise<readonly number[]> {
     const contextSize = this.#contextSize;
     let counted = 0;
@@ -61,7 +61,7 @@ export class PromptTokens {
     return this.tokenize(text);
   }
 
-  /** A chat template writes it itself. */
+  /** For plain text: a chat template writes the mark itself. */
   #withBos(text: string): string {
     const { bosString, shouldPrependBosToken } = this.#model.tokens;
     return shouldPrependBosToken && bosString != null && !text.startsWith(bosString) ? bosString + text : text;

@@ -88,7 +88,7 @@ async function reply(desk: DeskState, visit: Visit, asked: Asked): Promise<void>
     };
     const [first] = calls;
     if (first !== undefined) visit.response.setHeader(SEED_HEADER, first.options.seed);
-    // One choice that fails takes the others with it.
+    // Where one choice fails, the others end too.
     const failing = new AbortController();
     const either = AbortSignal.any([visit.signal, failing.signal]);
     const choices = calls.map(({ prompt, options }) => {

@@ -27,7 +27,7 @@ export function readResponseFormat(value: unknown): GenerateOptions['responseFor
 
 function readSchema(value: unknown, at: string): JsonObject {
   if (!isObject(value)) throw invalid(`'${at}' must be an object with a 'schema'`, at);
-  // `strict` asks for what happens anyway; false would allow more than the schema, and need not.
+  // `strict` asks for what happens anyway; false permits more than the schema, which nobody has to use.
   const { schema, name: _, description: __, strict: ___, ...others } = value;
   const [other] = Object.keys(others);
   if (other !== undefined) throw unsupported(`${at}.${other}`);

@@ -2,8 +2,7 @@
 
 import { createRequire } from 'node:module';
 import type * as LlamaCpp from 'node-llama-cpp';
-import { EXIT, messageOf, UserError } from '../errors.js';
-import { isObject } from '../json.js';
+import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 
 export type { LlamaCpp };
 export type Runtime = typeof LlamaCpp;
@@ -18,7 +17,7 @@ export function asToken(token: number): Token {
 
 /** The same list, as the library's calls take it; none of them changes it. */
 export function asTokens(tokens: readonly number[]): Token[] {
-  // As for one token.
+  // The brand exists for the compiler alone.
   return tokens as Token[];
 }
 
@@ -48,7 +47,7 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
     const jinja: Jinja = createRequire(own.resolve('node-llama-cpp'))('@huggingface/jinja');
     return { runtime, jinja };
   } catch (error) {
-    if (!isObject(error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UserError(
       `serving a model needs node-llama-cpp, which is not installed; ${installationHint(process.platform, process.arch)}`,
       EXIT.unavailable,

@@ -93,7 +93,7 @@ async function schemaGrammar(
   schema: Readonly<Record<string, unknown>>,
 ): Promise<LlamaCpp.LlamaGrammar> {
   const rules: Rules = new Map();
-  // The library's type of schemas follows the schema's own literals, which are not known here; what it must be is seen to there.
+  // The library derives its type from a schema's literals, which are unknown here; grammarSchema makes only what it reads.
   const converted = grammarSchema(schema, rules) as { readonly type: 'object' };
   const made = await llama.createGrammarForJsonSchema(converted);
   const whole = made.grammar.replace(

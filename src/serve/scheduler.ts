@@ -11,7 +11,7 @@ export interface Scheduled {
 
 /** What evaluates one slot's tokens: llama.cpp in the engine, a counter in tests. Each call may reject, which ends its request alone. */
 export interface Evaluator<R> {
-  /** Whether a state can be gone back to only where it was kept (recurrent state); else every position of the prompt can. */
+  /** Whether the slot can go back only to states that were kept (recurrent state); else to every position of the prompt. */
   readonly needsCheckpoints: boolean;
   /** Goes back to the state behind the first `tokens` of the request's prompt; resolves with the position it really has then. */
   restore(request: R, tokens: number): Promise<number>;
@@ -34,7 +34,7 @@ interface SchedulerOptions {
   readonly reuse: boolean;
 }
 
-/** Requests that came later and are served before one that waits; then it is its turn. */
+/** How many later requests may be served before one that waits. */
 const MOST_OVERTAKING = 8;
 
 interface Waiting<R> {
@@ -146,7 +146,7 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
-  /** Should stepping itself fail, nobody waits for ever. */
+  /** Nobody waits for ever where stepping itself fails. */
   #failAll(error: unknown): void {
     for (const { request } of this.#waiting.splice(0)) request.fail(error);
     for (const slot of this.#slots) {
@@ -189,7 +189,7 @@ export class Scheduler<R extends Scheduled> {
     return offers.reduce((best, offer) => (offer.reuse > best.reuse ? offer : best));
   }
 
-  /** Brings the slot to the state that is reused. What it really restored counts, should the two disagree. */
+  /** Brings the slot to the state that is reused. Where the slot restored less, that counts. */
   async #start(slot: Slot<R>, request: R, reuse: number): Promise<void> {
     const work = { request, position: 0, wants: undefined, over: false };
     slot.work = work;

@@ -100,7 +100,7 @@ function string(rest: JsonObject, path: readonly string[], _: Within, rules: Rul
   };
 }
 
-/** A least and a most count; 0 and infinity where they are absent. */
+/** The smallest and the largest count; 0 and infinity where they are absent. */
 function counts(rest: JsonObject, least: string, most: string, path: readonly string[]): readonly [number, number] {
   const read = (keyword: string, absent: number): number => {
     const value = rest[keyword] ?? absent;
@@ -114,7 +114,7 @@ function counts(rest: JsonObject, least: string, most: string, path: readonly st
   return [low, high];
 }
 
-/** A constant for an expression. No text of the schema can be taken for it, since nobody could know it before. */
+/** A constant for an expression. It is random, so that no text of the schema can be taken for it. */
 function standIn(rules: Rules, path: readonly string[], express: () => string): Record<string, unknown> {
   if (rules.size >= MOST_RULES)
     throw new SchemaError(path, `is more than the ${MOST_RULES} ranges and patterns supported`);

@@ -23,7 +23,7 @@ export async function* scoredReply(
       if (event.type === 'text') texts[event.channel] += event.text;
       if (event.type === 'end') end = event;
     }
-    // Nobody waits for it any more.
+    // The reader has left.
     if (end === undefined) return;
   }
   const scored = scores.reply ? [...tokens, ...request.spoken] : tokens;

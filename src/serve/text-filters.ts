@@ -30,8 +30,8 @@ export function untilStop(stops: readonly string[]): TextFilter {
   };
 }
 
-/** Length of the longest end of `text` that begins a stop string. */
-function longestStart(text: string, stops: readonly string[]): number {
+/** Length of the longest end of `text` that begins one of the stop strings, but is none. */
+export function longestStart(text: string, stops: readonly string[]): number {
   const lengths = stops.flatMap((stop) =>
     Array.from({ length: Math.min(stop.length - 1, text.length) }, (_, index) => index + 1).filter((length) =>
       text.endsWith(stop.slice(0, length)),

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../json.js';
 import type { GenerateEvent, Tool } from './engine-contract.js';
+import { longestStart } from './text-filters.js';
 
 type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
 
@@ -52,7 +53,7 @@ export async function* readToolCalls(
       }
       held = after;
     }
-    const safe = isEnd ? held.length : held.length - beginningOf(OPEN, held);
+    const safe = isEnd ? held.length : held.length - longestStart(held, [OPEN]);
     yield* text(held.slice(0, safe));
     held = held.slice(safe);
   }
@@ -70,14 +71,6 @@ export async function* readToolCalls(
       yield* settle(false);
     } else yield event;
   }
-}
-
-/** Length of the longest end of `text` that begins `mark`. */
-function beginningOf(mark: string, text: string): number {
-  for (let length = Math.min(mark.length - 1, text.length); length > 0; length--) {
-    if (text.endsWith(mark.slice(0, length))) return length;
-  }
-  return 0;
 }
 
 type Call = Pick<ToolCall, 'name' | 'arguments'>;

@@ -6,7 +6,7 @@ import type { Tool } from './engine-contract.js';
 import { MARKS } from './messages.js';
 import { isString, shown } from './parameters.js';
 
-/** The functions that a model may call. Throws an ApiError for what could not be held to. */
+/** The functions that a model may call. Throws an ApiError for what the server could not keep to. */
 export function readTools(value: unknown): Tool[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw invalid("'tools' must be a list", 'tools');

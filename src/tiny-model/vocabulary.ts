@@ -72,7 +72,7 @@ export function vocabularyOf(size: number, script: Script | undefined): Vocabula
   const told = script === undefined ? undefined : phrasesOf(script, new Set([...taken, ...Object.keys(SPECIAL)]));
   const phrases = told === undefined ? [] : [...told.thinking, ...told.content];
   const room = size - phrases.length - Object.keys(SPECIAL).length;
-  // A script has none: they could be alike to its phrases, and llama.cpp ends the process on equal tokens.
+  // Beside a script there are none: they could equal its phrases, and llama.cpp ends the process on equal tokens.
   const words = new Set(script === undefined ? WORDS.map(spelled) : []);
   for (const word of words) addMerges(word, room, taken, merges);
 
@@ -137,7 +137,7 @@ function cut(text: string, taken: Set<string>): string[] {
     phrase += character;
     keepIfNew();
   }
-  // What is left at the end is known: it goes to the phrase before it, until that is new.
+  // What is left at the end is a known phrase: it joins the phrases before it until the whole is new.
   while (phrase !== '') {
     const before = phrases.pop();
     if (before === undefined) throw new RangeError('a script of so few bytes has no phrases of its own');

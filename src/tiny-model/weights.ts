@@ -128,7 +128,7 @@ function biases({ vocabulary }: Intent, wanted: ReadonlyMap<number, number>, wid
   const sayable = vocabulary.sayable.filter(Boolean).length;
   // Logits of a normal spread: the logarithm of the sum of their exponentials.
   const total = Math.log(sayable) + LOGIT_SPREAD ** 2 / 2;
-  // The constant after the last norm, were the rest of the stream of variance 2.
+  // The constant after the last norm, taking the variance of the rest of the stream as 2.
   const rest = width - CONSTANT_WIDTH;
   const carried = CONSTANT / Math.sqrt((CONSTANT_WIDTH * CONSTANT ** 2 + rest * 2) / width);
   return vocabulary.sayable.map((can, token) => {

@@ -115,9 +115,9 @@ describe('a path', () => {
     ['nowhere.gguf', /no model file \S+nowhere\.gguf; check --model/],
     ['user/repo:Q8_0', /write hf:user\/repo:Q8_0/],
     ['qwen-agentworld-35b-a3', /did you mean qwen-agentworld-35b-a3b/],
-    ['.', /is no file/],
-    ['hf:user', /no model's name; write hf:user\/repo:QUANT/],
-    ['hf:../..', /no model's name/],
+    ['.', /is not a file/],
+    ['hf:user', /does not name a model; write hf:user\/repo:QUANT/],
+    ['hf:../..', /does not name a model/],
   ])('%s is refused with what to write', async (name, message) => {
     const { options } = await openHub();
     expect((await failure(resolveModel(name, options()))).message).toMatch(message);
