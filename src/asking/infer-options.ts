@@ -59,7 +59,7 @@ export const INFER_OPTIONS = {
     group: 'Model',
     help: "the row's own system prompt, or the bundled one of its domain",
   },
-  repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row K times' },
+  repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
   order: {
     kind: 'choice',
     choices: keysOf(ORDERS),

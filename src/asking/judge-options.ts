@@ -63,7 +63,7 @@ export const JUDGE_OPTIONS = {
     max: MOST_JUDGEMENTS,
     default: 1,
     group: 'Judge',
-    help: 'judge every prediction K times',
+    help: 'judge every prediction N times',
   },
   recheck: {
     kind: 'integer',

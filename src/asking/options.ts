@@ -7,7 +7,7 @@ export const ASKING_OPTIONS = {
     kind: 'text',
     value: 'MODEL',
     group: 'Model',
-    help: 'serve this GGUF file or hub model here for the run, a call a slot (AWB_… settings of awb serve hold)',
+    help: 'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
   },
   'max-tokens': {
     kind: 'integer',
@@ -25,7 +25,7 @@ export const ASKING_OPTIONS = {
     help: 'sampling temperature; the word default sends none',
   },
   'top-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'sent only when given, like all below' },
-  'top-k': { kind: 'integer', min: -1, group: 'Sampling', help: 'keep the K likeliest tokens' },
+  'top-k': { kind: 'integer', min: -1, group: 'Sampling', help: 'keep the N likeliest tokens' },
   'min-p': { kind: 'number', min: 0, max: 1, group: 'Sampling', help: 'least share of the likeliest token' },
   'presence-penalty': { kind: 'number', min: -2, max: 2, group: 'Sampling', help: 'penalty for repeated tokens' },
   'reasoning-effort': {
@@ -82,7 +82,7 @@ export const ASKING_OPTIONS = {
     min: 1,
     default: 6,
     group: 'Speed',
-    help: 'tries of a call that fails in passing',
+    help: 'tries of a call that fails for a passing reason',
   },
   'retry-minutes': {
     kind: 'number',
@@ -101,7 +101,7 @@ export const ASKING_OPTIONS = {
   'keep-going': {
     kind: 'boolean',
     group: 'Speed',
-    help: 'ask on although the first 20 rows failed in one way and none succeeded',
+    help: 'go on even if the first 20 rows all fail in the same way',
   },
 } as const satisfies OptionTable;
 

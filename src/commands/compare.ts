@@ -45,7 +45,7 @@ const OPTIONS = {
     kind: 'choice',
     choices: keysOf(COMPARISON_FORMATS),
     group: 'Output',
-    help: "form of the output (default: by the file's ending, else terminal)",
+    help: "form of the output; without it the file's ending decides, else terminal",
   },
   output: { kind: 'text', value: 'FILE', short: 'o', group: 'Output', help: 'write it to a file instead of stdout' },
 } as const satisfies OptionTable;

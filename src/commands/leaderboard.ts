@@ -63,7 +63,7 @@ const OPTIONS = {
     kind: 'choice',
     choices: keysOf(FORMATS),
     group: 'Table',
-    help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face (default: by the file's ending, else terminal)",
+    help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face; without it the file's ending decides, else terminal",
   },
   unofficial: {
     kind: 'boolean',
