@@ -24,7 +24,7 @@ const SCORE_COLUMNS: readonly Column[] = [
   { heading: 'With failures', short: 'w.fail', align: 'right' },
 ];
 
-/** `Overall` where the seven published domains are behind the figure and no other, as published; else what it is the mean of. */
+/** The name of the mean over domains: `Overall` of the seven published domains and no other, else how many it is the mean of. */
 export function overallName(card: ScoreCard): string {
   const scored = card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
   return coversBenchmark(scored) ? 'Overall' : `macro of ${card.macroOf}`;

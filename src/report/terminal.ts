@@ -20,8 +20,8 @@ interface MarkedTable extends Table {
 }
 
 /**
- * A table for the terminal, ending in a line feed. Where it is wider than `columns`, gaps narrow and as few headings as needed become
- * short; what still does not fit follows in further tables under the same first column, so that nothing is left out.
+ * A table for the terminal, ending in a line feed. Where it is too wide, its gaps narrow and as few headings as possible become short.
+ * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
  */
 export function terminal(table: MarkedTable, look: Look): string {
   const footer = table.footnotes.flatMap((note) => wrapped(note, look.columns)).map((line) => painted(line, DIM, look));
@@ -77,7 +77,7 @@ function widthUnder({ groups }: Table, { headings, gap }: Setting): number {
   return widths.reduce((sum, width) => sum + width + gap, -gap);
 }
 
-/** What stands out is bold where there are colours; else it has an asterisk, for which the rest of its column leaves a space. */
+/** Cells that stand out are bold where there are colours. Elsewhere an asterisk follows them, and a space the rest of their column. */
 function withMarks(table: MarkedTable, color: boolean): Table {
   const isStrong = (group: number, row: number, column: number) => table.isStrong?.(group, row, column) ?? false;
   const spaces = table.columns.map((_, column) => {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { type Browser, noChromium, type Page, startChromium } from '../support/chromium.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
@@ -278,12 +278,13 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
   let compared: string;
   beforeAll(async () => {
     browser = await startChromium();
+    page = await browser.newPage();
     compared = await written('--db', db, '--run', 'step-200', '--compare', 'step-100');
   });
+  beforeEach(() => page.forget());
   afterAll(() => browser.close());
 
   const open = async (path: string, hash = '', look: Parameters<Page['look']> = [1280, 900]) => {
-    page = await browser.newPage();
     await page.look(...look);
     await page.open(`${pathToFileURL(path)}${hash}`);
   };
@@ -307,6 +308,7 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
       '#samples?domain=%FF&rating=x&page=-3&text=%FF',
       '#row=%FF<img src=x>&repeat=x',
     ]) {
+      page.forget();
       await open(compared, hash);
       expect(page.requests.filter((url) => !/^(about:blank|data:,)/.test(url))).toEqual([`${pathToFileURL(compared)}`]);
       expect(page.complaints).toEqual([]);
@@ -607,7 +609,7 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
   it('thousands of long rows are listed by pages, and each is at hand', async () => {
     const row = (await rowsOf(candidate))[0] as Row;
     const dir = await temporaryFolder();
-    const long = Array.from({ length: 200 }, (_, index) => `${index} ${'word '.repeat(9)}`).join('\n');
+    const long = Array.from({ length: 40 }, (_, index) => `${index} ${'word '.repeat(9)}`).join('\n');
     const rows = Array.from({ length: 2170 }, (_, index) => ({
       ...row,
       awb: undefined,

@@ -5,6 +5,7 @@ import { measureTable, overallName, scoreTable } from '../../src/report/score-ta
 import type { Table } from '../../src/report/table.js';
 import { terminal } from '../../src/report/terminal.js';
 import { DOMAINS } from '../../src/types.js';
+import { measureOf } from '../support/measures.js';
 import { domainScore, estimate, scoreCard } from '../support/score-cards.js';
 
 const published = DOMAINS.map((name, index) => domainScore(name, 40 + index));
@@ -67,6 +68,16 @@ describe('the table of measures', () => {
     );
     expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '12.35', '0.00']);
     expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual(['macro', 'of', '1', '9', '12.35', '-']);
+  });
+
+  it('says of each measure that is not from 0 to 100 what its numbers mean', () => {
+    const measures = { chrf: estimate(50), bits_a_byte: estimate(1.25), taken_for_real: estimate(48) };
+    const table = measureTable(scoreCard([domainScore('mcp', undefined, measures)], measures), measureOf);
+    expect(table?.footnotes).toEqual([
+      'Text measures of prediction against ground truth, 0-100; they are no ratings. A mean is over the domains that have it.',
+      'bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.',
+    ]);
+    expect(table?.groups[0]?.[0]).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });
 
   it('is left out where nothing was measured', () => {

@@ -12,10 +12,12 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const noChromium = existsSync(CHROMIUM) ? undefined : `there is no ${CHROMIUM} (apt-get install chromium)`;
 
 export interface Page {
-  /** Everything asked for since the page was opened, the page itself included. */
+  /** Everything that was asked for, the page itself included. */
   readonly requests: readonly string[];
   /** Errors and warnings on the console, exceptions, and refusals of the content security policy. */
   readonly complaints: readonly string[];
+  /** Empties both lists, for the next test in the same page. */
+  forget(): void;
   /** Goes to an address and waits until its scripts have run. */
   open(url: string): Promise<void>;
   /** The value of an expression in the page; a promise is waited for. */
@@ -146,6 +148,10 @@ async function newPage(
   return {
     requests,
     complaints,
+    forget() {
+      requests.length = 0;
+      complaints.length = 0;
+    },
     async open(url) {
       // Where only what stands behind # differs, nothing is loaded: the blank page lies between.
       for (const address of ['about:blank', url]) {

@@ -36,7 +36,7 @@ function terminalPage(page: ComparisonPage, look: Look): string {
   return blocks.join('\n');
 }
 
-/** Keys are of use only where they open something. */
+/** Says what the rows' keys are for. */
 const HOW_TO_READ_ONE =
   'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
 

@@ -21,6 +21,7 @@ export function comparisonDocument(page: ComparisonPage) {
   };
 }
 
+/** A run, as JSON names it. */
 export function runDocument({ name, source, judge, rubricPack }: ShownRun) {
   return { name, source, judge: judge ?? null, rubric_pack: rubricPack ?? null };
 }

@@ -27,6 +27,7 @@ export interface ComparisonPage {
   readonly dimensions: boolean;
 }
 
+/** How many rows were compared, and of how many where that is fewer. */
 export function rowsText({ compared, rows }: { readonly compared: number; readonly rows: number }): string {
   return compared === rows ? String(rows) : `${compared}/${rows}`;
 }
@@ -38,8 +39,8 @@ export function overallName({ domains, macroOf }: Comparison): string {
 }
 
 /**
- * What came of it, in one sentence: better or worse by how much, or what else is true. Of Overall, or the mean of the domains that
- * there are; without an interval nothing is said about chance.
+ * What came of it, in one sentence: by how much the candidate is better or worse, or why that cannot be said. It is about Overall, or
+ * the mean of the domains that there are. Without an interval nothing is said about chance.
  */
 export function openingOf({ base, candidate, comparison }: ComparisonPage): string {
   const { total } = comparison.overall;
@@ -61,10 +62,12 @@ export function openingOf({ base, candidate, comparison }: ComparisonPage): stri
   return `${candidate.name} is ${low > 0 ? 'better' : 'worse'} than ${base.name} by ${points(value)} points (95 % interval ${intervalText({ low: nearest, high: furthest }, points)}; ${over}).`;
 }
 
+/** Who is compared with whom. */
 export function headingOf({ base, candidate }: ComparisonPage): string {
   return `${candidate.name} against ${base.name}`;
 }
 
+/** Judge and rubric pack on one line; undefined where neither is known. */
 export function judgedWith({ base }: ComparisonPage): string | undefined {
   const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`];
   const words = parts.filter((part) => part !== undefined && part !== '').join(', ');

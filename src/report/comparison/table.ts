@@ -19,9 +19,9 @@ const COLUMNS: readonly Column[] = [
   { heading: 'Detectable', short: 'Det.', align: 'right' },
 ];
 
-/** Texts in which a figure is below this are written as a bound. */
+/** A p below this is written as a bound. */
 const LEAST_P = 0.0001;
-/** Below this, the p of a domain that is adjusted for all of them shows a difference. */
+/** A domain shows a difference where its p, adjusted for all domains, is below this. */
 const SHOWN_P = 0.05;
 
 /**
@@ -60,7 +60,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
   };
 }
 
-/** The second question that repeats answer: about these rows and no others. */
+/** What repeats say of these very rows, in one line. */
 function fixedNote(name: string, total: Difference | undefined): string[] {
   const fixed = total?.onTheseRows;
   if (fixed === undefined) return [];

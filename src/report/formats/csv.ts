@@ -24,8 +24,8 @@ export function csvBoard(board: Leaderboard): string {
 type CsvValue = string | number | boolean | null | undefined;
 
 /**
- * A field of RFC 4180, on one line. A text by which a spreadsheet would take it for a formula gets an apostrophe in front, also behind a
- * semicolon, which separates fields in some countries' spreadsheets.
+ * A field of RFC 4180, on one line. An apostrophe stands before what a spreadsheet would take for the start of a formula. A semicolon
+ * starts a field too, since it separates fields in some countries' spreadsheets.
  */
 export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';

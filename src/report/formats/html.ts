@@ -51,7 +51,7 @@ function blockSection(block: Block, index: number): string {
   ].join('\n');
 }
 
-/** What stands under another column's texts: intervals and official figures under their figures, the rows under the coverage. */
+/** Whether a column has no place of its own: intervals and official figures stand under their figures, rows under the coverage. */
 function isBelow(id: string, ids: readonly string[]): boolean {
   const hasOverall = ids.includes('overall') || ids.includes('macro');
   return (hasOverall && (id === 'interval' || id === 'official')) || (id === 'rows' && ids.includes('coverage'));
@@ -80,7 +80,7 @@ function rowLine(block: Block, columns: readonly BoardColumn[], row: BoardRow): 
   return `<tr><th scope="row">${textOf(row.name)}</th>${cells.join('')}</tr>`;
 }
 
-/** A figure's interval, and its official fellow where that is another. */
+/** A figure's interval, and the official figure where it differs. */
 function below({ value, low, high, official }: Figure): string[] {
   const interval = low === undefined || high === undefined ? [] : [intervalCell({ low, high })];
   const differs = official !== undefined && Math.abs(official - value) >= 0.005;
@@ -96,7 +96,7 @@ function classOf({ align }: Column): string {
   return align === 'right' ? ' class="n"' : '';
 }
 
-/** Text for an element; writing from right to left turns nothing beside it around. */
+/** Text for an element. Writing from right to left is kept apart, so that it reorders nothing beside it. */
 function textOf(text: string): string {
   const escaped = escapeHtml(text);
   return /[\u0590-\u08ff\ufb1d-\ufefc]|[\ud802\ud803\ud83a\ud83b]/.test(escaped) ? `<bdi>${escaped}</bdi>` : escaped;

@@ -56,7 +56,7 @@ function rowDocument(block: Block, row: BoardRow) {
   };
 }
 
-/** JSON in ASCII: whoever prints it prints nothing that hides or reorders text. */
+/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
 export function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\x7f-\uffff]/g,

@@ -8,9 +8,9 @@ import { type GatePage, ruleName } from './page.js';
 const ANNOTATION_LIMIT = 10;
 
 /**
- * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, a notice for
- * what is broken and does not count; of each kind the ten with the greatest impact, the last of which says how many more
- * there are. A GO, and advice, have a notice of their own. Ends in a line feed.
+ * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, and a notice for
+ * each rule that is broken and does not count. Of each kind at most ten are shown, those with the greatest impact; where there are
+ * more, the last one says how many. A GO and advice have a notice of their own. Ends in a line feed.
  */
 export function annotations({ verdict, summary, rules }: GatePage): string {
   const hasNotice = verdict === 'GO' || verdict === 'ADVICE';
@@ -30,7 +30,7 @@ export function annotations({ verdict, summary, rules }: GatePage): string {
     .join('');
 }
 
-/** What a rule says for the gate: an advisory one gives advice, whatever it finds. */
+/** A rule's verdict as a title has it: that of an advisory rule is advice, whatever it found. */
 function verdictIn({ verdict, tier }: RuleResult): GateOutcome {
   return tier === 'advisory' ? 'ADVICE' : verdict;
 }
@@ -51,6 +51,6 @@ function command(kind: string, title: string, text: string): string {
   const data = (value: string) =>
     oneLine(value, 1000).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
   const property = data(title).replaceAll(':', '%3A').replaceAll(',', '%2C');
-  // The older form of a command would be found anywhere in the line.
+  // The runner would find a command of the older form anywhere in the line.
   return `::${kind} title=${property}::${data(text)}`.replace(/##(?=\[)/g, '# #').concat('\n');
 }

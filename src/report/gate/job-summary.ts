@@ -10,7 +10,7 @@ import { ruleTable } from './table.js';
 export const SUMMARY_LIMIT = 1024 * 1024;
 
 /**
- * The job summary in Markdown, of at most `limit` bytes: what decides first, and what does not fit is left out, and said to be.
+ * The job summary in Markdown, of at most `limit` bytes. What decides comes first; where something does not fit, a line says so.
  * Empty where not even the verdict fits.
  */
 export function jobSummary(page: GatePage, limit = SUMMARY_LIMIT): string {

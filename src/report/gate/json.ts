@@ -25,7 +25,7 @@ export function gateJson(page: GatePage): string {
     comparison: comparison === undefined ? null : differencesDocument(comparison, new Map()),
     notes: page.notes,
   };
-  // The runner would find the older form of a command anywhere in the line.
+  // The runner would find a command of the older form anywhere in the line.
   return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
 }
 

@@ -6,7 +6,7 @@ import { type GatePage, ruleName } from './page.js';
 
 /**
  * JUnit XML: a suite for each domain, one for Overall, and one for what concerns the whole run. A case fails only where the gate is
- * breached; missing evidence that the gate demands is an error, and what is open, could not be tested, or is advice, is skipped.
+ * breached. Missing evidence that the gate demands is an error. A case is skipped where it is open, untested, or advice.
  */
 export function junit({ rules, verdict }: GatePage): string {
   const suites = new Map<string, RuleResult[]>();

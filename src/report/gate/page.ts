@@ -25,7 +25,7 @@ export interface GatePage extends GateDecision {
 
 /** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
 export function headlineOf({ verdict, rules, summary }: GatePage): string {
-  // Which rules are advice, and what they come to, is the gate's own to say.
+  // The summary of the gate says what the advisory rules come to.
   if (verdict === 'ADVICE') return summary;
   const tests = rules.filter((rule) => rule.counts || isTest(rule));
   const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
@@ -34,17 +34,17 @@ export function headlineOf({ verdict, rules, summary }: GatePage): string {
   return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
 }
 
-/** A rule on a figure, as opposed to what has to be so before any can be tested. */
+/** Whether a rule is on a figure; the others are conditions for testing at all. */
 export function isTest(rule: RuleResult): boolean {
   return !isCondition(rule);
 }
 
-/** What a reader has to be told in words: what stands against a GO, and what is broken though it does not count. */
+/** Whether a reader has to be told in words: what stands against a GO, and what is broken without counting. */
 export function isReason({ verdict, counts }: RuleResult): boolean {
   return verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE');
 }
 
-/** Who was held against whom, as judged by whom, by which policy, and what decides. */
+/** Lines that name the runs, their judge, the policy, and what decides. */
 export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
   const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
   const { judge = '', rubricPack = '' } = candidate;

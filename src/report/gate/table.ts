@@ -17,7 +17,7 @@ const COLUMNS: Table['columns'] = [
   { heading: 'Result', short: 'Result', align: 'left' },
 ];
 
-/** A line for each rule on a figure, those that brought the verdict first; columns in which there is nothing are left out. */
+/** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
 export function ruleTable(page: GatePage): Table {
   const tests = page.rules.filter(isTest);
   const lines = tests.map((rule) => [nameOf(rule), ...figuresOf(rule, page.comparison), resultOf(rule)]);
@@ -68,13 +68,13 @@ function inUnit({ limit }: RuleResult, value: number | undefined): string {
   return limit === undefined || value === undefined ? NONE : limitText(limit, value);
 }
 
-/** In parentheses where the gate does not heed it. */
+/** What came of a rule, in parentheses where the gate does not heed it. */
 function resultOf({ verdict, counts }: RuleResult): string {
   const word = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' }[verdict];
   return counts || verdict === 'GO' ? word : `(${word})`;
 }
 
-/** What had to be so before anything could be tested, and was: one line says it of all. */
+/** Whether a condition for testing holds. One line lists all that do. */
 function isKept(rule: RuleResult): boolean {
   return rule.verdict === 'GO' && !isTest(rule);
 }
@@ -82,7 +82,7 @@ function isKept(rule: RuleResult): boolean {
 function keptLine(rules: readonly RuleResult[]): string[] {
   const kept = rules.filter(isKept);
   const covered = kept.filter(({ kind }) => kind === 'coverage').length;
-  // What was not recorded passes, but was not found to be so; the notes say it.
+  // What was not recorded passes without being known to hold: the notes say so.
   const same = kept.filter(({ kind, isRecorded }) => kind === 'identity' && isRecorded !== false);
   const parts = [
     ...(same.length === 0 ? [] : [`the same ${same.map(({ identity }) => identity).join(' and ')}`]),

@@ -6,7 +6,7 @@ import { type Look, painted, terminal, wrapped } from '../terminal.js';
 import { factsOf, type GatePage, headlineOf, isReason, isTest } from './page.js';
 import { ruleTable } from './table.js';
 
-/** For a terminal or a job's log; ends in a line feed. No sentence stands there twice. */
+/** The decision as text that ends in a line feed. No sentence stands in it twice. */
 export function gateText(page: GatePage, look: Look): string {
   const reasons = page.rules.filter(isReason).map(({ sentence }) => sentence);
   const text = (line: string) => wrapped(printable(line), look.columns);

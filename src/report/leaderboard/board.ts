@@ -1,4 +1,4 @@
-// What a leaderboard is made of: the words that those who make one and those who print it share.
+// What a leaderboard is made of: the vocabulary of the files that make one and of those that print it.
 
 import type { MeasureLookup } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard } from '../../types.js';
@@ -35,7 +35,7 @@ export interface BoardRun {
   /** The judged file: the run's name where it has neither label nor model. */
   readonly source: string;
   readonly judgedWith: JudgedWith;
-  /** A world model that needs no model, and so was asked under no protocol: it stands beside the runs of each. */
+  /** Whether it is a baseline's run: no model was asked, under no protocol, so it stands beside the runs of each. */
   readonly isBaseline: boolean;
   /** When it was judged, in ISO 8601. */
   readonly at: string;
@@ -52,8 +52,8 @@ export interface FigureOf {
 }
 
 /**
- * Whether a run cannot be told from the best of `runs` in a figure, that is, whether the paired difference on their common rows does
- * not show it worse, though the best was chosen by the same figures. Undefined where no test can say.
+ * Whether a run cannot be told from the best of `runs` in a figure: the paired difference on their common rows does not show it to be
+ * worse. The test allows for the best having been chosen by the same figures. Undefined where no test can say.
  */
 export type IsTied = (best: BoardRun, other: BoardRun, figure: FigureOf, runs: number) => boolean | undefined;
 

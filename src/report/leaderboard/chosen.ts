@@ -53,8 +53,8 @@ export function mostRows(runs: readonly BoardRun[], measure: string | undefined)
 }
 
 /**
- * The domains in which a run has so many rows less than another that its figures say something else: its share of the most rows is
- * below the least coverage. A run that was asked the easy rows alone would otherwise stand above all others.
+ * The domains in which a run has so many fewer rows than another that its figures are no longer comparable: its share of the most
+ * rows is below the least coverage. Otherwise a run that was asked the easy rows alone would stand above all others.
  */
 export function domainsWithFewer(
   { card }: BoardRun,

@@ -11,11 +11,12 @@ export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof Sco
   return figure && { ...figure, ...(asPublished === undefined ? {} : { official: asPublished.value }) };
 }
 
+/** A measure's figure; undefined where there is none. */
 export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
   return Object.hasOwn(figures, name) ? figures[name] : undefined;
 }
 
-/** What chooses, sorts and tests: the mean over domains with the model's failures at rating 1, so that no run rises by failing. */
+/** The mean over domains, by which runs are chosen, sorted and tested. The model's failures are at rating 1, so that no run rises by failing. */
 export function meanOf(card: ScoreCard, measure: string | undefined): Figure | undefined {
   return measure === undefined
     ? countedFigure(card.overallWithFailures, card.overall, 'total')

@@ -15,12 +15,13 @@ const OFFICIAL: JudgedWith = {
   protocol: 'history',
 };
 
-/** Judged as the published rows were; sampling is left out, since newer APIs refuse what the official script sends. */
+/** Whether runs were judged as the published rows were. Sampling does not matter: newer APIs refuse what the official script sends. */
 export function isOfficial({ kind, rates, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
   const asked = { kind, rates, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
   return canonicalJson(asked) === canonicalJson(OFFICIAL);
 }
 
+/** Groups of runs that were judged alike: the official one first, then those with ratings, then by size. */
 export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Group[] {
   const groups = new Map<string, Group & { readonly runs: BoardRun[] }>();
   const add = (run: BoardRun) => {
@@ -45,7 +46,7 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
   return found.sort((a, b) => rank(a) - rank(b) || b.runs.length - a.runs.length);
 }
 
-/** The official script's files do not say who judged them, and its predictions not under which protocol they were made. */
+/** Whether it is known how a run came about. The official script's files name no judge, and its predictions no protocol. */
 function isRecorded({ judgedWith, isBaseline }: BoardRun): boolean {
   const knowsJudge = isMeasured(judgedWith) || judgedWith.judge !== undefined;
   return knowsJudge && (judgedWith.protocol !== undefined || isBaseline);

@@ -30,8 +30,7 @@ import { orderOf } from './order.js';
 
 /**
  * The leaderboard of runs: a block for each way of judging, the official one first, then by size. Within a block, runs with the
- * published Overall come first, the others follow by the number of their domains, then those over fewer rows, and incomplete ones
- * last.
+ * published Overall come first. The others follow by the number of their domains, then runs over fewer rows, then incomplete ones.
  * @throws UserError (2) for an unknown column or measure.
  */
 export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, isTied: IsTied): Leaderboard {

@@ -66,7 +66,7 @@ export function notesOf(source: NoteSource): string[] {
   ];
 }
 
-/** Whose figures are larger only since it was asked other rows. */
+/** Names the runs whose figures are better only because they were asked other rows. */
 function behindNotes({ behind, columns }: NoteSource): string[] {
   if (behind.size === 0) return [];
   const listed = [...behind].map(([{ name }, ids]) => {
@@ -78,7 +78,7 @@ function behindNotes({ behind, columns }: NoteSource): string[] {
   ];
 }
 
-/** Who could not be tested, and where it is not everywhere, in which columns. */
+/** Names the runs that could not be tested, with the columns where it is not all of them. */
 function untestedNotes({ untested, columns }: NoteSource): string[] {
   if (untested.size === 0) return [];
   const tested = columns.filter((column) => column.isFigure && column.isTested);

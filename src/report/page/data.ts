@@ -22,6 +22,8 @@ export interface SampleData extends SideData {
   /** Turn from 1 on, repeat from 0 on. */
   readonly t: number;
   readonly r: number;
+  /** Judgement from 1 on, of the second and further ones of one prediction. */
+  readonly j?: number;
   readonly k: string;
   /** Number of its trajectory, from 1 on. */
   readonly g: number;

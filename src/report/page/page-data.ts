@@ -49,6 +49,7 @@ function samplesData(report: Report, samples: readonly ReportSample[]): SampleDa
     d: domains.indexOf(sample.row.domain),
     t: sample.row.turnIdx,
     r: sample.row.repeat,
+    ...(sample.row.index === 0 ? {} : { j: sample.row.index }),
     k: sample.row.key,
     g: trajectories.get(sample.row.trajectory) ?? 0,
     ...sideOf(sample.row, sample.points),

@@ -15,10 +15,11 @@ export function scoreText(score: number | undefined): string | undefined {
   return score?.toFixed(data.decimals ?? 1);
 }
 
-/** A sample's domain, trajectory and turn, and its repeat where there are several. */
+/** A sample's domain, trajectory and turn, and its repeat and judgement where there are several. */
 export function nameOf(sample: SampleData): string {
   const repeat = data.repeats ? ` · repeat ${sample.r + 1}` : '';
-  return `${domainOf(sample)} · trajectory ${sample.g} · turn ${sample.t}${repeat}`;
+  const judgement = sample.j === undefined ? '' : ` · judgement ${sample.j + 1}`;
+  return `${domainOf(sample)} · trajectory ${sample.g} · turn ${sample.t}${repeat}${judgement}`;
 }
 
 export function domainOf(sample: SampleData): string {
@@ -43,13 +44,15 @@ export function hrefOf(index: number): string {
 /** The address of a sample by its key, which stays the same over reports and runs. */
 export function rowHref(sample: SampleData): string {
   const repeat = sample.r > 0 ? { repeat: String(sample.r + 1) } : {};
-  return `${data.chunk === null ? '' : data.back}#${new URLSearchParams({ row: sample.k, ...repeat })}`;
+  const judgement = sample.j === undefined ? {} : { judgement: String(sample.j + 1) };
+  return `${data.chunk === null ? '' : data.back}#${new URLSearchParams({ row: sample.k, ...repeat, ...judgement })}`;
 }
 
-/** The sample of a key, and of a repeat where one is named; -1 where there is none. */
+/** The sample of a key, and of a repeat and a judgement where they are named; -1 where there is none. */
 export function indexOfRow(wanted: URLSearchParams): number {
-  const [key, repeat] = [wanted.get('row'), wanted.get('repeat')];
-  const at = samples.findIndex((sample) => sample.k === key && (repeat === null || sample.r === Number(repeat) - 1));
+  const [key, repeat, judgement] = ['row', 'repeat', 'judgement'].map((name) => wanted.get(name));
+  const isPlace = (given: string | null | undefined, place: number) => given == null || place === Number(given) - 1;
+  const at = samples.findIndex(({ k, r, j = 0 }) => k === key && isPlace(repeat, r) && isPlace(judgement, j));
   return at === -1 ? -1 : at + from;
 }
 

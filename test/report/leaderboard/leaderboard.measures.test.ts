@@ -1,0 +1,49 @@
+// Leaderboards of measures: which run is best, and in which order they stand, by what a measure declares.
+
+import { describe, expect, it } from 'vitest';
+import { blocksOf, cellsOf, METRICS, names, run } from '../../support/boards.js';
+import { measureOf } from '../../support/measures.js';
+
+const measured = (label: string, measure: string, value: number) =>
+  run(label, 0, { judgedWith: METRICS, measures: { [measure]: value } });
+
+describe('a block of a measure', () => {
+  it.each([
+    ['bits_a_byte', ['large', 'small', 'middle'], [3.2, 0.8, 1.6], ['small', 'middle', 'large']],
+    ['taken_for_real', ['fooled', 'close', 'plain'], [70, 46, 20], ['close', 'fooled', 'plain']],
+    ['chrf', ['middle', 'best', 'last'], [50, 60, 40], ['best', 'middle', 'last']],
+  ])('of %s has the best first, marks it, and says which way is better', (measure, labels, values, order) => {
+    const runs = labels.map((label, index) => measured(label, measure, values[index] ?? 0));
+    const asked: string[] = [];
+    const [block] = blocksOf(runs, { measure, measureOf }, (best, other) => {
+      asked.push(`${best.label}:${other.label}`);
+      return best.label === order[1];
+    });
+    expect(names(block)).toEqual(order);
+    expect(block?.rows.map((row) => row.marked.has('overall'))).toEqual([true, false, false]);
+    expect(asked).toContain(`${order[0]}:${order[1]}`);
+    const says = { bits_a_byte: 'from 0 on, smaller is better', taken_for_real: '0-100, best at 50', chrf: '0-100' };
+    expect(block?.notes[0]).toBe(
+      `${measure}: text measure of prediction against ground truth, ${new Map(Object.entries(says)).get(measure)}; it is no rating.`,
+    );
+  });
+
+  it('shows values beyond 100 as they are', () => {
+    const [block] = blocksOf([measured('a', 'bits_a_byte', 123.456)], { measure: 'bits_a_byte', measureOf });
+    expect(cellsOf(block, 'a')).toContain('123.46');
+  });
+
+  it('marks nobody where neither way is better, and calls nobody untested', () => {
+    const runs = [measured('a', 'length', 10), measured('b', 'length', 20)];
+    const [block] = blocksOf(runs, { measure: 'length', measureOf }, () => true);
+    expect(block?.rows.flatMap((row) => [...row.marked])).toEqual([]);
+    expect(block?.notes.join(' ')).not.toContain('not tested');
+    expect(names(block)).toEqual(['b', 'a']);
+  });
+
+  it('shows the best run of a name', () => {
+    const runs = [measured('a', 'bits_a_byte', 2), measured('a', 'bits_a_byte', 1), measured('a', 'bits_a_byte', 3)];
+    const [block] = blocksOf(runs, { measure: 'bits_a_byte', measureOf, show: 'best' });
+    expect(block?.rows.map((row) => row.figures.get('overall')?.value)).toEqual([1]);
+  });
+});
