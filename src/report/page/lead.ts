@@ -14,7 +14,11 @@ export function leadOf({ run, measureOf }: Report): Measure {
 }
 
 /** The mean over domains. */
-export function leadingFigure(card: ScoreCard, measure = leadingMeasure(card)): Estimate | undefined {
+export function leadingFigure(card: ScoreCard): Estimate | undefined {
+  return meanOf(card, leadingMeasure(card));
+}
+
+function meanOf(card: ScoreCard, measure: string | undefined): Estimate | undefined {
   return measure === undefined ? card.overall.total : card.overallMeasures[measure];
 }
 
@@ -29,6 +33,6 @@ export function leadingLines(card: ScoreCard, other: ScoreCard | undefined): Cha
     other: figure(other?.domains.find(({ domain }) => domain === score.domain)),
     href: samplesHref({ domain: domainName(score.domain) }),
   }));
-  const mean = { estimate: leadingFigure(card, measure), other: other && leadingFigure(other, measure) };
+  const mean = { estimate: meanOf(card, measure), other: other && meanOf(other, measure) };
   return [...domains, { name: overallName(card), ...mean, isSum: true }];
 }
