@@ -1,6 +1,6 @@
 // The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
 
-import type { PredictionRef } from '../bench/predictions.js';
+import type { PredictionRef } from '../bench/prediction-ref.js';
 import { MOST_JUDGEMENTS } from '../judgement.js';
 import { MOST_REPEATS } from '../prediction.js';
 import { recordId } from '../run/journal-record.js';

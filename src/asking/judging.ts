@@ -1,7 +1,8 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
 import { relative } from 'node:path';
-import type { PredictedRow, PredictionFile, PredictionRef } from '../bench/predictions.js';
+import type { PredictionRef } from '../bench/prediction-ref.js';
+import type { PredictedRow, PredictionFile } from '../bench/predictions.js';
 import { withMembers } from '../bench/row-text.js';
 import { flagsOf } from '../infer/observation.js';
 import type { Method, Mode } from '../judge/mode.js';

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
-import type { PredictionFile, PredictionRef } from '../bench/predictions.js';
+import type { PredictionRef } from '../bench/prediction-ref.js';
+import type { PredictionFile } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';

@@ -1,20 +1,19 @@
-// A judged file, ours or the official script's -> JudgedRows; and the journal beside it -> what each judgement cost.
+// A judged file, ours or the official script's -> JudgedRows.
 
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
+import { type JsonObject, parseObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
-import type { CallLog, JudgedRow, Usage } from '../types.js';
+import type { JudgedRow } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 import { domainOf, readRow } from './sample.js';
 
-export interface JudgedFile {
+interface JudgedFile {
   /** In file order. */
   readonly rows: readonly JudgedRow[];
   /** SHA-256 hex of the file's bytes. */
@@ -92,29 +91,6 @@ function shortened(warnings: readonly string[]): string[] {
   ];
 }
 
-/**
- * What each judgement cost, by the journal's record id; empty where there is no journal. Later records replace earlier ones;
- * torn and strange lines are passed over, since the judged file itself is whole.
- * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
- */
-export async function readCosts(path: string, stop?: AbortSignal): Promise<ReadonlyMap<string, CallLog>> {
-  const costs = new Map<string, CallLog>();
-  if (!existsSync(path)) return costs;
-  const hint = 'it says what judging cost; move it away to go on without';
-  const handle = await openToRead(path, hint);
-  try {
-    for await (const line of readLines(handle, path, hint, stop)) {
-      const found = textOf(line);
-      const record = 'text' in found ? parseObject(found.text) : undefined;
-      const log = callLog(record?.log);
-      if (typeof record?.id === 'string' && log !== undefined) costs.set(record.id, log);
-    }
-  } finally {
-    await handle.close();
-  }
-  return costs;
-}
-
 function parseLine(path: string, line: Line): { fields: JsonObject; text: string } {
   const found = textOf(line);
   if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; mend the line or take it out`);
@@ -150,21 +126,4 @@ function derivedId(text: string, equals: EqualRows): JudgedId {
   }
   const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
   return { key, trajectory: key, repeat: 0, index: 0 };
-}
-
-function callLog(value: unknown): CallLog | undefined {
-  if (!isObject(value)) return undefined;
-  const { attempts, ms, host } = value;
-  if (!isCount(attempts) || typeof ms !== 'number') return undefined;
-  const counts = isObject(value.usage) ? value.usage : {};
-  const usage: Usage = {};
-  for (const name of ['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'] as const) {
-    const tokens = counts[name];
-    if (isCount(tokens)) usage[name] = tokens;
-  }
-  return { attempts, usage, ms, host: typeof host === 'string' ? host : '' };
-}
-
-function isCount(value: unknown): value is number {
-  return isInteger(value) && value >= 0;
 }

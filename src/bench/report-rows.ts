@@ -5,7 +5,8 @@ import { type Remarks, remarksIn } from '../judged-row.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
-import { openRows, type PredictedRow, type PredictionRef } from './predictions.js';
+import type { PredictionRef } from './prediction-ref.js';
+import { openRows, type PredictedRow } from './predictions.js';
 
 /** A turn before the one that was predicted. */
 interface EarlierTurn {

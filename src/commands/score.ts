@@ -1,7 +1,8 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
-import { readCosts, readJudged } from '../bench/judged.js';
+import { readCosts } from '../bench/costs.js';
+import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
 import { measureOf } from '../judge/modes.js';

@@ -38,16 +38,18 @@ export const EACH_DOMAIN = 'each_domain';
 const DEFAULTS = { alpha: 0.05, minCoverage: LEAST_COVERAGE, requireEqual: ['judge', 'rubric'] } as const;
 const KEYS = ['alpha', 'looks', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
 
-/**
- * The policy without a file: Overall decides, and a domain can only bring a NO-GO.
- * @param maxDrop points that Overall may lose. @param maxDomainDrop points that a domain may lose.
- */
-export function defaultPolicy({
-  maxDrop = 2,
-  maxDomainDrop = 5,
-  alpha = DEFAULTS.alpha as number,
-  looks = undefined as Schedule | undefined,
-} = {}): Policy {
+/** What can be asked of the policy without a file. */
+interface DefaultPolicy {
+  /** Points that Overall may lose, 2 where absent. */
+  readonly maxDrop?: number | undefined;
+  /** Points that a domain may lose, 5 where absent. */
+  readonly maxDomainDrop?: number | undefined;
+  readonly alpha?: number | undefined;
+  readonly looks?: Schedule | undefined;
+}
+
+/** The policy without a file: Overall decides, and a domain can only bring a NO-GO. */
+export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha, looks }: DefaultPolicy = {}): Policy {
   return parsePolicy({
     alpha,
     looks,

@@ -22,7 +22,7 @@ export function noiseOf(pairs: readonly { readonly a: number; readonly b: number
  * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats in each run; the
  * runs hold the same rows. The spread of generations within a row is pooled over the rows, since a row alone has too few.
  */
-export interface Sampling {
+interface Sampling {
   /** With the repeats that each row has. */
   readonly variance: number;
   /** Satterthwaite's, of the pooled variances. */

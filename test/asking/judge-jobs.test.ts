@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../src/asking/judge-jobs.js';
-import type { PredictionRef } from '../../src/bench/predictions.js';
+import type { PredictionRef } from '../../src/bench/prediction-ref.js';
 import { MOST_JUDGEMENTS } from '../../src/judgement.js';
 
 function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDataset } from '../../src/bench/dataset.js';
-import { readCosts, readJudged } from '../../src/bench/judged.js';
+import { readJudged } from '../../src/bench/judged.js';
 import { EXIT } from '../../src/errors.js';
 
 let dir: string;
@@ -274,31 +274,11 @@ describe('a file that could hang or never end', () => {
     make(path);
     const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('no regular file') };
     await expect(readJudged(path)).rejects.toMatchObject(refused);
-    await expect(readCosts(path)).rejects.toMatchObject(refused);
   });
 
   it('is left when the user stops it', async () => {
     const path = await file(`${JSON.stringify(official)}\n`);
     await expect(readJudged(path, AbortSignal.abort('SIGINT'))).rejects.toMatchObject({ exitCode: EXIT.interrupted });
     await expect(readJudged(path, AbortSignal.abort('SIGTERM'))).rejects.toMatchObject({ exitCode: EXIT.terminated });
-  });
-});
-
-describe('the journal beside it', () => {
-  it('tells what each judgement cost: the last record counts, torn and strange lines do not', async () => {
-    const log = { attempts: 1, usage: { promptTokens: 10, completionTokens: 'many' }, ms: 5, host: 'h' };
-    const lines = [
-      JSON.stringify({ id: 'a#0', row: {}, log: { ...log, attempts: 9 } }),
-      JSON.stringify({ id: 'a#0', row: {}, log }),
-      'noise',
-      JSON.stringify({ id: 'b#0', row: {}, log: {} }),
-      JSON.stringify({ id: 'c#0', row: {}, log }).slice(0, 30),
-    ];
-    const costs = await readCosts(await file(lines.join('\n')));
-    expect([...costs]).toEqual([['a#0', { attempts: 1, usage: { promptTokens: 10 }, ms: 5, host: 'h' }]]);
-  });
-
-  it('may be missing', async () => {
-    expect((await readCosts(join(dir, 'none.journal.jsonl'))).size).toBe(0);
   });
 });

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { isOnNetwork } from '../../src/store/journal-mode.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
@@ -451,18 +450,6 @@ describe('reading changes nothing on the disk', () => {
       writeFileSync(`${path}-wal`, log);
       expect(await asNobody()).toMatch(/rows of it stand in .*awb\.sqlite-wal alone/);
     });
-  });
-});
-
-describe('a network file system', () => {
-  it.runIf(process.platform === 'linux').each([
-    ['NFS', 0x6969, true],
-    ['SMB 2', 0xfe534d42, true],
-    ['SMB 2 as a signed number', 0xfe534d42 | 0, true],
-    ['ext4', 0xef53, false],
-    ['tmpfs', 0x01021994, false],
-  ])('is told by its number: %s', (_name, type, expected) => {
-    expect(isOnNetwork('/somewhere', () => type)).toBe(expected);
   });
 });
 

@@ -1,7 +1,7 @@
 // What a report says of a run beside its samples: what made it, its figures, how it differs from another, what it used.
 
 import { basename } from 'node:path';
-import { readCosts } from '../../bench/judged.js';
+import { readCosts } from '../../bench/costs.js';
 import { measureOf } from '../../judge/modes.js';
 import { DEFAULT_MEASURE } from '../../measures.js';
 import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
