@@ -2,6 +2,7 @@
 
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
 import { type DialectState, openDialect } from '../../src/model/dialect.js';
@@ -89,4 +90,10 @@ export async function listen(server: Server): Promise<string> {
 
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Writes the same piece for as long as it is read. */
+export function pour(target: Writable, piece: string): void {
+  while (!target.destroyed && target.write(piece));
+  target.once('drain', () => pour(target, piece));
 }
