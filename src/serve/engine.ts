@@ -1,11 +1,11 @@
 // node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
 
 import type { Engine, GenerateEvent, ModelFacts } from './engine-contract.js';
+import type { Request } from './engine-request.js';
 import { hashFiles } from './file-hash.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import { Preparation } from './prepare.js';
 import { PromptTokens } from './prompt-tokens.js';
-import type { Request } from './request.js';
 import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { scoredReply } from './scored-reply.js';

@@ -1,11 +1,11 @@
 // From what is asked to a request that a slot can evaluate: its prompt, the reply's reader and grammar.
 
 import { EngineError, type EnginePrompt, type GenerateOptions, type ModelFacts } from './engine-contract.js';
+import { eventQueue, type Request } from './engine-request.js';
 import type { Loaded } from './load.js';
 import { planPrompt } from './prompt-plan.js';
 import type { PromptTokens } from './prompt-tokens.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
-import { eventQueue, type Request } from './request.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { grammarOf } from './sampling.js';
 import type { Prompt } from './slots.js';

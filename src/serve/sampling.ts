@@ -1,12 +1,12 @@
 // From a request's options to how llama.cpp samples: every knob named, penalties, seeds and grammars.
 
 import { EngineError, type GenerateOptions } from './engine-contract.js';
-import { grammarSchema } from './json-schema.js';
+import type { Request } from './engine-request.js';
 import type { Loaded } from './load.js';
-import type { Request } from './request.js';
 import { asToken, asTokens, type LlamaCpp, lineOf } from './runtime.js';
-import type { Rules } from './schema-types.js';
-import { SchemaError } from './schema-values.js';
+import { grammarSchema } from './schema/json-schema.js';
+import type { Rules } from './schema/schema-types.js';
+import { SchemaError } from './schema/schema-values.js';
 
 /** Seeds are 32 bits wide, and llama.cpp takes the largest as "any". */
 function seedOf(seed: number): number {

@@ -1,7 +1,7 @@
 // A reply whose tokens are scored: generated as ever, then scored in one pass over what was said.
 
 import type { GenerateEvent, ScoreOptions, TokenScore } from './engine-contract.js';
-import type { Request } from './request.js';
+import type { Request } from './engine-request.js';
 
 type End = Extract<GenerateEvent, { type: 'end' }>;
 

@@ -1,7 +1,7 @@
 // One slot on node-llama-cpp: a sequence of the context, and the request whose prompt and reply it evaluates.
 
+import type { Request } from './engine-request.js';
 import type { Loaded } from './load.js';
-import type { Request } from './request.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { sampling } from './sampling.js';
 import type { Evaluator } from './scheduler.js';

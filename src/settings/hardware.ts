@@ -1,7 +1,7 @@
 // What a model that is served on this machine may take of it: the flags, and what they ask of the memory.
 
 import { UserError } from '../errors.js';
-import type { PlanWishes } from '../serve/memory-plan.js';
+import type { PlanWishes } from '../serve/memory/memory-plan.js';
 import { needsTwoThreads } from '../serve/threads.js';
 import type { OptionTable, Settings } from './options.js';
 

@@ -55,7 +55,7 @@ export const FULL_SIZE: Shape = {
   convolution: 4,
 };
 
-export function isAttentionLayer(shape: Shape, layer: number): boolean {
+function isAttentionLayer(shape: Shape, layer: number): boolean {
   return (layer + 1) % shape.attentionInterval === 0;
 }
 

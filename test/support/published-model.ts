@@ -1,9 +1,9 @@
 // The published model's shape, and machines to plan its memory on.
 
 import type { GgufTensor } from '../../src/serve/gguf-contents.js';
-import type { FreeMemory, PlanSettings } from '../../src/serve/memory-costs.js';
-import type { MemoryPlan, PlanWishes } from '../../src/serve/memory-plan.js';
-import { shapeOf } from '../../src/serve/model-shape.js';
+import type { FreeMemory, PlanSettings } from '../../src/serve/memory/memory-costs.js';
+import type { MemoryPlan, PlanWishes } from '../../src/serve/memory/memory-plan.js';
+import { shapeOf } from '../../src/serve/memory/model-shape.js';
 import { FULL_SIZE, tensorsOf } from '../../src/tiny-model/shape.js';
 
 export const GIB = 2 ** 30;

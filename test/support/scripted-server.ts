@@ -11,7 +11,7 @@ import type {
   ModelFacts,
   TokenScore,
 } from '../../src/serve/engine-contract.js';
-import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/listen.js';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/listen.js';
 
 export const FACTS: ModelFacts = {
   name: 'tiny',

@@ -15,7 +15,7 @@ import {
   RANDOM_MODELS,
   scriptedModel,
 } from '../../src/tiny-model/model.js';
-import { FULL_SIZE, isAttentionLayer, tensorsOf } from '../../src/tiny-model/shape.js';
+import { tensorsOf } from '../../src/tiny-model/shape.js';
 
 const SCRIPT = {
   thinking: 'Two files are listed – a third, “naïve”, is new.',
@@ -64,40 +64,6 @@ function render(model: LlamaModel, messages: readonly object[], more: object = {
   return template.render({ messages, add_generation_prompt: true, ...more });
 }
 
-describe('the architecture at full size', () => {
-  const tensors = tensorsOf(FULL_SIZE);
-  const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1);
-
-  test('has as many tensors and parameters as the published model', () => {
-    expect(tensors).toHaveLength(733);
-    expect(new Set(tensors.map((tensor) => tensor.name)).size).toBe(733);
-    expect(tensors.filter((tensor) => !tensor.quantizable)).toHaveLength(301);
-    expect(tensors.reduce((sum, tensor) => sum + countOf(tensor.dims), 0)).toBe(34_660_610_688);
-  });
-
-  test('has 40 layers, of which every fourth is attention', () => {
-    const layers = [...Array(FULL_SIZE.layers).keys()];
-    const attention = layers.filter((layer) => tensors.some(({ name }) => name === `blk.${layer}.attn_q.weight`));
-    const deltaNet = layers.filter((layer) => tensors.some(({ name }) => name === `blk.${layer}.ssm_out.weight`));
-    expect(attention).toEqual([3, 7, 11, 15, 19, 23, 27, 31, 35, 39]);
-    expect(attention).toEqual(layers.filter((layer) => isAttentionLayer(FULL_SIZE, layer)));
-    expect([...attention, ...deltaNet].sort((a, b) => a - b)).toEqual(layers);
-  });
-
-  test('is described by a header that reads back, without the weights', async () => {
-    const path = join(folder, 'header.gguf');
-    const [header] = modelBytes(RANDOM_MODELS.full);
-    await writeFile(path, header ?? '');
-    const { metadata, totalTensorCount } = await readGgufFileInfo(path);
-    expect(totalTensorCount).toBe(733);
-    expect(metadata.tokenizer?.ggml.tokens).toHaveLength(248_320);
-    expect(metadata.qwen35moe).toMatchObject({
-      rope: { dimension_count: 64, dimension_sections: [11, 11, 10, 0] },
-      ssm: { inner_size: 4096 },
-    });
-  });
-});
-
 describe('the file', () => {
   test.each([
     ['scripted', scriptedModel(SCRIPT), 'e8e288bd043624482b130d09ebd4f6175927b33c904b90abdb7ce1e0a7db118c'],
@@ -139,6 +105,19 @@ describe('the file', () => {
     expect(info.fullTensorInfo?.map(({ name, dimensions }) => ({ name, dims: dimensions.map(Number) }))).toEqual(
       tensorsOf(spec.shape).map(({ name, dims }) => ({ name, dims })),
     );
+  });
+
+  test('of the full size has a header that reads back, without the weights', async () => {
+    const path = join(folder, 'header.gguf');
+    const [header] = modelBytes(RANDOM_MODELS.full);
+    await writeFile(path, header ?? '');
+    const { metadata, totalTensorCount } = await readGgufFileInfo(path);
+    expect(totalTensorCount).toBe(733);
+    expect(metadata.tokenizer?.ggml.tokens).toHaveLength(248_320);
+    expect(metadata.qwen35moe).toMatchObject({
+      rope: { dimension_count: 64, dimension_sections: [11, 11, 10, 0] },
+      ssm: { inner_size: 4096 },
+    });
   });
 
   test('is whole when it is asked for twice at once', async () => {
@@ -248,54 +227,6 @@ describe('a random model', () => {
     const text = 'You predict the observation that the terminal shows next, after this action.\n\n    return value\n';
     expect(model.tokenize(text).length).toBeLessThan(text.length / 2);
     expect(model.detokenize(model.tokenize(text))).toBe(text);
-    await model.dispose();
-  });
-});
-
-describe('the chat template', () => {
-  const turns = [
-    { role: 'system', content: ' You are a terminal.\n' },
-    { role: 'user', content: '\n### Turn 1\n' },
-    { role: 'assistant', content: '<think>\nA thought.\n</think>\n\nThe screen.' },
-    { role: 'user', content: '### Turn 2' },
-  ];
-  const head = '<|im_start|>system\nYou are a terminal.<|im_end|>\n<|im_start|>user\n### Turn 1<|im_end|>\n';
-  const earlier = '<|im_start|>assistant\nThe screen.<|im_end|>\n<|im_start|>user\n### Turn 2<|im_end|>\n';
-  const cases: [string, readonly object[], object, string][] = [
-    ['drops the thinking of earlier turns', turns, {}, `${head}${earlier}<|im_start|>assistant\n<think>\n`],
-    [
-      'ends the thinking at once where it is off',
-      turns.slice(0, 2),
-      { enable_thinking: false },
-      `${head}<|im_start|>assistant\n<think>\n\n</think>\n\n`,
-    ],
-    [
-      'keeps the thinking after the last question',
-      turns.slice(0, 3),
-      { add_generation_prompt: false },
-      `${head}<|im_start|>assistant\n<think>\nA thought.\n</think>\n\nThe screen.<|im_end|>\n`,
-    ],
-    [
-      'takes thinking from its own field',
-      [...turns.slice(0, 2), { role: 'assistant', content: 'So.', reasoning_content: 'Hm.' }],
-      { add_generation_prompt: false },
-      `${head}<|im_start|>assistant\n<think>\nHm.\n</think>\n\nSo.<|im_end|>\n`,
-    ],
-  ];
-
-  test.each(cases)('%s', async (_, messages, more, expected) => {
-    const model = await load(RANDOM_MODELS.tiny);
-    expect(render(model, messages, more)).toBe(expected);
-    await model.dispose();
-  });
-
-  test.each([
-    ['no user message', [{ role: 'system', content: 'x' }], 'needs a user message'],
-    ['a system message in the middle', [turns[1], turns[0]], 'comes first'],
-    ['a role that it does not know', [turns[1], { role: 'function', content: 'x' }], 'unknown role function'],
-  ])('refuses %s', async (_, messages, reason) => {
-    const model = await load(RANDOM_MODELS.tiny);
-    expect(() => render(model, messages as object[])).toThrow(reason);
     await model.dispose();
   });
 });

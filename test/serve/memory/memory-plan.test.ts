@@ -1,0 +1,182 @@
+// Which settings fit, with the numbers of the published model.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CacheType, costsOf, type FreeMemory, type PlanSettings } from '../../../src/serve/memory/memory-costs.js';
+import { type MemoryPlan, type PlanWishes, planMemory } from '../../../src/serve/memory/memory-plan.js';
+import { refusalText, tradesText } from '../../../src/serve/memory/plan-text.js';
+import { fitting, GIB, gpu, MODEL, OPEN, WISHES } from '../../support/published-model.js';
+
+function nearestOf(plan: MemoryPlan): PlanSettings | undefined {
+  if (plan.status === 'fits') throw new Error(`fits: ${JSON.stringify(plan.settings)}`);
+  return plan.nearest;
+}
+
+describe('the context that is chosen', () => {
+  test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
+    ['80 GB: all there is', {}, gpu(79), { contextSize: 262_144, gpuLayers: 41 }],
+    ['80 GB, 8 slots: the most in every slot, all layers on the GPU', { slots: 8 }, gpu(79), { gpuLayers: 41 }],
+    ['no GPU: in host memory', {}, gpu(0, 40 * GIB), { contextSize: 262_144, gpuLayers: 0 }],
+    ['12 GB, layers fixed: less context', { gpuLayers: 10 }, gpu(7.2), { gpuLayers: 10 }],
+    ['a fixed context is kept', { contextSize: 40_000 }, gpu(24), { contextSize: 40_000, gpuLayers: 41 }],
+  ])('%s', (_, wishes, free, expected) => {
+    const settings = fitting(planMemory(MODEL, { ...WISHES, ...wishes }, free));
+    expect(settings).toMatchObject(expected);
+    expect(settings.contextSize).toBeGreaterThanOrEqual(wishes.contextSize === undefined ? 4_096 : 40_000);
+  });
+
+  test('between 131,072 and the trained one it is the largest that leaves all layers on the GPU', () => {
+    const free = gpu(25);
+    const settings = fitting(planMemory(MODEL, WISHES, free));
+    expect(settings.gpuLayers).toBe(41);
+    expect(settings.contextSize).toBeGreaterThan(131_072);
+    expect(settings.contextSize).toBeLessThan(262_144);
+    const more = planMemory(MODEL, { ...WISHES, contextSize: settings.contextSize + 256, gpuLayers: 41 }, free);
+    expect(more.status).toBe('too-large');
+  });
+
+  test('with 16 GB the GPU holds as many layers as fit', () => {
+    const free = gpu(15.5);
+    const settings = fitting(planMemory(MODEL, WISHES, free));
+    expect(settings.gpuLayers).toBeGreaterThan(10);
+    expect(planMemory(MODEL, { ...settings, gpuLayers: settings.gpuLayers + 1 }, free).status).toBe('too-large');
+  });
+});
+
+describe('what is traded where not all fits', () => {
+  const mac = (hostGib: number, gpuGib: number): FreeMemory => ({
+    gpuBytes: gpuGib * GIB,
+    hostBytes: hostGib * GIB,
+    shared: true,
+  });
+  const planned = (wishes: Partial<PlanWishes>, free: FreeMemory): PlanSettings & { readonly said: string } => {
+    const all = { ...OPEN, ...wishes };
+    const settings = fitting(planMemory(MODEL, all, free));
+    return { ...settings, said: tradesText(MODEL, all, settings, free).join('\n') };
+  };
+
+  test.each<[string, Partial<PlanWishes>, FreeMemory, CacheType, least: number]>([
+    ['a Mac with 27 GiB', {}, mac(27, 27), 'f16', 131_072],
+    ['a Mac with 25 GiB, of which the GPU may have 22', {}, mac(25, 22), 'f16', 40_000],
+    ['24 GB', {}, gpu(23.5), 'f16', 100_000],
+    ['24 GB and 4 slots', { slots: 4 }, gpu(23.5), 'q8_0', 32_768],
+    ['80 GB and 32 slots', { slots: 32 }, gpu(79), 'f16', 65_536],
+  ])('%s: all layers are on the GPU, with as long a context as that leaves', (_, wishes, free, kvCache, least) => {
+    const { said, ...settings } = planned(wishes, free);
+    expect(settings).toMatchObject({ gpuLayers: 41, slots: wishes.slots ?? 1, kvCache });
+    expect(settings.contextSize).toBeGreaterThanOrEqual(least);
+    expect(said).toMatch(/^the context is the longest that leaves all layers on the GPU, [\d,]+ of 262,144 tokens/);
+    expect(said.includes('the cache is q8_0')).toBe(kvCache === 'q8_0');
+    expect(said).not.toContain('are refused');
+    const more = { ...settings, contextSize: settings.contextSize + 256 };
+    expect(planMemory(MODEL, more, free).status).toBe('too-large');
+  });
+
+  test('where the weights are too large for the GPU, as few layers as may be stay on the host, and that is said', () => {
+    const { said, ...settings } = planned({}, gpu(15.5));
+    expect(settings.contextSize).toBeGreaterThanOrEqual(32_768);
+    expect(settings.gpuLayers).toBeGreaterThan(25);
+    expect(said).toContain(`${41 - settings.gpuLayers} of 41 layers stay on the host`);
+    expect(
+      planMemory(MODEL, { ...settings, contextSize: 32_768, gpuLayers: settings.gpuLayers + 1 }, gpu(15.5)),
+    ).toHaveProperty('status', 'too-large');
+  });
+
+  test.each<[string, Partial<PlanWishes>]>([
+    ['slots', { slots: 4 }],
+    ['a cache', { slots: 4, kvCache: 'f16' }],
+    ['a context', { contextSize: 100_000, slots: 2 }],
+    ['layers', { gpuLayers: 12 }],
+    ['all of them', { contextSize: 65_536, slots: 2, kvCache: 'q8_0', gpuLayers: 20 }],
+  ])('%s that a flag names stay as given', (_, wishes) => {
+    const { said, ...settings } = planned(wishes, gpu(23.5));
+    expect(settings).toMatchObject(wishes);
+    if (wishes.contextSize !== undefined) expect(said).not.toContain('the context is');
+    if (wishes.kvCache !== undefined) expect(said).not.toContain('the cache is');
+    if (wishes.gpuLayers !== undefined) expect(said).not.toContain('on the host');
+  });
+
+  test('without flash attention the cache stays f16', () => {
+    expect(planned({ slots: 4, flashAttention: false }, gpu(23.5)).kvCache).toBe('f16');
+  });
+});
+
+describe('what does not fit', () => {
+  test('is too large, with the nearest plan that fits', () => {
+    const free = gpu(30, 32 * GIB);
+    // 262,144 tokens in two slots on the GPU are 10 GiB of cache beside 20 GiB of weights.
+    const wishes: PlanWishes = { ...WISHES, contextSize: 262_144, slots: 2, gpuLayers: 41 };
+    const nearest = nearestOf(planMemory(MODEL, wishes, free)) as PlanSettings;
+    expect(nearest).toMatchObject({ slots: 2, kvCache: 'f16', gpuLayers: 41 });
+    expect(nearest.contextSize).toBeGreaterThanOrEqual(131_072);
+    expect(nearest.contextSize).toBeLessThan(262_144);
+  });
+
+  test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
+    [
+      'slots go before the context falls below 131,072',
+      { contextSize: 131_072, slots: 4 },
+      gpu(29),
+      { contextSize: 131_072, slots: 3 },
+    ],
+    [
+      'a shorter context goes before a coarser cache',
+      { contextSize: 131_072 },
+      gpu(22.5),
+      { slots: 1, kvCache: 'f16' },
+    ],
+    ['layers go to the host last', { contextSize: 131_072 }, gpu(12), { contextSize: 131_072 }],
+  ])('%s', (_, wishes, free, expected) => {
+    const nearest = nearestOf(planMemory(MODEL, { ...WISHES, gpuLayers: 41, ...wishes }, free));
+    expect(nearest).toMatchObject(expected);
+  });
+
+  test('anywhere has no nearest plan, and says that the model is too large', () => {
+    const free = gpu(8, 8 * GIB);
+    const plan = planMemory(MODEL, WISHES, free);
+    expect(nearestOf(plan)).toBeUndefined();
+    if (plan.status === 'too-large') expect(refusalText(plan, free)).toMatch(/take a smaller quantisation/);
+  });
+
+  test('for its checkpoints alone is told to go without', () => {
+    const free = gpu(0, 26 * GIB);
+    const plan = planMemory(MODEL, { ...WISHES, contextSize: 8_192, checkpointBytes: 8 * GIB }, free);
+    expect(nearestOf(plan)).toMatchObject({ contextSize: 8_192, checkpointBytes: 0 });
+  });
+
+  test('the nearest plan always fits when it is asked for', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          contextSize: fc.oneof(fc.constant('most' as const), fc.integer({ min: 1_024, max: 262_144 })),
+          slots: fc.integer({ min: 1, max: 16 }),
+          kvCache: fc.constantFrom('auto' as const, 'f16' as const, 'q8_0' as const),
+          gpuLayers: fc.oneof(fc.constant('most' as const), fc.integer({ min: 0, max: 41 })),
+          checkpointBytes: fc.integer({ min: 0, max: 8 * GIB }),
+          flashAttention: fc.boolean(),
+        }),
+        fc.integer({ min: 0, max: 48 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.boolean(),
+        (wishes, gpuGib, hostGib, shared) => {
+          const free = { gpuBytes: gpuGib * GIB, hostBytes: hostGib * GIB, shared };
+          const plan = planMemory(MODEL, { ...WISHES, ...wishes }, free);
+          const settings = plan.status === 'fits' ? plan.settings : plan.nearest;
+          if (settings === undefined) return;
+          const { gpu: onGpu, host } = costsOf(MODEL, settings);
+          expect(onGpu.total).toBeLessThanOrEqual(free.gpuBytes);
+          expect(host.total + (shared ? onGpu.total : 0)).toBeLessThanOrEqual(free.hostBytes);
+          expect(planMemory(MODEL, settings, free).status).toBe('fits');
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+test('on shared memory GPU and host come out of one purse', () => {
+  const free = { gpuBytes: 22 * GIB, hostBytes: 24 * GIB };
+  const wishes = { ...WISHES, checkpointBytes: 4 * GIB, contextSize: 8_192, gpuLayers: 41 };
+  expect(planMemory(MODEL, wishes, free).status).toBe('fits');
+  expect(planMemory(MODEL, wishes, { ...free, shared: true }).status).toBe('too-large');
+});

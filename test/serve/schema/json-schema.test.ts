@@ -1,0 +1,117 @@
+// JSON schemas on their way to a grammar: honoured, or refused by name.
+
+import { expect, test } from 'vitest';
+import { grammarSchema } from '../../../src/serve/schema/json-schema.js';
+import { SchemaError } from '../../../src/serve/schema/schema-values.js';
+
+test('a schema as OpenAI clients write it keeps its meaning', () => {
+  expect(
+    grammarSchema({
+      type: 'object',
+      title: 'Verdict',
+      additionalProperties: false,
+      required: ['rating', 'note'],
+      properties: {
+        rating: { type: 'integer', minimum: 1, maximum: 5 },
+        note: { anyOf: [{ type: 'string', maxLength: 80 }, { type: 'null' }] },
+        list: { type: 'array', items: { $ref: '#/$defs/entry' }, maxItems: 3 },
+      },
+      $defs: { entry: { enum: ['a', 1, null] } },
+    }),
+  ).toEqual({
+    type: 'object',
+    properties: {
+      rating: { enum: [1, 2, 3, 4, 5] },
+      note: { oneOf: [{ type: 'string', maxLength: 80 }, { type: 'null' }] },
+      list: { type: 'array', items: { $ref: '#/$defs/entry' }, maxItems: 3 },
+    },
+    $defs: { entry: { enum: ['a', 1, null] } },
+  });
+});
+
+test('what a generated value satisfies anyway is left out, and values of other types are', () => {
+  const properties = { a: { type: 'boolean' }, b: { type: 'boolean' } };
+  expect(grammarSchema({ type: 'object', properties, additionalProperties: true, minProperties: 1 })).toEqual({
+    type: 'object',
+    properties,
+  });
+  expect(grammarSchema({ type: 'string', enum: ['a', 1, null] })).toEqual({ enum: ['a'] });
+  expect(grammarSchema({ type: ['integer', 'null'], enum: ['a', 1.5, 2, null] })).toEqual({ enum: [2, null] });
+});
+
+test('a definition may hold itself where it can come to an end', () => {
+  const tree = { type: 'object', properties: { next: { type: 'array', items: { $ref: '#/$defs/tree' } } } };
+  const list = { anyOf: [{ type: 'null' }, { $ref: '#/$defs/tree' }] };
+  expect(() => grammarSchema({ $ref: '#/$defs/list', $defs: { tree, list } })).not.toThrow();
+});
+
+const BOOLEAN = { type: 'boolean' };
+test.each([
+  ['a keyword that is not known', { type: 'string', contentEncoding: 'base64' }, 'schema: "contentEncoding"'],
+  ['a pattern that no grammar holds', { type: 'string', pattern: 'a(?=b)' }, 'schema.pattern: looks ahead'],
+  ['a pattern and a length', { type: 'string', pattern: 'a', minLength: 2 }, '"pattern" cannot be combined'],
+  ['numbers between which is no whole one', { type: 'number', minimum: 0.2, maximum: 0.8 }, 'no whole number'],
+  ['a bound that is left out of numbers', { type: 'number', exclusiveMinimum: 0 }, '"exclusiveMinimum"'],
+  [
+    'one further down',
+    { type: 'object', properties: { a: { type: 'number', multipleOf: 2 } } },
+    'schema.properties.a: "multipleOf"',
+  ],
+  ['allOf', { allOf: [{ type: 'string' }] }, 'schema: needs a "type"'],
+  ['a bound that is no number', { type: 'integer', minimum: '1' }, 'schema.minimum: is not a number'],
+  ['a reference to nowhere', { $ref: '#/$defs/a' }, '"$ref" points to no entry'],
+  ['an unknown format', { type: 'string', format: 'email' }, '"format" may be'],
+  ['an enumeration of objects', { enum: [{}] }, 'schema.enum'],
+  ['no type', { description: 'anything' }, 'needs a "type"'],
+  ['a type of the language', { type: 'constructor' }, 'needs a "type"'],
+  [
+    'fewer properties than are named',
+    { type: 'object', properties: { a: BOOLEAN, b: BOOLEAN }, maxProperties: 1 },
+    'all 2 named properties are written and no others, but "maxProperties" is 1',
+  ],
+  [
+    'more properties than are named',
+    { type: 'object', properties: { a: BOOLEAN }, minProperties: 2, additionalProperties: BOOLEAN },
+    '"minProperties" is 2',
+  ],
+  [
+    'several properties without names, which may be one',
+    { type: 'object', additionalProperties: BOOLEAN, minProperties: 2 },
+    '"minProperties"',
+  ],
+  [
+    'more properties than there may be',
+    { type: 'object', additionalProperties: BOOLEAN, minProperties: 3, maxProperties: 2 },
+    '"minProperties" is 3 and "maxProperties" is 2',
+  ],
+  ['a property out of nothing', { type: 'object', minProperties: 1 }, 'no property is described'],
+  ['a required property that is none', { type: 'object', properties: {}, required: ['b'] }, '"required" has "b"'],
+  [
+    'more items than there may be',
+    { type: 'array', items: BOOLEAN, minItems: 3, maxItems: 2 },
+    '"minItems" is 3 and "maxItems" is 2',
+  ],
+  ['fewer items than come first', { type: 'array', prefixItems: [BOOLEAN, BOOLEAN], maxItems: 1 }, '"maxItems" is 1'],
+  ['a text longer than it may be', { type: 'string', minLength: 5, maxLength: 2 }, '"minLength" is 5'],
+  ['half an item', { type: 'array', items: BOOLEAN, minItems: 1.5 }, 'schema.minItems: is not a whole number'],
+  ['a length in words', { type: 'string', maxLength: '5' }, 'schema.maxLength: is not a whole number'],
+  ['what llama.cpp refuses to repeat', { type: 'string', minLength: 5000 }, 'has to be below 1000'],
+  ['values of another type', { type: 'string', enum: [1, 2] }, 'schema.enum: no value is of type string'],
+  ['a constant of another type', { type: 'integer', const: 1.5 }, 'schema.const: no value is of type integer'],
+  ['a text that the grammar maker would change', { const: 'a\u0001b' }, 'schema.const: holds a control character'],
+  ['a name with half a character', { type: 'object', properties: { '\ud800': BOOLEAN } }, 'half of a surrogate pair'],
+  [
+    'a definition without end',
+    { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { a: { $ref: '#/$defs/a' } } } } },
+    'schema.$defs.a: always holds itself',
+  ],
+  ['a definition that is itself', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'always holds itself'],
+  [
+    'a definition that begins with itself',
+    { $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { type: 'null' }] } } },
+    'schema.$defs.a: leads to itself',
+  ],
+])('%s is refused by name', (_, schema, message) => {
+  expect(() => grammarSchema(schema)).toThrow(SchemaError);
+  expect(() => grammarSchema(schema)).toThrow(message);
+});
