@@ -36,7 +36,7 @@ export function requirePrompts(prompts: WorldModelPrompts, chosen: readonly RowR
   const lacking = chosen.find((row) => prompts.prompt(row.domain) === undefined);
   if (lacking === undefined) return;
   throw new UserError(
-    `${dataset.files[lacking.file]}:${lacking.line}: there is no bundled system prompt for the domain "${lacking.domain}"; leave such rows out with --domains, or --system-prompt bundled`,
+    `${dataset.files[lacking.file]}:${lacking.line}: there is no bundled system prompt for the domain "${lacking.domain}"; leave such rows out with --domains, or do without --system-prompt bundled`,
     EXIT.badData,
   );
 }

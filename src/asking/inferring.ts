@@ -3,17 +3,17 @@
 import { resolve } from 'node:path';
 import type { Dataset, RowRef } from '../bench/dataset.js';
 import { withMembers } from '../bench/row-text.js';
-import { ORDERS } from '../bench/selection.js';
 import type { WorldModelPrompts } from '../bench/world-model-prompts.js';
 import { BASELINES, donorsOf } from '../infer/baselines.js';
 import { buildMessages } from '../infer/messages.js';
 import { flagsOf } from '../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../prediction.js';
 import type { Identity } from '../run/identity.js';
-import { type JournalRecord, recordId } from '../run/journal-record.js';
+import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../types.js';
+import { type InferJob, inAskingOrder, jobsOf } from './infer-jobs.js';
 import type { InferSettings } from './infer-options.js';
 import { invalidByDomain } from './infer-rows.js';
 import { openInstrument } from './instrument.js';
@@ -21,14 +21,8 @@ import { progressListener } from './progress-listener.js';
 import type { RowSummary, Run } from './run.js';
 import { samplingIdentity } from './sampling.js';
 import { runStage, type StageResult } from './stage.js';
-import type { Stage, StageJob } from './stage-contract.js';
+import type { Stage } from './stage-contract.js';
 import type { Target } from './target.js';
-
-/** One row in one of its repeats. */
-interface InferJob extends StageJob {
-  readonly row: RowRef;
-  readonly repeat: number;
-}
 
 /** Everything that one inference works on. */
 export interface Inference {
@@ -44,7 +38,7 @@ export interface Inference {
 /** Puts the chosen rows to the world model, in an open run. */
 export function inferRows(work: Inference, run: Run): Promise<StageResult> {
   const { settings, dataset, chosen, prompts, target } = work;
-  const jobs = jobsOf(dataset, chosen, settings.repeats, run);
+  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.entries);
   const instrument = openInstrument(run, target, settings);
   const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: Stage<InferJob> = {
@@ -52,7 +46,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
     run,
     settings,
     rows: jobs,
-    order: orderJobs(jobs, chosen, settings),
+    order: inAskingOrder(jobs, chosen, settings),
     isStale: (_job, summary) => summary.stamp !== instrument.mark(),
     isDone: (_job, summary) => summary.status === 'ok',
     async settleAlone(job) {
@@ -117,43 +111,6 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
     system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
     sampling: samplingIdentity(settings, stored),
   };
-}
-
-/** Every row and repeat that is chosen now or was recorded before, in input order. */
-function jobsOf(dataset: Dataset, chosen: readonly RowRef[], repeats: number, run: Run): InferJob[] {
-  const wanted = new Set(chosen);
-  const recorded = recordedRepeats(run);
-  const jobs: InferJob[] = [];
-  for (const row of dataset.rows) {
-    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(row.key) ?? 0);
-    for (let repeat = 0; repeat < last; repeat++) {
-      const id = recordId(row.key, repeat);
-      if ((wanted.has(row) && repeat < repeats) || run.journal.entries.has(id)) {
-        jobs.push({ id, domain: row.domain, group: row.trajectory, row, repeat });
-      }
-    }
-  }
-  return jobs;
-}
-
-/** How many repeats of each row the journal knows of. */
-function recordedRepeats(run: Run): Map<string, number> {
-  const repeats = new Map<string, number>();
-  for (const id of run.journal.entries.keys()) {
-    const at = id.lastIndexOf('#');
-    const key = id.slice(0, at);
-    repeats.set(key, Math.max(repeats.get(key) ?? 0, Number(id.slice(at + 1)) + 1));
-  }
-  return repeats;
-}
-
-/** Repeats come one after the other, so that every row has been asked once before any is asked again. */
-function orderJobs(jobs: readonly InferJob[], chosen: readonly RowRef[], settings: InferSettings): InferJob[] {
-  const byId = new Map(jobs.map((job) => [job.id, job]));
-  const rows = ORDERS[settings.order](chosen, settings.sampleSeed);
-  return Array.from({ length: settings.repeats }, (_, repeat) => repeat).flatMap((repeat) =>
-    rows.flatMap((row) => byId.get(recordId(row.key, repeat)) ?? []),
-  );
 }
 
 function idOf({ row, repeat }: InferJob) {

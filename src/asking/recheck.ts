@@ -6,22 +6,17 @@ import { readJudged } from '../bench/judged.js';
 import type { PredictionRef } from '../bench/prediction-ref.js';
 import type { PredictionFile } from '../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { countedPoints, isRated } from '../points.js';
-import { printable } from '../printable.js';
-import { estimateDocument } from '../report/estimate-json.js';
 import { differencesOf, type Identity } from '../run/identity.js';
 import { recordId } from '../run/journal-record.js';
-import { madeWith } from '../run/made-with.js';
 import { pairedShift } from '../score/clusters.js';
-import { isUniform, smallestEffect } from '../score/intervals.js';
 import { noiseOf } from '../score/sampling.js';
-import type { Estimate, JudgedRow } from '../types.js';
+import type { JudgedRow } from '../types.js';
 import { summariseJudgement } from './judge-records.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type Judging, judgeIdentity, judgeRows } from './judging.js';
+import { printRecheck, type Shift } from './recheck-report.js';
 import { openRun } from './run.js';
-import type { StageResult } from './stage.js';
 
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
@@ -53,7 +48,7 @@ export async function recheck(
     try {
       const result = await judgeRows({ ...work, predictions }, run, sample, 1);
       const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
-      report(work, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
+      printRecheck(work.io, work.settings, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
       return result.exitCode;
     } finally {
       await run.close();
@@ -114,13 +109,6 @@ function idOf({ key, repeat }: Pick<JudgedRow, 'key' | 'repeat'>): string {
   return recordId(key, repeat);
 }
 
-interface Shift {
-  /** Now minus before, in points of 0-100. */
-  readonly estimate: Estimate;
-  /** The standard deviation of one judgement, in points: the judge's own noise. */
-  readonly noise: number;
-}
-
 /** Undefined where no row could be judged again. */
 function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shift | undefined {
   const totals = new Map(firstJudgements(before).map((row) => [idOf(row), totalOf(row)]));
@@ -134,84 +122,4 @@ function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shi
 /** What the judge gave, in points of 0-100; undefined where it rated no dimension. */
 function totalOf(row: JudgedRow): number | undefined {
   return isRated(row) ? countedPoints(row, 'total') : undefined;
-}
-
-interface Recheck {
-  readonly judged: string;
-  readonly stored: StoredJudging;
-  readonly result: StageResult;
-  readonly shift: Shift | undefined;
-}
-
-function report(work: Judging, recheck: Recheck): void {
-  const { io, settings } = work;
-  io.stdout.write(settings.json ? `${JSON.stringify(documentOf(recheck))}\n` : `${linesOf(recheck).join('\n')}\n`);
-}
-
-/**
- * The document of `--json`. In points of 0-100: `shift`, null where nothing was compared, `judge_sd` and `smallest_shift` (what
- * these rows would have shown, with 80 % power). `drifted` is null where nothing can be concluded.
- */
-function documentOf({ judged, stored, result, shift }: Recheck) {
-  const { manifest } = result;
-  return {
-    schema: 'awb.recheck/1',
-    exit_code: result.exitCode,
-    state: manifest.state,
-    judged,
-    output: manifest.output?.file,
-    snapshot_before: madeWith(stored.manifest).snapshot ?? null,
-    snapshot_now: madeWith(manifest).snapshot ?? null,
-    counts: manifest.counts,
-    shift: shift === undefined ? null : estimateDocument(shift.estimate),
-    judge_sd: shift?.noise ?? null,
-    smallest_shift: (shift && smallestEffect(shift.estimate)) ?? null,
-    drifted: (shift && hasDrifted(shift.estimate)) ?? null,
-  };
-}
-
-/** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
-function hasDrifted(shift: Estimate): boolean | undefined {
-  if (isUniform(shift)) return Math.abs(shift.value) > 1e-9;
-  if (shift.low === undefined || shift.high === undefined) return undefined;
-  return shift.low > 0 || shift.high < 0;
-}
-
-const CONCLUSIONS = {
-  true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
-  false: 'no drift shown',
-  undefined: 'nothing can be concluded without an interval: take more rows, of more trajectories',
-};
-
-function linesOf({ judged, stored, result, shift }: Recheck): string[] {
-  const { counts, state, output } = result.manifest;
-  const { snapshot: before = 'not reported' } = madeWith(stored.manifest);
-  const { snapshot: now = 'not reported' } = madeWith(result.manifest);
-  const lines = [
-    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
-    `judge before: ${printable(before)}; now: ${printable(now)}`,
-  ];
-  if (shift !== undefined) {
-    const { estimate, noise } = shift;
-    const least = smallestEffect(estimate);
-    lines.push(`shift of the total: ${signed(estimate.value)} points (${surenessOf(estimate)})`);
-    lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
-    lines.push(`the judge's own noise: a judgement has a standard deviation of ${twoDecimals(noise)} points`);
-    if (least !== undefined) {
-      lines.push(
-        `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
-      );
-    }
-  }
-  if (output !== undefined) lines.push(`written: ${output.file}`);
-  if (state !== 'complete') lines.push(`${state}: everything finished is saved; the same command continues`);
-  return lines;
-}
-
-function surenessOf(shift: Estimate): string {
-  const { rows, clusters } = shift;
-  const over = `${counted(rows, 'row')} in ${counted(clusters, 'trajectory', 'trajectories')}`;
-  if (isUniform(shift)) return `the same for each of ${over}`;
-  const interval = intervalText(shift, signed);
-  return interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
 }

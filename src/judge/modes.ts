@@ -10,7 +10,9 @@ export const MODES = { rubric, metrics } satisfies Record<string, Mode>;
 const LIST: readonly Mode[] = Object.values(MODES);
 
 /** What is known of the measures that any mode makes. */
-export const measureOf: MeasureLookup = measuresOf(Object.assign({}, ...LIST.map(({ measures }) => measures)));
+export const measureOf: MeasureLookup = measuresOf(
+  Object.fromEntries(LIST.flatMap(({ measures }) => Object.entries(measures))),
+);
 
 /** Whether a mode's records rate the dimensions; else they hold measures alone. A mode of a later version is taken to rate them. */
 export function ratesDimensions(mode: string): boolean {

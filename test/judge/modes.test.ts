@@ -1,0 +1,96 @@
+// The list of modes: what holds for each of them, and what others ask it.
+
+import { describe, expect, it } from 'vitest';
+import type { Mode } from '../../src/judge/mode.js';
+import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
+import { DEFAULT_MEASURE } from '../../src/measures.js';
+import type { RubricPack } from '../../src/rubric.js';
+
+const pack: RubricPack = {
+  name: 'mine',
+  fingerprint: 'f',
+  official: false,
+  domains: ['web'],
+  systemPrompt: (domain) => (domain === 'web' ? 'Rate.' : undefined),
+  userTemplate: '{context} {world_model_input} {predicted_observation} {ground_truth}',
+};
+const sample = {
+  key: 'k',
+  trajectory: 't',
+  domain: 'web',
+  turnIdx: 1,
+  prompts: ['p'],
+  responses: ['r'],
+  currentPrompt: '',
+  systemPrompt: '',
+};
+const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
+  mode.open({ verdicts: 'strict', rubrics: async () => ({ ...pack, ...given }) });
+
+describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
+  it('asks parts where it asks a judge, and none where it does not', async () => {
+    const method = await open(mode);
+    expect(method.parts({ sample, gen: 'g' }).length > 0).toBe(mode.asksJudge);
+  });
+
+  it('makes a record of a prediction that is missing', async () => {
+    const method = await open(mode);
+    const { judge } = method.fail({ class: 'prediction', reason: 'r' }, { sample, gen: '' });
+    expect(judge).toMatchObject({ status: 'failed', class: 'prediction', reason: 'r' });
+  });
+});
+
+describe('the rubric', () => {
+  it('is told apart by pack, reading and frame; official texts never change', async () => {
+    const own = await open(MODES.rubric);
+    expect(own.identity).toEqual({
+      rubrics: { name: 'mine', fingerprint: 'f', frame: expect.any(Number) },
+      verdicts: 'strict',
+      reading: expect.any(Number),
+    });
+    const official = await MODES.rubric.open({
+      verdicts: 'official',
+      rubrics: async () => ({ ...pack, official: true }),
+    });
+    expect(official.identity).toEqual({ rubrics: { name: 'mine', fingerprint: 'f' }, verdicts: 'official' });
+  });
+
+  it('holds a judge to the form of its JSON, save for official rubrics, which ask for text around it', async () => {
+    expect(await open(MODES.rubric)).toHaveProperty('replyForm');
+    expect(await open(MODES.rubric, { official: true })).not.toHaveProperty('replyForm');
+  });
+
+  it('refuses a domain without a prompt, and says which there are', async () => {
+    const { refusal } = await open(MODES.rubric);
+    expect(refusal('web')).toBeUndefined();
+    expect(refusal('os')).toMatch(/^the rubric pack mine has no prompt for the domain "os", only for web;/);
+  });
+});
+
+describe('the metrics', () => {
+  it('measure a reply of nothing but thinking as an empty prediction', async () => {
+    const { join } = await open(MODES.metrics);
+    expect(join([], { sample, gen: '<think>r</think>' }).measures).toMatchObject({ exact_match: 0, chrf: 0 });
+    expect(join([], { sample, gen: '<think>x</think>r' }).measures).toMatchObject({ exact_match: 100 });
+  });
+
+  it('count what the model failed to predict as empty, and nothing else', async () => {
+    const { fail } = await open(MODES.metrics);
+    expect(fail({ class: 'refused', reason: 'r' }, { sample, gen: '' }).measures).toMatchObject({ chrf: 0 });
+    expect(fail({ class: 'context-overflow', reason: 'r' }, { sample, gen: '' })).not.toHaveProperty('measures');
+  });
+});
+
+it('measures are known by their names, and others are taken for shares of 100', () => {
+  expect(measureOf('chrf')).toEqual(MODES.metrics.measures.chrf);
+  expect(measureOf('toString')).toEqual(DEFAULT_MEASURE);
+});
+
+it.each([
+  ['rubric', true],
+  ['metrics', false],
+  ['of a later version', true],
+  ['toString', true],
+])('whether the mode %s rates dimensions: %s', (mode, expected) => {
+  expect(ratesDimensions(mode)).toBe(expected);
+});
