@@ -1,6 +1,6 @@
 // One OpenAI-compatible endpoint: a request in, what one try of it came to out.
 
-import { EXIT, nearest, UserError } from '../errors.js';
+import { EXIT, messageOf, nearest, UserError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { openRedaction, type Redact } from '../redaction.js';
 import type { ModelRequest, Usage } from '../types.js';
@@ -66,7 +66,7 @@ export class OpenAiEndpoint implements Endpoint {
     try {
       return await this.#call(request, attemptIndex, abort);
     } catch (error) {
-      const words = tidy(error instanceof Error ? error.message : String(error), this.#redact);
+      const words = tidy(messageOf(error), this.#redact);
       return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
     }
   }

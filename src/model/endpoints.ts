@@ -1,6 +1,6 @@
 // The backend that asks over HTTP: one OpenAI-compatible endpoint or several, or a server that was started for the run alone.
 
-import type { JsonObject } from '../json.js';
+import { isInteger, type JsonObject } from '../json.js';
 import type { BackendOptions, OpenBackend } from './backend.js';
 import { openContextWatch } from './context.js';
 import { openDialect } from './dialect.js';
@@ -72,5 +72,5 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
 /** More calls than `awb serve` has slots would wait there, and take each other's kept states. Other servers say nothing of slots. */
 function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
   const slots = described.map((facts) => Number(facts?.slots));
-  return slots.every((count) => Number.isSafeInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
+  return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
 }

@@ -1,6 +1,6 @@
 // What a server said of an error, read from any of the forms in which servers say it.
 
-import { asObject } from '../json.js';
+import { asObject, isContainer } from '../json.js';
 import { isTokenCount } from '../usage.js';
 
 /** Longest piece of a server's text that patterns are tried on, in characters. */
@@ -77,7 +77,7 @@ export function countsOf(found: { contextTokens: unknown; promptTokens: unknown 
 function parse(body: string): unknown {
   try {
     const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? value : undefined;
+    return isContainer(value) ? value : undefined;
   } catch {
     return undefined;
   }
