@@ -35,6 +35,11 @@ export function coversBenchmark(domains: readonly Domain[]): boolean {
   return domains.length === DOMAINS.length && domains.every(isPublished);
 }
 
+/** The name of a mean over domains: `Overall` of the seven published ones and no other, else of how many it is the mean. */
+export function meanName(domains: readonly Domain[], count: number): string {
+  return coversBenchmark(domains) ? 'Overall' : `macro of ${count}`;
+}
+
 export function isPublished(domain: Domain): boolean {
   return PUBLISHED.includes(domain);
 }

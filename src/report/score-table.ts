@@ -1,7 +1,7 @@
 // Score cards -> tables of ratings and of text measures, and their coverage as text.
 
 import { leastCovered, percent } from '../coverage.js';
-import { coversBenchmark, domainName } from '../domains.js';
+import { domainName, meanName } from '../domains.js';
 import { measuresOf } from '../measures.js';
 import { oneLine } from '../printable.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
@@ -24,10 +24,10 @@ const SCORE_COLUMNS: readonly Column[] = [
   { heading: 'With failures', short: 'w.fail', align: 'right' },
 ];
 
-/** The name of the mean over domains: `Overall` of the seven published domains and no other, else how many it is the mean of. */
+/** The name of a card's mean over domains. */
 export function overallName(card: ScoreCard): string {
   const scored = card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
-  return coversBenchmark(scored) ? 'Overall' : `macro of ${card.macroOf}`;
+  return meanName(scored, card.macroOf);
 }
 
 /** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */

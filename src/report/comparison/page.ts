@@ -1,7 +1,7 @@
 // Two runs compared, with all that a reader is told of it, and what is said of it in one sentence.
 
 import type { Comparison } from '../../comparison.js';
-import { coversBenchmark } from '../../domains.js';
+import { meanName } from '../../domains.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 
@@ -32,10 +32,10 @@ export function rowsText({ compared, rows }: { readonly compared: number; readon
   return compared === rows ? String(rows) : `${compared}/${rows}`;
 }
 
-/** `Overall` where the seven published domains and no other were compared. */
+/** The name of the mean over the domains that were compared. */
 export function overallName({ domains, macroOf }: Comparison): string {
   const compared = domains.filter((each) => each.compared > 0).map(({ domain }) => domain);
-  return coversBenchmark(compared) ? 'Overall' : `macro of ${macroOf}`;
+  return meanName(compared, macroOf);
 }
 
 /**

@@ -50,7 +50,7 @@ function startOf(furthest: Int32Array, index: number, k: number, edits: number):
 }
 
 function isFromBelow(furthest: Int32Array, index: number, k: number, edits: number): boolean {
-  // As above.
+  // There is an entry to either side, as in `startOf`.
   return k === -edits || (k !== edits && (furthest[index - 1] as number) < (furthest[index + 1] as number));
 }
 

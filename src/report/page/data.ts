@@ -30,7 +30,7 @@ export interface SampleData extends SideData {
   readonly l: readonly string[];
   /** How far its score moved from the other run's. */
   readonly c?: number;
-  /** How much better that made it; absent where a larger score is a better one, so that it is `c`, and null where neither is. */
+  /** How much better that made it: null where no score is better than another, and absent where it is `c`, a larger one being better. */
   readonly b?: number | null;
   /** One line that says why. */
   readonly n: string;
@@ -42,7 +42,7 @@ export interface PageData {
   readonly other: string | null;
   readonly domains: readonly string[];
   readonly figures: readonly FigureData[];
-  /** Decimals of scores, where not one. */
+  /** How many decimals scores are shown with; absent where it is one. */
   readonly decimals?: number;
   /** Index of the first sample of each chunk of texts. */
   readonly starts: readonly number[];

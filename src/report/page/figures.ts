@@ -21,7 +21,7 @@ export function signedRange(difference: Estimate): string | undefined {
   return intervalText(difference, signed);
 }
 
-/** A difference in points with its sign, which is a real minus: pages set it, and terminals do not. */
+/** A difference in points with its sign. The minus is the typographic one, unlike in terminals. */
 export function signed(points: number): string {
   const text = Math.abs(points).toFixed(1);
   if (text === '0.0') return '0.0';

@@ -25,7 +25,7 @@ function factSpan([name, text]: readonly [string, string]): string {
   return `<span>${escapeHtml(name)} <b>${escapeHtml(text)}</b></span>`;
 }
 
-/** What is said of the other run: only where it is not what is said of this one. */
+/** The facts of the other run that this one does not share. */
 function factsApart(run: ReportRun, other: ReportRun): string {
   const own = new Map(run.facts);
   return other.facts
@@ -92,7 +92,7 @@ function underFigure(interval: string | undefined): string {
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;
 }
 
-/** What leaderboards rank by, where it is another figure: the model's failures at rating 1. */
+/** The score with the model's failures at rating 1, by which leaderboards rank; empty where it is the same. */
 function withFailures({ overall, overallWithFailures }: ScoreCard): string {
   const [official, counted] = [overall.total?.value, overallWithFailures.total?.value];
   if (official === undefined || counted === undefined || Math.abs(official - counted) < 0.05) return '';

@@ -7,7 +7,7 @@ import { leadingMeasure, overallName } from '../score-table.js';
 import { type ChartLine, samplesHref } from './charts.js';
 import type { Report } from './contents.js';
 
-/** What the numbers mean that the report leads with; scores are read as a measure is that nobody declares. */
+/** What the numbers mean that the report leads with. Scores are read like a measure that nobody declares. */
 export function leadOf({ run, measureOf }: Report): Measure {
   const name = leadingMeasure(run.card);
   return name === undefined ? DEFAULT_MEASURE : measureOf(name);

@@ -26,7 +26,7 @@ export function figureMatrix(card: ScoreCard, measureOf: MeasureLookup): string 
   ].join('');
 }
 
-/** Behind the names and the rows the figures; the total's interval and its column are left out, since each cell has its own. */
+/** Names and rows, then the figures, then the total with failures. The interval's column is left out: each cell has its own. */
 function scoreColumns(card: ScoreCard): ReadonlyMap<number, Drawn | undefined> {
   const sets = [...card.domains.map((domain) => domain.scores), card.overall, card.overallMicro];
   const figures = FIGURES.map((figure): Drawn => ({ scale: SCORES, decimals: 1, at: (row) => sets[row]?.[figure] }));

@@ -36,7 +36,7 @@ const SEARCH =
 
 type Options = readonly (readonly [value: string, text: string])[];
 
-/** Bands and steps of points are offered where scores are points of 0 to 100, of which more are better. */
+/** The fields of the filters. Bands and steps of points are offered only where scores are points of 0 to 100. */
 function filtersOf(report: Report): string[] {
   const { run, other, samples } = report;
   const hasPoints = isLikeScore(leadOf(report));
