@@ -60,14 +60,14 @@ export function dropTests(evidence: Evidence, policy: Policy): Test[] {
   });
 }
 
-/** Where no row of the whole run moved, what a domain says rests on all trajectories of the run, not on its own alone. */
+/** Where no row of the whole run moved, a domain's figure rests on all trajectories of the run, not on its own alone. */
 function withWholeRerun(own: Estimate | undefined, overall: Difference | undefined): Estimate | undefined {
   return own !== undefined && overall?.wins === 0 && overall.losses === 0
     ? { ...own, clusters: overall.difference.clusters }
     : own;
 }
 
-/** Published rows have totals alone. Overall is compared over the domains that both have, so a run of some can be too. */
+/** Published rows have only totals. Overall is compared over the domains that both have, so a run of some can be too. */
 function publishedTests(
   { candidate }: Evidence,
   policy: Policy,

@@ -89,9 +89,10 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
 /**
  * The mean of independent estimates with equal, fixed weights (the domains of Overall): with K estimates the variance is
  * the sum of theirs over K², and the degrees of freedom are Satterthwaite's `(Σ v)² / Σ (v² / df)` (Biometrics Bulletin
- * 2(6), 1946). Rows and clusters are added up. Where one estimate has no standard error the mean has none: an Overall of which
- * a domain has fewer than five trajectories is a number alone. So it is where some vary and others do not, unless those that do not
- * have 50 clusters together: an error of 0 from a handful of trajectories is no knowledge. Throws a RangeError on none.
+ * 2(6), 1946). Rows and clusters are added up. The mean has no standard error where one of the estimates has none: Overall is a
+ * number alone where a domain has fewer than five trajectories. It has none either where some estimates vary and others do not,
+ * unless those that do not have 50 clusters together: an error of 0 from a handful of trajectories proves nothing. Throws a
+ * RangeError where there are no estimates.
  */
 export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = 'difference'): Estimate {
   const value = mean(estimates.map((estimate) => estimate.value));

@@ -15,7 +15,7 @@ export interface Evidence {
   readonly usage?: { readonly tokensPerRow?: number; readonly cost?: number };
   /** What the two runs share; one that is absent is unknown. */
   readonly identity?: Readonly<Partial<Record<Identity, 'equal' | 'different'>>>;
-  /** Rows with ratings outside 1 to 5, which no judge can have meant: one that has them passes nothing. */
+  /** How many rows have ratings outside 1 to 5, which no judge can have meant. A run that has any passes nothing. */
   readonly impossible?: { readonly base: number; readonly candidate: number };
   /** How many repeats the runs have; what a schedule of looks goes by. */
   readonly repeats?: RunRepeats;

@@ -31,7 +31,7 @@ interface Question {
   readonly next: Next | undefined;
 }
 
-/** The gate's rules, in the order in which those of equal weight are told. Each gives a result for all that the policy demands of it. */
+/** The gate's rules; those of equal weight are told in this order. Each gives a result for all that the policy demands of it. */
 const RULES: readonly ((question: Question) => readonly RuleResult[])[] = [
   identityRules,
   ratingRules,
@@ -72,7 +72,7 @@ export function decide(evidence: Evidence, policy: Policy): GateDecision {
   const repeats = outcome === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
   const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || isCondition(rule));
   const advice = adviceOf(rules);
-  // Advice about runs of which evidence is missing is worth nothing: that stays INCOMPLETE.
+  // Advice is worth nothing where evidence is missing, so that stays INCOMPLETE.
   const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
   return {
     verdict,
@@ -110,7 +110,7 @@ function byWeight(a: RuleResult, b: RuleResult): number {
   return weight(a) - weight(b) || b.impact - a.impact;
 }
 
-/** Only two runs can be required to share anything; what nobody recorded is said and let pass. */
+/** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
 function identityRules({ evidence, policy }: Question): RuleResult[] {
   const { comparison, identity } = evidence;
   return comparison === undefined

@@ -7,7 +7,7 @@ import { predictionsOf } from './predictions.js';
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
 
-/** Intervals that the region of a look is divided into for Boole's rule, at least; more where the next look is near. */
+/** Boole's rule divides the region of a look into at least so many intervals, and into more where the next look is near. */
 const LEAST_STEPS = 256;
 /** Intervals in a standard deviation of what comes between two looks. */
 const STEPS_A_SPREAD = 16;
@@ -44,7 +44,7 @@ function boundaryOf(alpha: number): number {
 /** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
 function chanceOfCrossing(schedule: Schedule, critical: number): number {
   let crossed = 0;
-  // The density of the sum at a look, of the paths that have not crossed before: masses at points from `LOWEST` to the boundary.
+  // The sum's density at a look over the paths that have not crossed before, as masses at points from `LOWEST` to the boundary.
   let paths: Path[] = [{ at: 0, mass: 1 }];
   for (const [look, repeats] of schedule.entries()) {
     const spread = Math.sqrt(repeats - (schedule[look - 1] ?? 0));
@@ -75,8 +75,8 @@ interface Path {
 }
 
 /**
- * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than what a few failures explain (1 % of a domain's
- * rows): such a run is not finished, or is of several runs.
+ * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than a few
+ * failures explain (1 % of a domain's rows): such a run is not finished, or is of several runs.
  */
 export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
   const domains = new Map<string, { readonly keys: Set<string>; predictions: number }>();
@@ -98,8 +98,9 @@ export interface RunRepeats {
 }
 
 /**
- * Which look of the schedule this is, from 1 on, as the runs' own repeats say: the candidate's, and as many or all that the schedule
- * will ever ask for in the base, which can be repeated once for all candidates. What is no look is a sentence that says why.
+ * Which look of the schedule this is, from 1 on, by the runs' own repeats. The candidate has to have the repeats of a look. The base
+ * has to have as many, or all that the schedule will ever ask for, since it can be repeated once for all candidates. Where this is no
+ * look, a sentence says why.
  */
 export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
   const planned = `the schedule of looks is ${schedule.join(', ')}`;

@@ -32,7 +32,7 @@ export function criticalBest(runs: number, alpha = 0.05): (df: number) => number
 
 /**
  * The one-sided critical value of Dunnett (Journal of the American Statistical Association 50(272), 1955) for the largest of
- * `count` differences from one run, correlated by 1/2, without end of degrees of freedom: the c at which
+ * `count` differences from one run, correlated by 1/2, with infinitely many degrees of freedom: the c at which
  * `∫ φ(x) Φ(√2 c + x)^count dx` is `1 - alpha`.
  */
 function dunnett(count: number, alpha: number): number {

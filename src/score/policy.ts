@@ -82,7 +82,7 @@ export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Po
   return parsed;
 }
 
-/** One text for one policy, whatever the order of its keys: what a fingerprint is taken of. */
+/** One text for one policy, whatever the order of its keys. Fingerprints are taken of it. */
 export function canonicalPolicy(policy: Policy): string {
   return canonicalJson(policy);
 }

@@ -92,7 +92,7 @@ export function signFlipP(strata: Strata, { draws, seed }: Resampling): number {
   );
   const moved = parts.filter((part) => part !== 0);
   const observed = Math.abs(moved.reduce((sum, part) => sum + part, 0));
-  // What rounding alone may set apart is equal.
+  // Means that only rounding sets apart count as equal.
   const least = observed - 1e-9 * moved.reduce((sum, part) => sum + Math.abs(part), 0);
   return moved.length <= EXACT_CLUSTERS ? exactFlips(moved, least) : sampledFlips(moved, least, draws, seed);
 }
@@ -135,8 +135,8 @@ const GROUP = 8;
 const PATTERNS = 2 ** GROUP;
 
 /**
- * For each eight parts their sum under each of the 256 patterns of signs, one group behind the other: a draw then adds up an eighth
- * of the numbers, which is most of the time that a comparison of many clusters takes.
+ * The sum of each group of eight parts under each of the 256 patterns of signs, group after group. A draw then adds up an eighth of
+ * the numbers, and adding them up is most of what a comparison of many clusters takes.
  */
 function sumsOfPatterns(parts: readonly number[]): Float64Array {
   const groups = Math.ceil(parts.length / GROUP);

@@ -4,8 +4,8 @@ import { statfsSync } from 'node:fs';
 import { type Sqlite, sqliteCode } from './sqlite.js';
 
 /**
- * A write-ahead log lets others read while one writes. Its processes share memory, which those on two machines do not have: on
- * a network file system it is the rollback journal (sqlite.org/wal.html, "all processes ... must be on the same host").
+ * A write-ahead log lets others read while one process writes. It has them share memory, which processes on two machines cannot, so
+ * a network file system gets the rollback journal (sqlite.org/wal.html, "all processes ... must be on the same host").
  */
 export function chooseJournal(database: Sqlite, folder: string): void {
   const wanted = isOnNetwork(folder) ? 'delete' : 'wal';
@@ -13,7 +13,7 @@ export function chooseJournal(database: Sqlite, folder: string): void {
   try {
     database.exec(`PRAGMA journal_mode = ${wanted}`);
   } catch (error) {
-    // What cannot share memory says so only here.
+    // A file system on which processes cannot share memory says so only here.
     if (!/^SQLITE_(IOERR_SHM|PROTOCOL|NOLFS)/.test(sqliteCode(error) ?? '')) throw error;
     database.exec('PRAGMA journal_mode = delete');
   }

@@ -1,10 +1,10 @@
-// A SQLite file opened for reading alone: nothing on the disk is changed or made, whoever owns the folder and whoever writes.
+// A SQLite file opened only for reading: nothing on the disk is changed or made, whoever owns the folder and whoever writes.
 
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { EXIT, UserError } from '../errors.js';
 import { openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
-/** Up to here a file is read as a whole rather than through files beside it. */
+/** A file of at most so many bytes is read as a whole rather than through files beside it. */
 const LARGEST_COPY_BYTES = 1 << 28;
 const COPY_ATTEMPTS = 5;
 
@@ -17,7 +17,7 @@ const WRITE_AHEAD = 2;
  * Opens a SQLite file that is there. A reader of a write-ahead log makes files beside the database, which outlast it and
  * which a folder may refuse; so where no log holds anything, a copy in memory is read instead.
  * @param busyMs how long to wait, in milliseconds, for another process that is writing
- * @throws SQLite's errors, those of the file system, and UserError (66) where a log can only be read together with what this process may not make.
+ * @throws SQLite's errors, those of the file system, and UserError (66) where a log can only be read through files that this process may not make.
  */
 export function openForReading(path: string, busyMs: number): Sqlite {
   if (!usesLog(path)) return openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
@@ -35,7 +35,7 @@ export function openForReading(path: string, busyMs: number): Sqlite {
     const settled = settledCopy(path);
     if (settled !== undefined) return inMemory(settled);
     throw new UserError(
-      `cannot read ${path}: rows of it stand in ${path}-wal alone, which takes a folder that can be written; copy both files into one`,
+      `cannot read ${path}: some of its rows stand in ${path}-wal alone, and reading that needs a folder that can be written; copy both files into one`,
       EXIT.inputMissing,
     );
   }

@@ -17,7 +17,7 @@ import { openSqlite, type Sqlite } from './sqlite.js';
 export interface StoreReader {
   /** Every run with its scores, in the order of their ids. */
   runs(): readonly StoredRun[];
-  /** A run's judged rows by key and repeat; none for an id that is not there. */
+  /** A run's judged rows by key, repeat and judgement index; none for an id that is not there. */
   judgements(runId: number): readonly JudgedRow[];
   close(): void;
 }

@@ -448,7 +448,7 @@ describe('reading changes nothing on the disk', () => {
       database.close();
       writeFileSync(path, main);
       writeFileSync(`${path}-wal`, log);
-      expect(await asNobody()).toMatch(/rows of it stand in .*awb\.sqlite-wal alone/);
+      expect(await asNobody()).toMatch(/some of its rows stand in .*awb\.sqlite-wal alone/);
     });
   });
 });
