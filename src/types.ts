@@ -32,7 +32,7 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** What is sent beside the messages. An absent value is not sent at all. */
+/** What is sent beside the messages or the prompt. An absent value is not sent at all. */
 export interface Sampling {
   readonly maxTokens?: number;
   readonly temperature?: number;
@@ -175,7 +175,10 @@ export interface JudgedRow {
   readonly flags: readonly string[];
 }
 
-/** The fewest clusters (trajectories) of which a test can say anything: of four, flipping signs cannot give a two-sided p below 0.125. */
+/**
+ * The fewest clusters (trajectories) of which a test can say anything: of four, flipping signs cannot give a two-sided p below
+ * 0.125.
+ */
 export const LEAST_CLUSTERS = 5;
 
 /** A figure with its uncertainty: a score of 0 to 100, or a difference of two. */
@@ -208,7 +211,10 @@ export interface DomainScore {
   readonly valid: number;
   /** Rows in the file that are not valid. */
   readonly failed: number;
-  /** Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`, valid rows without a rating under `not-rated`. */
+  /**
+   * Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`, valid
+   * rows without a rating under `not-rated`.
+   */
   readonly failures: Readonly<Record<string, number>>;
   /** Share of chosen rows that have a rating (or measures) or a model-caused failure, 0 to 1. */
   readonly coverage: number;
@@ -224,7 +230,10 @@ export interface DomainScore {
 /** What `score` prints, stores and hands on. */
 export interface ScoreCard {
   readonly domains: readonly DomainScore[];
-  /** Unweighted mean of the domains' scores: the published Overall when all seven are there, else a macro mean of `macroOf` domains. */
+  /**
+   * Unweighted mean of the domains' scores: the published Overall when all seven are there, else a macro mean of `macroOf`
+   * domains.
+   */
   readonly overall: ScoreSet;
   readonly macroOf: number;
   /** Mean over samples, as the official script prints. */
@@ -237,7 +246,10 @@ export interface ScoreCard {
   readonly coverage: number;
 }
 
-/** A unit of work for a backend: jobs of one group share a prompt prefix, and go to one endpoint one after the other. */
+/**
+ * A unit of work for a backend. Jobs of one group share a prompt prefix; they go to one endpoint, and one after the other while
+ * other groups can fill the slots.
+ */
 export interface Job {
   readonly group: string;
 }
@@ -267,6 +279,7 @@ export interface Backend {
    */
   ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
   status(): BackendStatus;
+  /** Closes all connections. May be called more than once, and after a failure. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// One try of one request at one endpoint: what endpoint.ts gives and schedule.ts acts on.
+// One try of one request at one endpoint: endpoint.ts makes it, tries.ts acts on what came of it.
 
 import type { UserError } from '../errors.js';
 import type { FailureClass, ModelRequest, Usage } from '../types.js';
@@ -37,7 +37,10 @@ export interface AttemptFailure {
   readonly retryAfterMs?: number;
   /** No connection could be made at all (refused, host unknown): the endpoint may be gone. */
   readonly unreachable?: true;
-  /** Says nothing of its row: nobody answers, or a gateway, a web server or a server that is loading does in the model's place. */
+  /**
+   * The failure says nothing about its row: nobody answered, or something else did in the model's place (a gateway, a web
+   * server, a server that is loading).
+   */
   readonly down?: true;
   /** Present for `auth` and `fatal`: what stops the run, with its exit code and remedy. */
   readonly stop?: UserError;

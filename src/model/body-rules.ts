@@ -1,11 +1,11 @@
-// Failures that say something of the request's body: it does not fit, or holds a parameter that the server does not take.
+// Failures about the request's body: it does not fit, or holds a parameter that the server does not take.
 
 import { EXIT } from '../errors.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
 import { countsOf, type Said } from './error-body.js';
 import type { Situation, Verdict } from './failure.js';
 
-/** Client errors that say something of the request's body. */
+/** The statuses of errors about the request's body. */
 function isAboutBody(status: number): boolean {
   return status === 400 || status === 413 || status === 416 || status === 422;
 }
@@ -22,7 +22,7 @@ export function maxTokensRenamed({ said, status, sent }: Situation): Verdict | u
 
 /**
  * Context overflows as OpenAI, Azure, DeepSeek, vLLM, SGLang, llama.cpp, TGI, Anthropic, Gemini, Mistral, xAI, Fireworks,
- * LM Studio, Bedrock and OpenRouter tell them.
+ * LM Studio, Bedrock and OpenRouter report them.
  */
 const OVERFLOW =
   /context_length_exceeded|exceed_context_size|maximum (?:context|prompt|model) length|model's (?:maximum )?context length|context length (?:is|of)(?: only)? \d|exceeds? (?:the )?(?:available |maximum )?context|exceeds? (?:the|your|this model's)[^.]{0,40}context window|exceed context limit|prompt is too long|input is too long|input token count.{0,40}exceeds|large for model with \d+ maximum context|`inputs` (?:tokens|must have less)|must be at least 1, got -\d/i;
@@ -88,7 +88,7 @@ export function maxTokensTooLarge({ said, status }: Situation): Verdict | undefi
 const REJECTION =
   /unsupported|not supported|n[o']t support|unknown|unrecognized|unexpected|not permitted|not allowed|extra_forbidden|cannot find field|cannot both be|only the default|invalid (?:parameter|argument|field|value)|deprecated/i;
 
-/** What leaves a parameter out. Any other came from --extra-body. */
+/** How the user leaves a parameter out. A parameter that is not listed came from --extra-body. */
 const FLAGS: Readonly<Record<string, string>> = {
   temperature: 'leave it out with --temperature default',
   top_p: 'leave out --top-p (or the preset that sets it)',
@@ -100,7 +100,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   stream: 'ask for whole replies with --no-stream',
   [MAX_COMPLETION_TOKENS]: 'give endpoints that take the same parameters',
 };
-/** No server could do without these. */
+/** These are part of every request, so they are never what the server objects to. */
 const ALWAYS_SENT = ['model', 'messages', 'prompt'];
 const NEVER_DROPPED = ['stream', MAX_COMPLETION_TOKENS];
 
@@ -128,7 +128,7 @@ function rejectedAmong(sent: readonly string[], said: Said): string | undefined 
     .filter((name) => name !== 'stream' && name !== 'stop')
     .map((name) => ({ name, at: said.message.search(new RegExp(`(?<![\\w-])${escapeForPattern(name)}(?![\\w-])`)) }))
     .filter(({ at }) => at >= 0);
-  // Where several are named, the first is the one complained of and the others explain it.
+  // Where several are named, the server complains about the first, and the others explain it.
   return places.sort((a, b) => a.at - b.at)[0]?.name;
 }
 

@@ -13,13 +13,13 @@ export interface Call {
   /** Failures at the present endpoint: all, and those that count against the tries. */
   failures: number;
   counted: number;
-  /** Failures in the present trouble of its endpoint: whether they count is not known before it answers. */
+  /** Failures since the endpoint last answered. Whether they count is known once it answers again. */
   pending: number;
-  /** Outages whose failures were not counted. */
+  /** How many outages this call was in whose failures were not counted. */
   forgiven: number;
   firstFailureAt?: number;
   lastFailure?: AttemptFailure;
-  /** Ends the try in flight, and the back-off. */
+  /** These end the try in flight, and the back-off. */
   inFlight?: AbortController;
   backOff?: AbortController;
 }
@@ -31,7 +31,7 @@ export function newCall(job: number, startedAt: number): Call {
   return { job, startedAt, attempts: 0, usage: {}, failures: 0, counted: 0, pending: 0, forgiven: 0 };
 }
 
-/** Forgets the failures at an endpoint: another one takes the call over. */
+/** Forgets the failures at an endpoint, since another one takes the call over. */
 export function forgetFailures(call: Call): void {
   call.failures = 0;
   call.counted = 0;
@@ -40,7 +40,7 @@ export function forgetFailures(call: Call): void {
   delete call.lastFailure;
 }
 
-/** Whether no try is left to a call, should all its failures count. */
+/** Whether a call has no try left, if all its failures count. */
 export function isSpent(
   { counted, pending, firstFailureAt = Number.POSITIVE_INFINITY }: Call,
   now: number,

@@ -1,10 +1,10 @@
-// A reply as it may be kept: without anything secret that the server echoed, its names short and on one line.
+// Cleans a reply: secrets that the server echoed are taken out, and names are cut short and put on one line.
 
 import { oneLine, printable } from '../printable.js';
 import type { Redact } from '../redaction.js';
 import type { AttemptReply } from './attempt.js';
 
-/** Longest name that is kept of a model or of a reply's end, in columns. */
+/** The longest name of a model, or of a reply's end, that is kept; in terminal columns. */
 const MOST_NAME = 200;
 
 export function cleaned({ finishReason, servedModel, ...reply }: AttemptReply, redact: Redact): AttemptReply {

@@ -1,9 +1,9 @@
-// The clocks of one call: no first token, no further token, no end.
+// The three clocks of a call: they end it when no first token comes, no further token, or no end.
 
 import { setMaxListeners } from 'node:events';
 import { LONGEST_TIMER_MS } from '../timers.js';
 
-/** Limits of one call in milliseconds. The first two apply to streamed replies alone; text and reasoning are progress, nothing else. */
+/** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
 export interface Clocks {
   readonly firstTokenTimeoutMs: number;
   readonly gapTimeoutMs: number;
@@ -18,12 +18,12 @@ export interface RunningClocks {
   /** Milliseconds to the first progress. */
   readonly firstTokenMs: number | undefined;
   progress(): void;
-  /** What matters has come; what is left is worth a short wait. */
+  /** The reply is complete: the rest is waited for only briefly. */
   tail(): void;
   stop(): void;
 }
 
-/** How long what follows a reply's end (its token counts), and the body of an error, is waited for. */
+/** How long to wait for what follows a reply's end (its token counts), and for the body of an error. */
 const TAIL_MS = 5_000;
 
 /** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */

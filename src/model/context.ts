@@ -1,10 +1,10 @@
-// What the run has learned of the context that its servers have, shared by all of its endpoints: whether prompt and budget fit.
+// What the run has learned about its servers' context, shared by all endpoints: whether prompt and output budget fit.
 
 import { EXIT, UserError } from '../errors.js';
 
-/** Calls that overflow by their output budget alone are the whole set's fate, not a few rows', from so many on ... */
+/** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
 const ENOUGH = 5;
-/** ... when they are at least this share of the calls. */
+/** ... if they are at least this share of the calls. */
 const SHARE = 0.05;
 
 /** Sizes in tokens, as far as the server told. */
@@ -17,13 +17,14 @@ export interface ContextWatch {
   /** A call was answered, or overflowed. */
   called(): void;
   /**
-   * A prompt fits, but not with the output budget beside it. The first is told; once they are many, what ends the run is returned.
+   * A prompt fits, but not together with the output budget. The user is told of the first; once there are many, the error that ends
+   * the run is returned.
    */
   overBudget(host: string, sizes: Sizes): UserError | undefined;
-  /** A prompt does not fit even alone, or nobody knows whether it would. The first is told. */
+  /** A prompt does not fit even alone, or nobody knows whether it would. The user is told of the first. */
   overLong(host: string, sizes: Sizes): void;
   /**
-   * What a server says of its model at /models, before anything is asked.
+   * What a server says about its model at /models, before anything is asked.
    * @throws UserError (2) where no prompt can fit beside the output budget
    */
   described(host: string, contextTokens: number, endsReplies: boolean): void;

@@ -10,7 +10,7 @@ export class Course {
   readonly calls = new Set<Call>();
   readonly #signals: AskSignals;
   readonly #isWorkLeft: () => boolean;
-  /** What ends the waits that are under way. */
+  /** These end the waits that are under way. */
   readonly #waits = new Set<AbortController>();
   #failure: { readonly error: unknown } | undefined;
   #isOver = false;
@@ -22,12 +22,12 @@ export class Course {
     this.#isWorkLeft = isWorkLeft;
   }
 
-  /** Nothing new is started any more. */
+  /** Whether nothing new is started any more. */
   get halted(): boolean {
     return this.#signals.stop.aborted || this.aborted;
   }
 
-  /** What is in flight is ended. */
+  /** Whether calls in flight are ended. */
   get aborted(): boolean {
     return this.#signals.abort.aborted || this.#failure !== undefined;
   }
@@ -36,7 +36,10 @@ export class Course {
     return this.#isOver;
   }
 
-  /** Begins, and resolves when there is nothing in flight, and nothing to do or a signal not to. */
+  /**
+   * Begins the work. Resolves when nothing is in flight and nothing is left, or when a signal says to stop and nothing is in
+   * flight.
+   */
   async run(begin: () => void): Promise<void> {
     const { stop, abort } = this.#signals;
     const onStop = () => this.#endWaits();
@@ -57,7 +60,7 @@ export class Course {
     }
   }
 
-  /** Ends the run for an error, the first of which it is to reject with; calls in flight are aborted. */
+  /** Ends the run with an error, and aborts the calls in flight. The first error is the one that `ask` rejects with. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#endCalls();

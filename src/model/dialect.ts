@@ -1,4 +1,4 @@
-// What the run has learned about the parameters its servers take, shared by all of its endpoints.
+// What the run has learned about the parameters that its servers take, shared by all endpoints.
 
 /** The parameters that bound the reply's length, the older name first. */
 export const MAX_TOKENS = 'max_tokens';

@@ -1,4 +1,4 @@
-// One OpenAI-compatible endpoint: a request in, what one try of it came to out.
+// One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { EXIT, messageOf, nearest, UserError } from '../errors.js';
 import type { JsonObject } from '../json.js';
@@ -20,14 +20,17 @@ import { Wire } from './wire.js';
 import { tidy } from './wording.js';
 
 export interface EndpointOptions extends Asked {
-  /** As far as the part before /chat/completions and /completions; a query is sent along, a user name and password as basic authentication. */
+  /**
+   * The address in front of /chat/completions and /completions. A query is sent along; a user name and password are sent as basic
+   * authentication.
+   */
   readonly baseUrl: string;
   /** Empty sends `Bearer EMPTY`. */
   readonly apiKey: string;
   readonly clocks: Clocks;
-  /** On a context overflow, ask once more with the tokens that are left. */
+  /** After a context overflow, ask once more with the tokens that are left. */
   readonly fitMaxTokens: boolean;
-  /** What the endpoint is asked through. */
+  /** The proxy in between. */
   readonly proxy?: HttpProxy | undefined;
   readonly context: ContextWatch;
   /** Whose flags a remedy names. */
@@ -37,7 +40,7 @@ export interface EndpointOptions extends Asked {
 const MOST_MODELS = 10;
 
 /**
- * An endpoint; nothing is sent before the first call. The calls' failures are those of failures.ts; see there for what stops a run.
+ * Nothing is sent before the first call. failures.ts says which failures a call can have, and which of them stop a run.
  */
 export class OpenAiEndpoint implements Endpoint {
   readonly host: string;
@@ -94,7 +97,7 @@ export class OpenAiEndpoint implements Endpoint {
     const way = wayOf(request);
     const spent: Usage = {};
     const deadlineMs = performance.now() + clocks.callTimeoutMs;
-    /** Asks, and asks anew as long as the dialect learns from what is rejected. */
+    /** Asks again as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Exchanged> => {
       for (;;) {
         const body = requestBody(this.#options, request, attemptIndex, maxTokens);

@@ -1,4 +1,4 @@
-// The backend that asks over HTTP: one OpenAI-compatible endpoint or several, or a server that was started for the run alone.
+// The backend over HTTP: it asks one OpenAI-compatible endpoint or several, or a server that was started for this run alone.
 
 import { isInteger, type JsonObject } from '../json.js';
 import type { BackendOptions, OpenBackend } from './backend.js';
@@ -11,7 +11,7 @@ import { openSchedule } from './schedule.js';
 export interface NamedEndpoints {
   readonly kind: 'endpoints';
   readonly baseUrls: readonly string[];
-  /** What each of them is asked through. */
+  /** The proxy in front of each base URL. */
   readonly proxies: readonly (HttpProxy | undefined)[];
   readonly model: string;
   /** Empty where none is needed. */
@@ -19,11 +19,17 @@ export interface NamedEndpoints {
   /** Whose flags a remedy names. */
   readonly prefix: 'model' | 'judge';
   readonly responseFormat?: unknown;
-  /** Of a server that runs for this target alone: how many requests it serves at once, and how it was lost, once it was. */
+  /**
+   * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
+   * lost.
+   */
   readonly own?: { readonly slots: number; readonly lost: AbortSignal };
 }
 
-/** Opens one endpoint for each base URL, and the schedule over them. Asks what each says of its model, which never fails. */
+/**
+ * Opens one endpoint for each base URL, and the schedule over them. Reads what each server says about its model; that never
+ * fails.
+ */
 export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
   const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
   const { own } = named;
@@ -47,7 +53,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
       }),
   );
   const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
-  // Whoever asks is told.
+  // `ask` reports it.
   contextRead.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   const schedule = openSchedule(endpoints, {
@@ -69,7 +75,10 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   };
 }
 
-/** More calls than `awb serve` has slots would wait there, and take each other's kept states. Other servers say nothing of slots. */
+/**
+ * Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell
+ * their slots.
+ */
 function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
   const slots = described.map((facts) => Number(facts?.slots));
   return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};

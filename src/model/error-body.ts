@@ -1,13 +1,13 @@
-// What a server said of an error, read from any of the forms in which servers say it.
+// Reads what a server said about an error, in any of the forms that servers use.
 
 import { asObject, isContainer } from '../json.js';
 import { isTokenCount } from '../usage.js';
 
-/** Longest piece of a server's text that patterns are tried on, in characters. */
+/** How much of a server's text the patterns are tried on, in characters. */
 export const MOST_LOOKED_THROUGH = 4000;
 
 export interface Said {
-  /** All that was said, for looking through: messages and codes, never the request that some servers echo. */
+  /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */
   readonly text: string;
   /** The message as a person reads it. */
   readonly message: string;
@@ -66,7 +66,7 @@ function locationOf(detail: unknown): string {
   return Array.isArray(loc) ? asText(loc.find((part) => typeof part === 'string' && part !== 'body')) : '';
 }
 
-/** The counts that can be some. */
+/** Those of the counts that are credible. */
 export function countsOf(found: { contextTokens: unknown; promptTokens: unknown }): Said['counts'] {
   return {
     ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),

@@ -23,7 +23,7 @@ export class GrowingText {
     return this.#joined;
   }
 
-  /** The text, which then starts anew. */
+  /** Gives the text, and starts with an empty one. */
   take(): string {
     const text = this.toString();
     this.#joined = '';

@@ -1,4 +1,4 @@
-// One exchange with a server: a request's body out, and what came back, read to its end or ended by one of three clocks.
+// One exchange with a server: it sends a request's body, and reads the answer until its end or until one of three clocks ends it.
 
 import type { Usage } from '../types.js';
 import type { AttemptReply } from './attempt.js';
@@ -23,7 +23,7 @@ export interface Line {
   readonly wire: Wire;
   readonly clocks: Clocks;
   readonly stream: boolean;
-  /** What the judgement of a failure depends on, the same for each call. */
+  /** What failures are classified by, as far as it is the same for each call. */
   readonly context: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
 }
 
@@ -65,7 +65,7 @@ export async function exchange(
   }
 }
 
-/** Nothing is unpacked that was not asked for: a few kilobytes could become gigabytes. */
+/** A compressed reply was not asked for and is not unpacked: a few kilobytes could become gigabytes. */
 function compressed(coding: string): Failure {
   const reason = `the reply is compressed (content-encoding ${coding}), which it was asked not to be`;
   return { status: 'failed', class: 'malformed', reason };

@@ -1,4 +1,4 @@
-// What a failed call is told by, and what is made of it: the vocabulary of failures.ts and its rules.
+// The vocabulary of failures.ts and its rules: what a failure is recognised by, and what a rule makes of it.
 
 import type { UserError } from '../errors.js';
 import type { Redact } from '../redaction.js';
@@ -15,19 +15,19 @@ export interface Trouble {
   readonly error?: unknown;
 }
 
-/** What the judgement of a failure depends on beside the failure. */
+/** What the classification depends on beside the failure itself. */
 export interface CallContext {
   /** Host and port. */
   readonly host: string;
   readonly model: string;
-  /** What it was asked for, in words. */
+  /** What the server was asked for, in words. */
   readonly asked: string;
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge';
   readonly hasKey: boolean;
   /** The request body's keys as they were sent: no other parameter counts as rejected. */
   readonly sent: readonly string[];
-  /** What the endpoint is asked through, and the variable that names it. */
+  /** The proxy in between, and the environment variable that names it. */
   readonly proxy?: { readonly host: string; readonly variable: string } | undefined;
   readonly redact: Redact;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */

@@ -1,4 +1,4 @@
-// What went wrong with a call, and whose fault it is: every server's way of saying it, as one of our classes.
+// Classifies what went wrong with a call, whatever words the server used for it.
 
 import { UserError } from '../errors.js';
 import type { FailureClass } from '../types.js';
@@ -38,8 +38,8 @@ const RULES: readonly Rule[] = [
 
 /**
  * Classifies a failure. `rate-limit`, `transient`, `timeout` and `malformed` are worth another try. `fatal` with `stop` ends
- * the run; `fatal` without it is this row's failure for good: a 4xx that says nothing we know may be about this row alone, and
- * is neither the model's refusal nor likely to change.
+ * the run. `fatal` without `stop` fails this row for good: an unknown 4xx may be about this row alone, it is not the model's
+ * refusal, and it is not likely to change.
  */
 export function classify(trouble: Trouble, context: CallContext): Failure {
   if (trouble.error !== undefined) return classifyConnection(trouble.error, context);
@@ -57,7 +57,7 @@ export function classify(trouble: Trouble, context: CallContext): Failure {
   };
 }
 
-/** Statuses that error types stand for, where an error object came without one (in a stream, or behind a 200). */
+/** The statuses that error types stand for, for error objects that came without a status (in a stream, or with a 200). */
 const STATUS_OF_TYPE: readonly (readonly [RegExp, number])[] = [
   [/rate.?limit|resource_exhausted|too_many_requests/i, 429],
   [/insufficient_quota/i, 429],
@@ -79,7 +79,7 @@ const UNEXPLAINED: Verdict = { failure: { class: 'fatal' }, what: 'the server re
 function describe(what: string, { said, status, redact }: Situation, failureClass: FailureClass): string {
   const page = said.html ? 'a web page' : '';
   const words = [page, tidy(said.message, redact)].filter((part) => part !== '').join(', ');
-  // How much of a rate limit was used differs from call to call.
+  // The used share of a rate limit differs from call to call.
   const steady = failureClass === 'rate-limit' ? words.replace(/\d[\d.,]*\d|\d/g, 'N') : words;
   return `${redact(what)} (HTTP ${status}${steady === '' ? '' : `: ${steady}`})`;
 }

@@ -4,9 +4,9 @@ import type { Dispatcher } from 'undici';
 import type { HttpProxy } from './proxy.js';
 
 /**
- * What the transport answers: as much of a `Response` as the openai client looks at, and `read` for the body.
- * `ok` is always true, as the client keeps of an error's body no more than its `error` member (older vLLM and FastAPI have none):
- * the status is judged by whoever reads the body.
+ * What the transport answers: those parts of a `Response` that the openai client looks at, and `read` for the body.
+ * `ok` is always true, because the client would keep only the `error` member of an error's body (older vLLM and FastAPI have none):
+ * the reader of the body judges the status.
  */
 export interface WireResponse {
   readonly ok: true;
@@ -29,7 +29,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** How long a connection may take to be made. Nothing else is timed here: the endpoint's clocks do that. */
+/** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
 /**
@@ -81,7 +81,7 @@ function headersOf(init: RequestInit): Record<string, string> {
   return headers;
 }
 
-/** The client takes any error called `AbortError` for its own end, and forgets what it says: a proxy's refusal is called so. */
+/** The client takes any error named `AbortError` for its own abort and drops its message; a proxy's refusal has that name, too. */
 function notAborted(error: unknown): unknown {
   const isAbort = error instanceof Error && error.name === 'AbortError';
   return isAbort ? new Error(error.message, { cause: error }) : error;
@@ -93,7 +93,7 @@ interface Reader {
   reject(error: unknown): void;
 }
 
-/** Without an error where the body came to its end, or to where it is wanted no longer. */
+/** There is no error when the body ended, or when no more of it was wanted. */
 interface Ended {
   readonly error?: unknown;
 }
@@ -109,7 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
   readonly #onAbort = () => this.#abort();
   #controller: Dispatcher.DispatchController | undefined;
   #fields: Record<string, string | string[] | undefined> = {};
-  /** What came before `read` was called. */
+  /** Pieces that came before `read` was called. */
   #early: Buffer[] = [];
   #reader: Reader | undefined;
   #ended: Ended | undefined;
@@ -174,7 +174,7 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
     });
   }
 
-  /** Hands over a piece; false where it was the last that is wanted. */
+  /** Hands over a piece; false when no more is wanted. */
   #give(piece: Buffer, reader: Reader): boolean {
     try {
       if (reader.onData(piece)) return true;
@@ -194,7 +194,7 @@ class Exchange implements Dispatcher.DispatchHandler, WireResponse {
 
   #abort(): void {
     const reason = this.#signal?.reason ?? new Error('aborted');
-    // Before the connection stands there is no controller: the call ends now, the request when its turn comes.
+    // There is no controller before the connection is made: the call ends now, and the request as soon as it starts.
     if (this.#controller === undefined) this.#end({ error: reason });
     else this.#controller.abort(reason);
   }

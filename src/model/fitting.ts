@@ -1,10 +1,10 @@
-// What becomes of a call whose prompt and output budget overflow the context together.
+// Handles a call whose prompt and output budget together overflow the context.
 
 import type { ContextWatch, Sizes } from './context.js';
 import type { Exchanged } from './exchange.js';
 import type { Failure } from './failure.js';
 
-/** Left free when fitting, as servers differ by a few tokens in what they count. */
+/** Tokens left free, since servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
 /** A smaller budget is not worth a call: the reply would be cut off. */
 const FIT_MINIMUM = 256;
@@ -12,13 +12,13 @@ const FIT_MINIMUM = 256;
 interface Fitting {
   /** The output budget that was asked for; undefined where it was left to the server. */
   readonly maxTokens: number | undefined;
-  /** Asks once more with the tokens that are left. */
+  /** Whether to ask once more with the tokens that are left. */
   readonly fits: boolean;
   readonly host: string;
   readonly context: ContextWatch;
 }
 
-/** Asks again with what the context leaves, or tells why that is not done. `ask` asks with another budget. */
+/** Asks again with the tokens that the context leaves, or returns the failure with its reason. `ask` asks with a given budget. */
 export async function afterOverflow(
   failure: Failure,
   overflow: Sizes,
@@ -43,8 +43,8 @@ export async function afterOverflow(
 }
 
 /**
- * The sizes that tell whether the prompt alone would fit. A server that did not count the prompt is made to by a reply of one
- * token; where that fails, its failure is the call's.
+ * The sizes that show whether the prompt alone would fit. If the server did not count the prompt, a request for a reply of one
+ * token makes it do so; if that fails, its failure is the call's.
  */
 async function measured(
   sizes: Sizes,

@@ -1,10 +1,10 @@
 // An endpoint's health: a pure state machine over its answers, its failures and the clock.
 
-/** How long an endpoint that fails is tried on, in milliseconds since its trouble began. */
+/** How long a failing endpoint is tried, in milliseconds since its trouble began. */
 export interface Patience {
-  /** Where it has answered before. */
+  /** For an endpoint that has answered before. */
   readonly retryMs: number;
-  /** Where it never has; 0 leaves it to the tries of each row. */
+  /** For one that never has; 0 leaves it to the tries of each row. */
   readonly waitReadyMs: number;
 }
 
@@ -18,16 +18,16 @@ export interface Health {
   readonly trouble?: Trouble;
 }
 
-/** The time since its last answer in which calls have failed. */
+/** What has failed since the last answer. */
 interface Trouble {
   readonly since: number;
   /** How many different rows have failed. */
   readonly rows: number;
-  /** A failure said nothing of its row: no connection, or a gateway with nobody behind it. */
+  /** Some failure said nothing about its row: no connection, or a gateway with nobody behind it. */
   readonly down: boolean;
   /** The latest failure, in words. */
   readonly reason: string;
-  /** Set while nothing is started but probes. */
+  /** Set while only probes are started. */
   readonly pause?: Pause;
 }
 
@@ -39,10 +39,10 @@ export interface Pause {
   readonly until: number;
 }
 
-/** What a failure says of the endpoint. */
+/** What a failure says about the endpoint. */
 export interface Sign {
   readonly reason: string;
-  /** Whether it says nothing of its row. */
+  /** Whether it says nothing about its row. */
   readonly down: boolean;
   /** Whether its row fails for the first time in this trouble. */
   readonly newRow: boolean;
@@ -55,15 +55,18 @@ export interface Sign {
   readonly random: number;
 }
 
-/** So many rows that fail without an answer in between are no matter of these rows. */
+/** When so many rows fail without an answer in between, the rows are not the cause. */
 const ROWS_OF_AN_OUTAGE = 3;
 const FIRST_PROBE_MS = 1_000;
 const LONGEST_BETWEEN_PROBES_MS = 15_000;
-/** A probe that has said nothing for so long is joined by another: it may hang at a connection that nobody serves any more. */
+/**
+ * After so long without a word from a probe, another one is sent: the first may hang on a connection that nobody serves any
+ * more.
+ */
 const SILENT_PROBE_MS = 60_000;
-/** A server's own wait is kept up to so long, lest it outlast the outage. */
+/** The longest wait that a server may ask for between probes, so that the wait does not outlast the outage. */
 const LONGEST_ASKED_WAIT_MS = 60_000;
-/** So many rows that fail in one way before any succeeds show what would become of the others. */
+/** When so many rows fail in one way before any succeeds, the others would fail, too. */
 export const HOPELESS = 20;
 
 export const UNKNOWN_HEALTH: Health = { answered: false, lost: {} };
@@ -76,8 +79,9 @@ export function afterAnswer(health: Health, good: boolean): Health {
 
 /**
  * A call failed in a way that may pass. An endpoint that has answered is paused once three rows have failed without an answer in
- * between, or once nothing is in flight that could show whether it is a matter of one row; one that never has, only where it is
- * waited for and nobody is there. From then on single probes go there, after 1 s and then ever more rarely, up to every 15 s.
+ * between, or once nothing is in flight that could show whether only one row is concerned. An endpoint that has never answered is
+ * paused only if it is to be waited for and nobody is there. From then on it gets single probes: the first after 1 s, the next ones
+ * less and less often, down to one every 15 s.
  */
 export function afterFailure(health: Health, now: number, sign: Sign, patience: Patience): Health {
   const before = health.trouble;
@@ -121,7 +125,7 @@ export function afterLoss(health: Health, failure: string): Health {
   return { ...health, lost: { ...health.lost, [failure]: (health.lost[failure] ?? 0) + 1 } };
 }
 
-/** Patience is at its end: the endpoint is paused, and is tried on only where others do its work. */
+/** Patience has ended: the endpoint is paused, and is still tried only if others do its work. */
 export function givenUp(health: Health, now: number, reason: string): Health {
   const { since = now, rows = 0, down = true, pause } = health.trouble ?? {};
   const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = pause ?? {};

@@ -1,4 +1,4 @@
-// What a server says of its models at /models: their names, their context, and what `awb serve` adds to it.
+// What a server says about its models at /models: their names, their context, and what `awb serve` adds.
 
 import { isObject, type JsonObject } from '../json.js';
 import { type Redact, redactValue } from '../redaction.js';
@@ -6,13 +6,13 @@ import { isTokenCount } from '../usage.js';
 import { readStart, type Wire } from './wire.js';
 import { tidy } from './wording.js';
 
-/** The key of a model at /models under which `awb serve` says what scores depend on. */
+/** The key of an entry of /models under which `awb serve` describes its model. */
 const FACTS_KEY = 'agentworldbench';
 /** How long the list is waited for. */
 const MODELS_MS = 2_000;
 const MOST_MODELS_TEXT = 2 ** 22;
 
-/** A server that is not there, or has no such list, knows no models. Nothing here rejects. */
+/** A server that cannot be reached, or has no such list, counts as one without models. Nothing here rejects. */
 export class KnownModels {
   readonly #wire: Wire;
   readonly #redact: Redact;
@@ -28,14 +28,14 @@ export class KnownModels {
     return ids.map((id) => tidy(id, this.#redact));
   }
 
-  /** What `awb serve` says of its model (file, quantisation, cache ...); undefined for any other server. */
+  /** What `awb serve` says about its model (file, quantisation, cache ...); undefined for any other server. */
   async facts(): Promise<JsonObject | undefined> {
     const own = (await this.#list()).map((entry) => entry[FACTS_KEY]).find(isObject);
     try {
       const shown = own === undefined ? undefined : redactValue(own, this.#redact);
       return isObject(shown) ? shown : undefined;
     } catch {
-      // Lists in lists without end are no facts.
+      // The value is nested too deeply to be walked.
       return undefined;
     }
   }
@@ -73,7 +73,7 @@ export class KnownModels {
     return this.#entries;
   }
 
-  /** The JSON object that the server has there; an empty one where it has none, or is not there itself. */
+  /** The JSON object at that path; an empty one if there is none, or the server cannot be reached. */
   async #document(path: string): Promise<JsonObject> {
     try {
       const response = await this.#wire.get(path, AbortSignal.timeout(MODELS_MS));

@@ -1,4 +1,4 @@
-// An endpoint as the schedule sees it: its slots, the calls there, and what was learnt about it.
+// An endpoint as the schedule sees it: its slots, its calls, and what was learnt about it.
 
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../errors.js';
@@ -19,29 +19,29 @@ export interface Lane {
   health: Health;
   /** Calls that hold a slot. */
   readonly calls: Set<Call>;
-  /** Those of them in back-off from a rate limit, the longest waiting first. */
+  /** Those of the calls that are in back-off after a rate limit, the one waiting longest first. */
   readonly throttled: Set<Call>;
-  /** Those of them that try out whether it is back. */
+  /** Those of the calls that try out whether the endpoint is back. */
   readonly probes: Set<Call>;
-  /** Calls that wait for it to come back, and those that have no try left unless its trouble was an outage. */
+  /** Calls that wait for the endpoint to come back, and calls that have no try left unless its trouble was an outage. */
   readonly parked: Call[];
   readonly spent: Call[];
   /** The end of a rate limit's pause. */
   pausedUntil: number;
   /** Its rows have gone to the other endpoints. */
   isRelieved: boolean;
-  /** Why its patience is at an end, once it is: what a run ends with when that is true of every endpoint. */
+  /** Why the endpoint was given up, once it was. A run ends with these reasons when every endpoint was. */
   end?: End;
   latestFailure?: { readonly reason: string; readonly at: number };
   saidUnreachable: boolean;
   saidWaitTooLong: boolean;
-  /** What its return is told with, where its absence was. */
+  /** The notice of its return; set when its absence was told. */
   awaited?: string;
 }
 
-/** A row that was in flight in more outages than this may well be what causes them: its failures count. */
+/** A row that was in flight in more outages than this may be their cause: its failures count. */
 const MOST_FORGIVEN = 3;
-/** From so many on, it is asked while no other such row is in flight, lest one takes the others with it. */
+/** From so many outages on, the row is asked only while no other such row is in flight, so that none takes another down with it. */
 const SUSPECT = 2;
 
 export function openLane(
@@ -92,8 +92,8 @@ export function takeParked(lane: Lane): Call | undefined {
 }
 
 /**
- * Settles whether the failures in the trouble that has ended count: those in an outage cost a row nothing, where outages are
- * waited out at all. Otherwise rows that have no try left have none.
+ * The trouble has ended, and it is settled whether its failures count. Failures in an outage cost a row nothing, if outages are
+ * waited out at all. Otherwise they count, and calls without a try left stay without one.
  */
 export function countFailures(lane: Lane, { maxAttempts, retryMs }: { maxAttempts: number; retryMs: number }): void {
   const { trouble } = lane.health;
@@ -145,7 +145,7 @@ function useOf(lane: Lane, alsoWaiting: number): Use {
   return { inUse: lane.calls.size, waiting: lane.throttled.size + alsoWaiting };
 }
 
-/** Where the server did not count, four characters a token are near enough to see a rise. */
+/** If the server did not count, four characters a token are close enough to see a rise. */
 function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
   return usage.completionTokens ?? (content.length + reasoning.length) / 4;
 }
@@ -173,7 +173,7 @@ function outageOf({ endpoint: { host }, health: { answered, trouble } }: Lane, n
   return [{ host, hasAnswered: answered, forMs: now - trouble.since, nextMs: Math.max(0, nextProbeAt - now), leftMs }];
 }
 
-/** What a run ends with when no endpoint is left. @returns a UserError (69) that names each with its reason */
+/** The error that a run ends with when no endpoint is left. @returns a UserError (69) that names each endpoint with its reason */
 export function noneLeft(lanes: readonly Lane[]): UserError {
   const each = lanes.map((lane) => `${lane.endpoint.host}: ${lane.end?.why}`).join('; ');
   const remedies = [...new Set(lanes.map((lane) => lane.end?.remedy))].join('; ');

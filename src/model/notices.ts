@@ -1,4 +1,4 @@
-// What the schedule says of endpoints: notices, and what a run ends with.
+// The words of the schedule about endpoints: notices, and the reasons that a run ends with.
 
 import { HOPELESS, type Patience } from './health.js';
 

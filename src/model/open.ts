@@ -1,9 +1,9 @@
-// Which backend asks: chosen here by what the user named, each in a file of its own.
+// Chooses the backend by what the user named. Each backend has a file of its own.
 
 import type { BackendOptions, OpenBackend } from './backend.js';
 import { type NamedEndpoints, openEndpoints } from './endpoints.js';
 
-/** What a user can name to be asked; `kind` tells the backend. */
+/** Everything that a user can name to be asked; `kind` tells which backend it is for. */
 export type Named = NamedEndpoints;
 
 /**

@@ -1,4 +1,5 @@
-// Outages of endpoints: who is held back, who is probed, who takes over, and when it is enough. health.ts judges, this acts.
+// Acts on outages: holds calls back, has endpoints probed, passes rows on, and gives endpoints up. health.ts says what is an
+// outage.
 
 import type { AttemptFailure } from './attempt.js';
 import { backOffMs, type Call, forgetFailures, isSpent } from './call.js';
@@ -71,7 +72,7 @@ export class Outages {
     this.#slots.offer(lane);
   }
 
-  /** A row has failed for good; twenty that do so alike, and none that succeeded, are no matter of these rows. */
+  /** A row has failed for good. When twenty have failed alike and none has succeeded, the endpoint is given up. */
   noteLoss(lane: Lane, attempt: AttemptFailure): void {
     lane.health = afterLoss(lane.health, attempt.class);
     const failed = hopeless(lane.health);
@@ -79,7 +80,10 @@ export class Outages {
     this.#giveUp(lane, nothingSucceeds(failed, attempt.reason));
   }
 
-  /** A failure that may pass, of one row or of the endpoint: milliseconds to wait before the row's next try, if it has any. */
+  /**
+   * A failure that may pass, of one row or of the endpoint. @returns milliseconds to wait before the row's next try, if it has
+   * any
+   */
   afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): number | 'lost' {
     const { clock, maxAttempts, retryMs, random } = this.#course.settings;
     const now = clock.now();
@@ -104,7 +108,10 @@ export class Outages {
     return this.afterLastTry(attempt, lane);
   }
 
-  /** No try is left at an endpoint that has never answered: where that is hardly the row's doing, another may take it over. */
+  /**
+   * The row has no try left at an endpoint that has never answered. If the row is hardly the cause, another endpoint may take
+   * it over.
+   */
   afterLastTry(attempt: AttemptFailure, lane: Lane): number | 'lost' {
     const others = this.#inService.filter((other) => other !== lane);
     const canPassOn = attempt.down ? others.length > 0 : others.some(({ health }) => health.answered);
@@ -113,7 +120,7 @@ export class Outages {
     return 0;
   }
 
-  /** A probe met a rate limit: somebody is there, but nobody is known to answer. */
+  /** A probe met a rate limit: a server is there, but it is not known to answer. */
   afterVainProbe(call: Call, attempt: AttemptFailure, lane: Lane): number {
     lane.probes.delete(call);
     const sign = { ...this.#signOf(call, attempt, lane, true), newRow: false };
@@ -134,7 +141,7 @@ export class Outages {
     };
   }
 
-  /** Nothing goes there any more but probes; where another endpoint is in service, and a probe was in vain, it takes over. */
+  /** The endpoint gets only probes from now on. Once a probe has failed and another endpoint is in service, that one takes over. */
   #standBack(lane: Lane): void {
     for (const call of lane.calls) call.backOff?.abort();
     const isCertain = (pauseOf(lane)?.failed ?? 0) > 0 || lane.end !== undefined;
@@ -160,7 +167,7 @@ export class Outages {
     return health.answered ? silentForTooLong(reason, this.#patience) : notReadyForTooLong(reason, this.#patience);
   }
 
-  /** An endpoint is given up; with none left the run ends. It is probed on as long as there are others. */
+  /** Gives an endpoint up. With none left the run ends; as long as there are others, it is still probed. */
   #giveUp(lane: Lane, end: End): void {
     if (lane.end !== undefined) return;
     lane.end = end;
@@ -170,8 +177,8 @@ export class Outages {
   }
 
   /**
-   * Rows that are the last ones, and of which each has failed as often as it may: nothing is left that could tell whether the
-   * endpoint fails them alone, so they count as failed, except where the failures are no row's and an outage is waited out.
+   * Fails the last rows when each of them has failed as often as it may: nothing is left to ask that could show whether only these
+   * rows fail. They are kept if their failures say nothing about rows and an outage is being waited out.
    */
   failRowsThatStandAlone(lane: Lane): void {
     const { trouble } = lane.health;

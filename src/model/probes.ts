@@ -6,14 +6,14 @@ import { afterProbeStart } from './health.js';
 import { type Lane, pauseOf } from './lane.js';
 import type { JobQueue } from './queue.js';
 
-/** What acts on slots for an outage. */
+/** What outages need of the schedule's slots. */
 export interface Slots {
   readonly queue: JobQueue;
   /** Lets the endpoint take jobs. */
   offer(lane: Lane): void;
   /** The next new call for the endpoint. */
   takeNew(lane: Lane): Call | undefined;
-  /** Has a call done in a slot that is free. */
+  /** Asks a call in a free slot, and settles it. */
   start(call: Call, lane: Lane): Promise<void>;
   /** Has another endpoint take a call over. */
   passOn(call: Call): void;
@@ -60,7 +60,7 @@ export class Probes {
     this.#watches.get(lane)?.abort();
   }
 
-  /** One call, each time with another row as far as there is one. */
+  /** Sends one call, each time with another row if there is one. */
   async #probe(lane: Lane): Promise<void> {
     if (this.#course.halted || pauseOf(lane) === undefined) return;
     const call = this.#slots.takeNew(lane) ?? lane.parked.shift() ?? lane.spent.shift();

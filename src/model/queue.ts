@@ -72,7 +72,7 @@ export class JobQueue {
     return job;
   }
 
-  /** The same, where nothing waits for it the last group of another endpoint being taken from there. */
+  /** The same, but where nothing waits for the endpoint, the last group of another one is taken from there. */
   takeFromOthers(endpoint: number): number | undefined {
     const [fullest] = this.#places.map(({ idle }) => idle).sort((a, b) => b.length - a.length);
     const group = this.hasFor(endpoint) ? undefined : fullest?.pop();
@@ -80,7 +80,7 @@ export class JobQueue {
     return this.take(endpoint);
   }
 
-  /** A job's slot is free again; where it was not settled, it waits once more, as the first of its group. */
+  /** A job's slot is free again. If the job was not settled, it waits once more, as the first of its group. */
   release(job: number, waitsAgain: boolean): void {
     const group = at(this.#groupOf, job);
     const { idle, busy, retired } = this.#place(group.home);
@@ -106,7 +106,7 @@ export class JobQueue {
     place.busy.clear();
   }
 
-  /** Lets an endpoint keep groups again: the others make its share of theirs, the last ones, free for it. */
+  /** Lets an endpoint keep groups again. The others give up its share of their groups, the last ones. */
   restore(endpoint: number): void {
     this.#place(endpoint).retired = false;
     const open = this.#places.filter(({ retired }) => !retired);
@@ -133,7 +133,7 @@ export class JobQueue {
   }
 }
 
-/** What stands at an index: every one used here is one of the list's own. */
+/** The item at an index. Every index used here is one of the list's own. */
 function at<T>(list: ArrayLike<T>, index: number): T {
   // True by the sentence above; a check would cost each of the queue's steps.
   return list[index] as T;
@@ -144,7 +144,7 @@ export function firstOf<T>(items: Iterable<T>): T | undefined {
   return undefined;
 }
 
-/** Into a binary heap whose first is the group with the earliest next job. */
+/** Puts a group into a binary heap; the group with the earliest next job is first. */
 function pushRanked(heap: Group[], group: Group): void {
   group.rank = group.next;
   let hole = heap.push(group) - 1;

@@ -1,4 +1,4 @@
-// A reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
+// Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
 import { asObject, isObject, type JsonObject, parseObject } from '../json.js';
@@ -14,18 +14,18 @@ import { CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
 const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
-/** Longer than any token's text, so that only a server that ignores the budget runs into it. */
+/** More than any token's text has, so that only a server that ignores the budget reaches the bound. */
 const CHARACTERS_PER_TOKEN = 64;
 const LEAST_BOUND = 8 * 2 ** 20;
-/** What a string can hold with room to spare, whatever the budget. */
+/** A string can hold this with room to spare; no budget raises the bound above it. */
 const MOST_BOUND = 2 ** 28;
-/** A message that has none of these is no message of a chat. */
+/** An object with none of these keys is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
 
-/** A reply as it grows. What stands behind its end is no part of it, its token counts excepted. */
+/** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
 export class Reading {
   readonly usage: Usage = {};
-  /** The reply has come to its end; what is late or broken behind it costs no more than its token counts. */
+  /** Whether the reply has come to its end. If something is late or broken behind it, only the token counts are lost. */
   finished = false;
   readonly #clocks: RunningClocks;
   readonly #way: Way;
@@ -47,7 +47,10 @@ export class Reading {
   #finishReason: string | undefined;
   #servedModel: string | undefined;
 
-  /** `maxTokens` is the output budget that was asked for: a reply of more than 64 characters a token (and 8 Mi in all) is cut off. */
+  /**
+   * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
+   * cut off.
+   */
   constructor(clocks: RunningClocks, way: Way, maxTokens: number | undefined) {
     this.#clocks = clocks;
     this.#way = way;
@@ -118,10 +121,11 @@ export class Reading {
   #grow(piece: string): void {
     let text = piece;
     if (this.#kind === 'unknown') {
-      // What leads the body, a byte order mark included, belongs to no reply: some servers keep a connection alive by spaces.
+      // White space in front of the body, a byte order mark included, belongs to no reply: some servers keep a connection alive
+      // with it.
       text = piece.trimStart();
       if (text === '') return;
-      // As its first character shows, whatever was asked for.
+      // The first character shows it, whatever was asked for.
       this.#kind = '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
     }
     if (this.#kind === 'document') this.#document.add(text);
@@ -166,7 +170,7 @@ export class Reading {
     }
     this.#add(this.#messageOf(choice));
     this.#end(choice);
-    // A document is whole by its closing brace: some servers leave finish_reason out.
+    // The closing brace shows that a document is whole: some servers leave finish_reason out.
     this.finished = this.#broken === undefined && this.#error === undefined;
   }
 
@@ -253,7 +257,7 @@ export class Reading {
   }
 }
 
-/** Lists in lists without end cannot be written again, and say nothing. */
+/** The error as JSON; empty if it is nested too deeply to be written again. */
 function textOfError(error: unknown): string {
   try {
     return JSON.stringify({ error });

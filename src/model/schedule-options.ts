@@ -3,13 +3,16 @@
 import { type Clock, systemClock } from './clock.js';
 
 export interface ScheduleOptions {
-  /** Calls at once per endpoint: each endpoint has a limit of its own, and a number is kept exactly for each. */
+  /** Calls at once per endpoint. Each endpoint has a limit of its own; a number is kept exactly. */
   readonly concurrency: number | 'adaptive';
   /** What an adaptive limit never exceeds (256). */
   readonly ceiling?: number;
-  /** Tries of one request. Those that met a rate limit or an outage do not count: neither may lose a row. */
+  /** Tries of one request. Tries that met a rate limit or an outage do not count, since neither may lose a row. */
   readonly maxAttempts: number;
-  /** A request is not tried again when so much time has passed since its first failure; an outage lasts no longer either. */
+  /**
+   * A request is not tried again once so much time has passed since its first failure; no outage is waited out for longer
+   * either.
+   */
   readonly retryMs: number;
   /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
   readonly waitReadyMs?: number;

@@ -1,4 +1,4 @@
-// The backend on top of endpoints: which job goes where and when, and how many at once. Tries and outages have files of their own.
+// Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../types.js';
 import type { Endpoint } from './attempt.js';
@@ -22,8 +22,8 @@ import { type CallOutcome, INTERRUPTED, Tries } from './tries.js';
  * there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the seed as it was.
  * A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` counts as a failure of the endpoint.
  *
- * Outages (health.ts): where an endpoint that has answered answers no row any more, nothing is started there but single probes,
- * each with another row, and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
+ * Outages (health.ts): an endpoint that has answered, and answers no row any more, gets only single probes, each with another row,
+ * and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
  * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
  *
  * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
@@ -52,9 +52,9 @@ class Asking<J extends Job> implements Slots {
   readonly #tries: Tries;
   /** Calls on their way from an endpoint that is out to another. */
   readonly #handedOver = new Map<number, Call>();
-  /** Endpoints with a ticket: a place in the line for a slot, which takes its job when the slot is free. */
+  /** Endpoints with a ticket: a place in the line for a slot. The job is taken when the slot is free. */
   readonly #tickets = new Set<Lane>();
-  /** Endpoints where the end of a rate limit's pause is waited for. */
+  /** Endpoints that wait for the end of a rate limit's pause. */
   readonly #pausing = new Set<Lane>();
 
   constructor(
@@ -158,7 +158,7 @@ class Asking<J extends Job> implements Slots {
     await this.#work(call, lane);
   }
 
-  /** Has the call done, and its job settled, once or again and again, before its slot is given on. */
+  /** Asks the call and settles its job, as often as it is to be asked again; then the slot is free. */
   async #work(first: Call, lane: Lane): Promise<void> {
     let call = first;
     let outcome = await this.#outcomeOf(call, lane);

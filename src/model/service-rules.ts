@@ -1,4 +1,4 @@
-// Failures that say something of the service: its address, the key, the model, its limits, or that it is not there.
+// Failures about the service: its address, the key, the model, its limits, or that it is down.
 
 import { EXIT } from '../errors.js';
 import type { Situation, Verdict } from './failure.js';
@@ -73,7 +73,7 @@ export function quotaUsedUp({ said, status }: Situation): Verdict | undefined {
 }
 
 export function rateLimited({ said, status }: Situation): Verdict | undefined {
-  // A request above the limit per minute is told by the same code, and will never fit.
+  // The same status is used for a request that is larger than the limit per minute: it will never fit.
   if ((status === 429 || status === 413) && /^request too large for/i.test(said.message)) {
     return { failure: { class: 'fatal' }, what: 'the request is larger than the rate limit' };
   }
@@ -91,7 +91,7 @@ export function wrongPath({ status, asked }: Situation): Verdict | undefined {
 }
 
 export function tooLarge({ status }: Situation): Verdict | undefined {
-  // Not an overflow: a proxy's limit on bodies says nothing of the model.
+  // This is no overflow: a proxy's limit on bodies says nothing about the model.
   if (status !== 413) return undefined;
   return { failure: { class: 'fatal' }, what: 'the request is larger than the server takes' };
 }
@@ -99,7 +99,7 @@ export function tooLarge({ status }: Situation): Verdict | undefined {
 export function serverTrouble({ status, said }: Situation): Verdict | undefined {
   const passing = status >= 500 || status === 408 || status === 409 || status === 425;
   if (!passing) return undefined;
-  // A gateway with nobody behind it, or a server that is loading. A gateway's 504 may be a long reply's own.
+  // A gateway with nobody behind it, or a server that is loading. A gateway's 504 may come from a long reply.
   const down = status === 502 || status === 503 || (said.html && status !== 504);
   return { failure: { class: 'transient', ...(down && { down }) }, what: 'the server failed' };
 }

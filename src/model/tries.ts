@@ -1,4 +1,4 @@
-// The tries of one call at one endpoint: which failures are tried again, when, and when there is an end of it.
+// The tries of one call at one endpoint: which failures are tried again, when, and how often.
 
 import type { CallLog, FailureClass, ModelOutcome, ModelRequest } from '../types.js';
 import { addUsage } from '../usage.js';
@@ -17,7 +17,7 @@ export const INTERRUPTED = { status: 'interrupted' } as const;
 const HANDED_OVER = { status: 'handed-over' } as const;
 const PARKED = { status: 'parked' } as const;
 
-/** What became of a call: what its job is settled with, or that it waits for its endpoint or for another. */
+/** What became of a call: the outcome that its job is settled with, or that it waits for its endpoint or for another one. */
 export type CallOutcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
 
 export class Tries {
@@ -54,7 +54,7 @@ export class Tries {
   async #tryOnce(call: Call, request: ModelRequest, lane: Lane): Promise<Attempt> {
     call.attempts++;
     call.inFlight = new AbortController();
-    // In an outage the seed stays as it was: a row is to be answered as if there had been none.
+    // The seed stays as it was in an outage, so that the row is answered as if there had been none.
     const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
     const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
     delete call.inFlight;
@@ -72,7 +72,7 @@ export class Tries {
     const now = this.#course.settings.clock.now();
     lane.latestFailure = { reason: attempt.reason, at: now };
     call.lastFailure = attempt;
-    // A gateway's words in an outage are not the last ones: what it does not find today, it found before.
+    // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.health.answered && attempt.down === true);
     if (attempt.stop !== undefined && !isPassing) {
       this.#course.fail(attempt.stop);
@@ -118,7 +118,7 @@ export class Tries {
     delete call.backOff;
   }
 
-  /** No new call is started at the endpoint for so long. */
+  /** Starts no new call at the endpoint for so long. */
   #holdBack(lane: Lane, retryAfterMs: number, now: number): void {
     const until = now + retryAfterMs;
     if (until <= lane.pausedUntil) return;

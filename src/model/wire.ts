@@ -1,4 +1,4 @@
-// The wire to one server: the openai client over a transport of ours, both loaded and opened by the first call.
+// The wire to one server: the openai client over our own transport. The first call loads and opens both.
 
 import { StringDecoder } from 'node:string_decoder';
 import { LONGEST_TIMER_MS } from '../timers.js';
@@ -27,8 +27,8 @@ export class Wire {
   }
 
   /**
-   * Sends a JSON document, as bytes: so it is held once while the call lasts, not as an object, as text and as bytes. Resolves when
-   * the answer's head is there, whatever its status.
+   * Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. Resolves when the head of the
+   * answer has come, whatever its status.
    */
   async post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
     const { client } = await this.#open();
@@ -41,7 +41,7 @@ export class Wire {
     return wireResponseOf(await client.get(path, { signal }).asResponse());
   }
 
-  /** Closes all connections. Never rejects: where opening them failed, its callers were told. */
+  /** Closes all connections. Never rejects: if opening failed, the calls have reported it. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     await opened?.transport.close();
@@ -55,7 +55,7 @@ export class Wire {
 
 async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined): Promise<Opened> {
   const [{ OpenAI }, transport] = await Promise.all([import('openai'), openTransport(proxy)]);
-  // The client fills in from OPENAI_… variables what is not given: what belongs to OpenAI must reach no other host.
+  // The client fills in what is not given from OPENAI_… variables: what belongs to OpenAI must reach no other host.
   const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
   const client = new OpenAI({
     apiKey: apiKey === '' ? 'EMPTY' : apiKey,
@@ -73,7 +73,7 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
   return { client, transport };
 }
 
-/** A body's start, of at most `mostCharacters`: an error needs no more, nor its end. What breaks off is taken as it is. */
+/** The start of a body, at most `mostCharacters`: no more is needed. A body that breaks off is taken as far as it came. */
 export async function readStart(response: WireResponse, mostCharacters: number): Promise<string> {
   const decoder = new StringDecoder('utf8');
   let text = '';

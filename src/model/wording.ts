@@ -1,4 +1,4 @@
-// A server's words as they may be shown and kept: on one line, without secrets, the same in every run.
+// Makes a server's words fit to be shown and kept: on one line, without secrets, the same in every run.
 
 import { oneLine, printable } from '../printable.js';
 import type { Redact } from '../redaction.js';
@@ -9,8 +9,8 @@ const MOST_SERVER_TEXT = 300;
 
 /** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
 export function tidy(text: string, redact: Redact): string {
-  // Redacted without what hides between a secret's characters, and cut behind that, so that no half of one is left; but before the
-  // patterns, whose time may grow with its square.
+  // Invisible characters go first, since they could hide a secret. The text is cut after redacting, so that no half of a secret is
+  // left, but before the patterns, whose time may grow with the square of its length.
   const clean = redact(printable(text))
     .slice(0, MOST_LOOKED_THROUGH)
     .replace(/\S*\*{3,}\S*/g, '[redacted]');
