@@ -1,11 +1,7 @@
-// The import rules of the house, checked on every source file.
+// The rules of the house, checked on every source file: floors, doors, sizes, casts, exports, and the tests that mirror them.
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-
-const SRC = fileURLToPath(new URL('../src', import.meta.url));
+import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from './support/sources.js';
 
 /** Data in, data out: no disk, network, clock or chance. */
 const PURE_ROOMS = ['infer', 'judge', 'score', 'report'];
@@ -36,41 +32,49 @@ const IMPURE =
   /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;
 
-/** Source by path below src, such as `judge/verdict.ts`. */
-type Sources = ReadonlyMap<string, string>;
+const MOST_LINES = { page: 200, file: 450, medianFile: 130, function: 60 };
 
-/** Breaches of the rules, one sentence each. */
+/** Tests of the whole program, which mirror no single file. */
+const PROGRAM_TESTS = 'test/program/';
+
+/** Breaches of the rules by the files of src, one sentence each. Paths are below src, such as `judge/verdict.ts`. */
 function breaches(sources: Sources): string[] {
   const found = [...sources].flatMap(([path, source]) => [
     ...formBreaches(path, source),
-    ...importsOf(source).flatMap((target) => importBreach(path, target) ?? []),
+    ...sizeBreaches(path, source),
+    ...source.imports.flatMap(({ target }) => importBreach(path, target) ?? []),
   ]);
-  return [...found, ...cycleBreaches(sources)];
+  return [...new Set([...found, ...cycleBreaches(sources)])];
 }
 
-function formBreaches(path: string, source: string): string[] {
-  const code = withoutComments(source);
+function formBreaches(path: string, { text, code, exports, casts }: SourceFile): string[] {
   const found: string[] = [];
-  if (!/^(?:#!.*\n)?\/\/ \S/.test(source)) found.push(`${path} does not open with a comment line`);
-  if (/(?:^|\/)(?:utils?|helpers?|misc|index)(?:\/|\.ts$)/.test(path)) found.push(`${path} is a drawer, not a room`);
-  if (/^\s*export\s*\*/m.test(code)) found.push(`${path} is a barrel`);
+  if (!/^(?:#!.*\n)?\/\/ \S/.test(text)) found.push(`${path} does not open with a comment line`);
+  if (/(?:^|\/)(?:utils?|helpers?|common|misc|index)(?:\/|\.ts$)/.test(path))
+    found.push(`${path} is a drawer, not a room`);
+  if (exports.includes('*')) found.push(`${path} is a barrel`);
   if (isPure(path) && IMPURE.test(code)) found.push(`${path} is pure but uses "${IMPURE.exec(code)?.[0]}"`);
   if (path !== 'bin.ts' && ENDS_PROCESS.test(code)) found.push(`${path} touches the process's end or signals`);
+  for (const { line, isExplained } of casts) {
+    if (!isExplained) found.push(`${path}:${line} casts and does not say why it may`);
+  }
   return found;
 }
 
-function withoutComments(source: string): string {
-  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
-}
-
-/** What a file imports or exports from, types included. */
-function importsOf(source: string): string[] {
-  const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/g;
-  return [...withoutComments(source).matchAll(pattern)].map((match) => match[2] as string);
+function sizeBreaches(path: string, { lines, functions }: SourceFile): string[] {
+  const most = roomOf(path) === PAGES ? MOST_LINES.page : MOST_LINES.file;
+  return [
+    ...(lines > most ? [`${path} has ${lines} lines, ${most} are the most`] : []),
+    ...functions
+      .filter((found) => found.lines > MOST_LINES.function)
+      .map(
+        (found) => `${path}:${found.line} ${found.name} has ${found.lines} lines, ${MOST_LINES.function} are the most`,
+      ),
+  ];
 }
 
 function roomOf(path: string): string {
-  return path.includes('/') ? (path.split('/')[0] as string) : '';
+  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
 }
 
 function isPure(path: string): boolean {
@@ -80,15 +84,13 @@ function isPure(path: string): boolean {
 
 function importBreach(path: string, target: string): string | undefined {
   if (target.startsWith('node:')) return isPure(path) ? `${path} is pure but imports ${target}` : undefined;
-  if (!target.startsWith('.')) {
-    const name = target.split('/', target.startsWith('@') ? 2 : 1).join('/');
-    const doors = DOORS[name] ?? [];
-    return doors.some((door) => path === door || (door.endsWith('/') && path.startsWith(door)))
-      ? undefined
-      : `${path} is no door for ${name}`;
-  }
-  const file = targetPath(path, target);
-  return mayImport(path, file) ? undefined : `${path} imports from ${file}`;
+  const file = targetOf(path, target);
+  if (file !== undefined) return mayImport(path, file) ? undefined : `${path} imports from ${file}`;
+  const name = target.split('/', target.startsWith('@') ? 2 : 1).join('/');
+  const doors = DOORS[name] ?? [];
+  return doors.some((door) => path === door || (door.endsWith('/') && path.startsWith(door)))
+    ? undefined
+    : `${path} is no door for ${name}`;
 }
 
 function mayImport(path: string, file: string): boolean {
@@ -102,18 +104,15 @@ function mayImport(path: string, file: string): boolean {
   return to === from || (below !== undefined && (below.includes(to) || !(to in WORKINGS)));
 }
 
-function targetPath(path: string, target: string): string {
-  return join(dirname(path), target.replace(/\.js$/, '.ts'));
-}
-
 function cycleBreaches(sources: Sources): string[] {
   const found: string[] = [];
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
     if (trail.includes(path)) found.push(`cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' -> ')}`);
     if (trail.includes(path) || done.has(path)) return;
-    for (const target of importsOf(sources.get(path) ?? '')) {
-      if (target.startsWith('.')) visit(targetPath(path, target), [...trail, path]);
+    for (const { target } of sources.get(path)?.imports ?? []) {
+      const file = targetOf(path, target);
+      if (file !== undefined) visit(file, [...trail, path]);
     }
     done.add(path);
   };
@@ -121,19 +120,65 @@ function cycleBreaches(sources: Sources): string[] {
   return found;
 }
 
-function sourcesOnDisk(): Sources {
-  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
-  return new Map(files.map((path) => [path, readFileSync(join(SRC, path), 'utf8')]));
+/** Names that a file of src exports and no other file of the repository takes. Paths are those of the repository. */
+function deadExports(sources: Sources): string[] {
+  const taken = new Set<string>();
+  for (const [path, { imports }] of sources) {
+    for (const { target, name } of imports) taken.add(`${targetOf(path, target)} ${name}`);
+  }
+  return [...sources].flatMap(([path, { exports }]) =>
+    path.startsWith('src/') && !taken.has(`${path} *`)
+      ? exports.filter((name) => !taken.has(`${path} ${name}`)).map((name) => `${path} exports ${name} to nobody`)
+      : [],
+  );
 }
 
-test('the sources keep the rules', () => {
-  const sources = sourcesOnDisk();
-  expect(sources.has('types.ts')).toBe(true);
-  expect(breaches(sources)).toEqual([]);
+/** Tests that stand elsewhere than what they test: `test/judge/verdict.test.ts`, or `verdict.attacks.test.ts`, is of `src/judge/verdict.ts`. */
+function strayTests(paths: readonly string[]): string[] {
+  const mirrored = (path: string) => path.replace(/^test\//, 'src/').replace(/(?:\.[\w-]+)?\.test\.ts$/, '.ts');
+  return paths
+    .filter((path) => path.endsWith('.test.ts') && !path.startsWith(PROGRAM_TESTS))
+    .filter(
+      (path) =>
+        !paths.includes(mirrored(path)) && !paths.includes(path.replace(/^test\//, 'src/').replace('.test.ts', '.ts')),
+    )
+    .map((path) => `${path} mirrors no file of src`);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+describe('the house keeps its rules', () => {
+  const everything = sourcesIn('src', 'test', 'bench');
+  const house: Sources = new Map(
+    [...everything].flatMap(([path, source]) => (path.startsWith('src/') ? [[path.slice('src/'.length), source]] : [])),
+  );
+
+  test('of floors, doors, forms and sizes', () => {
+    expect(house.has('types.ts')).toBe(true);
+    expect(breaches(house)).toEqual([]);
+  });
+
+  test('of the median of its files', () => {
+    expect(median([...house.values()].map(({ lines }) => lines))).toBeLessThanOrEqual(MOST_LINES.medianFile);
+  });
+
+  test('of exports', () => {
+    expect(deadExports(everything)).toEqual([]);
+  });
+
+  test('of its tests', () => {
+    expect(strayTests([...everything.keys(), 'src/architecture.ts'])).toEqual([]);
+  });
 });
 
+function house(...files: readonly (readonly [path: string, text: string])[]): Sources {
+  return new Map(files.map(([path, text]) => [path, readSource(path, text)]));
+}
+
 describe('the rules bite', () => {
-  const file = (path: string, code: string): Sources => new Map([[path, `// What it is for.\n${code}\n`]]);
+  const file = (path: string, code: string) => house([path, `// What it is for.\n${code}\n`]);
 
   test.each([
     ['a room that imports another', 'judge/a.ts', "import { b } from '../model/b.js';"],
@@ -168,18 +213,35 @@ describe('the rules bite', () => {
     ['a folder of drawers', 'utils/strings.ts', ''],
     ['a barrel', 'judge/index.ts', ''],
     ['a file that passes everything on', 'judge/all.ts', "export * from './verdict.js';"],
+    ['a cast that says nothing', 'judge/a.ts', 'const c = 1;\nconst a = b as string;'],
+    ['a cast whose comment is far away', 'judge/a.ts', `// why\n\nconst c = 1;\nconst a = b as string;`],
+    ['a function of two thoughts', 'judge/a.ts', `function a() {\n${'  b();\n'.repeat(59)}}`],
+    ['a page of two thoughts', 'commands/a.ts', 'a();\n'.repeat(200)],
     ['a file that imports itself', 'judge/a.ts', "import { a } from './a.js';"],
   ])('on %s', (_, path, code) => {
     expect(breaches(file(path, code))).toHaveLength(1);
   });
 
   test('on a file without its opening comment', () => {
-    expect(breaches(new Map([['judge/a.ts', "import { b } from './b.js';\n"]]))).toHaveLength(1);
+    expect(breaches(house(['judge/a.ts', "import { b } from './b.js';\n"]))).toHaveLength(1);
+  });
+
+  test('on an export that nobody takes', () => {
+    const files = house(
+      ['src/a.ts', 'export const taken = 1; export type Free = 1;'],
+      ['src/b.ts', "import { taken } from './a.js';"],
+    );
+    expect(deadExports(files)).toEqual(['src/a.ts exports Free to nobody']);
+  });
+
+  test('on a test that stands elsewhere than its file', () => {
+    const paths = ['src/judge/a.ts', 'test/judge/a.test.ts', 'test/judge/a.attacks.test.ts', 'test/a.test.ts'];
+    expect(strayTests(paths)).toEqual(['test/a.test.ts mirrors no file of src']);
   });
 
   test('on a cycle through three files', () => {
     const cycle = ['a', 'b', 'c'].map((name, i) => [`judge/${name}.ts`, `// x\nimport './${'bca'[i]}.js';`] as const);
-    expect(breaches(new Map(cycle))).toEqual(['cycle: judge/a.ts -> judge/b.ts -> judge/c.ts -> judge/a.ts']);
+    expect(breaches(house(...cycle))).toEqual(['cycle: judge/a.ts -> judge/b.ts -> judge/c.ts -> judge/a.ts']);
   });
 });
 
@@ -190,9 +252,10 @@ test.each([
   ['judge/a.ts', "import type { B } from '../types.js';\nimport { c } from './c.js';"],
   ['judge/a.ts', "// import { b } from '../model/b.js';\n/** never `process.exit()` or `Date.now()` */"],
   ['report/a.ts', 'const day = new Date(ms).toISOString(); const { process } = manifest; manifest.process.pid;'],
+  ['judge/a.ts', 'const a = b as const; const c = d as string; // true of every d'],
   ['bin.ts', "import('./cli.js');\nprocess.on('SIGINT', stop);"],
   ['cli.ts', "const load = () => import('./commands/infer.js');"],
   ['store/a.ts', "import Database from 'better-sqlite3';\nimport { join } from 'node:path';"],
 ])('%s may hold %j', (path, code) => {
-  expect(breaches(new Map([[path, `// What it is for.\n${code}\n`]]))).toEqual([]);
+  expect(breaches(house([path, `// What it is for.\n${code}\n`]))).toEqual([]);
 });
