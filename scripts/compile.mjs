@@ -38,8 +38,8 @@ function tsc(project, ...options) {
 }
 
 /**
- * A module with those that it imports as one script, each behind what it needs. They share one scope: a name that two of them
- * declare, or one that is imported under another name, is an error here.
+ * A module with those that it imports as one script, each behind what it needs. They share one scope: it is an error here if two of
+ * them declare one name, if one imports under another name, or if the text could end the element that it stands in.
  */
 function scriptOf(entry) {
   const texts = new Map();
@@ -58,5 +58,7 @@ function scriptOf(entry) {
   add(entry);
   const script = `(() => {\n'use strict';\n${[...texts.values()].join('')}})();\n`;
   new Script(script);
+  if (/<(?:!--|\/?script)/i.test(script))
+    throw new Error('the browser script holds text that ends or opens a script element');
   return script;
 }
