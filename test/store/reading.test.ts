@@ -1,0 +1,103 @@
+// Runs are read back as they were saved.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { openExistingStore, openStore } from '../../src/store/store.js';
+import type { DomainScore } from '../../src/types.js';
+import { temporaryFolder } from '../support/cli.js';
+import { card, failed, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';
+
+let path: string;
+beforeEach(async () => {
+  path = join(await temporaryFolder(), 'awb.sqlite');
+});
+
+const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
+
+describe('reading', () => {
+  function reading<T>(read: (store: ReturnType<typeof openExistingStore>) => T): T {
+    const store = openExistingStore(path);
+    try {
+      return read(store);
+    } finally {
+      store.close();
+    }
+  }
+
+  it('gives every run back as it was saved, its scores included', () => {
+    const bare: RunRecord = { ...runOf('b'), label: undefined, judgeModel: undefined, manifest: undefined };
+    save(runOf('a'));
+    save(bare);
+    const [first, second, ...more] = reading((store) => store.runs());
+    expect(more).toEqual([]);
+    expect(first).toEqual({ ...runOf('a'), id: 1, card });
+    expect(second).toEqual({ ...bare, id: 2, card });
+  });
+
+  it('gives the domains in the published order, others after them by name', () => {
+    const [score] = card.domains;
+    const names = ['os', 'zebra', 'mcp', 'aviary', 'search'];
+    const store = openStore(path);
+    store.saveRun(runOf('a'), [], { ...card, domains: names.map((domain) => ({ ...score, domain }) as DomainScore) });
+    const read = store.runs()[0]?.card.domains.map(({ domain }) => domain);
+    store.close();
+    expect(read).toEqual(['mcp', 'search', 'os', 'aviary', 'zebra']);
+  });
+
+  it('gives the judged rows of one run back as they were saved', () => {
+    const measured = { ...rated.row, key: 'k0', ratings: {}, total: 0, flags: [] };
+    const { failed: _failed, ...unrated } = measured;
+    save(runOf('a'), [rated, failed, { row: unrated }]);
+    save(runOf('b'), [failed]);
+    const of = (id: number) => reading((store) => store.judgements(id));
+    expect(of(1)).toEqual([unrated, rated.row, failed.row]);
+    expect(of(2)).toEqual([failed.row]);
+    expect(of(3)).toEqual([]);
+  });
+
+  it('gives the judgements of one prediction back apart, each with its measures', () => {
+    const again = [0, 1, 2].map((index) => ({ ...rated.row, index, total: index + 1, measures: { chrf: index } }));
+    save(
+      runOf('a'),
+      again.map((row) => ({ row })),
+    );
+    expect(reading((store) => store.judgements(1))).toEqual(again);
+  });
+
+  it('gives many thousands of rows back in their order, each with its measures', () => {
+    const rows = Array.from({ length: 9000 }, (_, index) => ({
+      ...rated.row,
+      key: `k${String(Math.floor(index / 3)).padStart(5, '0')}`,
+      repeat: index % 3,
+      index: 0,
+      measures: { chrf: index, exact_match: index % 2 },
+    }));
+    save(
+      runOf('a'),
+      [...rows].reverse().map((row) => ({ row })),
+    );
+    expect(reading((store) => store.judgements(1))).toEqual(rows);
+  });
+
+  it('needs a file that is there, and makes none', () => {
+    const error = refusal(() => openExistingStore(path));
+    expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('leaves a file of a later version alone', () => {
+    save(runOf('a'));
+    const database = openSqlite(path);
+    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    database.close();
+    expect(refusal(() => openExistingStore(path))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('a later awb wrote it'),
+    });
+  });
+});

@@ -1,0 +1,119 @@
+// Runs for tests of the SQLite file.
+
+import { UserError } from '../../src/errors.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { openStore } from '../../src/store/store.js';
+import type { Estimate, ScoreCard } from '../../src/types.js';
+
+/** A run as `score` describes it. */
+export function runOf(identity: string, label = 'step-1'): RunRecord {
+  return {
+    identity,
+    label,
+    kind: 'rubric',
+    source: '/out/judged.jsonl',
+    sourceSha256: 'ab',
+    worldModel: 'world',
+    judgeModel: 'judge',
+    meta: { step: '1' },
+    manifest: '{"schema": 1}',
+    scoredAt: '2026-01-01T00:00:00.000Z',
+    toolVersion: '0.1.0',
+  };
+}
+
+/** A judgement with everything, and one that failed, of two repeats of one row. */
+export const rated: StoredJudgement = {
+  row: {
+    key: 'k1',
+    trajectory: 't1',
+    repeat: 0,
+    index: 0,
+    domain: 'mcp',
+    turnIdx: 2,
+    failed: 0,
+    total: 3.8,
+    ratings: { format: 5, factuality: 4, consistency: 4, realism: 3, quality: 3 },
+    measures: { chrf: 61.25, exact_match: 0 },
+    flags: ['truncated'],
+  },
+  log: { attempts: 2, usage: { promptTokens: 19_000, completionTokens: 280 }, ms: 4200.5, host: 'judge:443' },
+};
+
+export const failed: StoredJudgement = {
+  row: {
+    key: 'k1',
+    trajectory: 't1',
+    repeat: 1,
+    index: 0,
+    domain: 'mcp',
+    turnIdx: 2,
+    failed: 1,
+    total: 0,
+    ratings: {},
+    failure: { class: 'judge-timeout', reason: 'no token for 900 s' },
+    flags: [],
+  },
+};
+
+const estimate: Estimate = { value: 70, rows: 1, clusters: 1 };
+const certain: Estimate = { value: 60, rows: 2, clusters: 2, se: 1, df: 1, low: 47.3, high: 72.7 };
+
+/** The score card that is stored with them. */
+export const card: ScoreCard = {
+  domains: [
+    {
+      domain: 'mcp',
+      chosen: 3,
+      valid: 1,
+      failed: 1,
+      failures: { 'judge-timeout': 1, 'not-judged': 1 },
+      coverage: 1 / 3,
+      scores: { total: estimate, format: certain },
+      withFailures: { total: estimate },
+      measures: { chrf: certain },
+      flags: { truncated: 1 },
+    },
+  ],
+  overall: { total: estimate },
+  macroOf: 1,
+  overallMicro: { total: certain },
+  overallWithFailures: { total: estimate },
+  overallMeasures: { chrf: certain },
+  chosen: 3,
+  valid: 1,
+  failed: 1,
+  coverage: 1 / 3,
+};
+
+/** Stores a run in a file. */
+export function saveIn(path: string, run: RunRecord, judgements: readonly StoredJudgement[] = [rated, failed]) {
+  const store = openStore(path);
+  try {
+    return store.saveRun(run, judgements, card);
+  } finally {
+    store.close();
+  }
+}
+
+/** The rows that SQLite gives for a query. */
+export function queryIn(path: string, sql: string): Readonly<Record<string, unknown>>[] {
+  const database = openSqlite(path, { readonly: true });
+  try {
+    return database.prepare(sql).all();
+  } finally {
+    database.close();
+  }
+}
+
+/** The error with which an action refuses to go on. */
+export function refusal(action: () => unknown): UserError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof UserError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
