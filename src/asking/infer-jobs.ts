@@ -12,7 +12,7 @@ export interface InferJob extends StageJob {
   readonly repeat: number;
 }
 
-/** Every row and repeat that is chosen now or has a record, by its id, in the order of `rows`, of which `chosen` are some. */
+/** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `records` are by id. */
 export function jobsOf(
   rows: readonly RowRef[],
   chosen: readonly RowRef[],

@@ -79,7 +79,7 @@ export function fileOfLabel(label: string): string {
   return `${FIRST}.${fit || 'judging'}`;
 }
 
-/** A killed run's manifest counts what was there before it: only one that was stopped in order is believed. */
+/** The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed. */
 function isBegun({ manifest }: StoredJudging): boolean {
   return manifest.state !== 'stopped' || manifest.counts.ok > 0;
 }

@@ -21,7 +21,7 @@ import { openRun } from './run.js';
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
  * 95 % interval (points of 0-100, clustered by trajectory). Repeated on the same day it continues, and may take more rows.
- * What is judged again is the stored file's own predictions, whatever infer has written since.
+ * It judges the stored file's own predictions again, whatever infer has written since.
  */
 export async function recheck(
   work: Judging,
@@ -100,7 +100,7 @@ function sampleOf(rows: readonly JudgedRow[], refs: readonly PredictionRef[], co
   return refs.filter((ref) => taken.has(idOf(ref)));
 }
 
-/** Of predictions that were judged several times: a recheck judges once more, and compares like with like. */
+/** A recheck judges each prediction once, so it compares with the first judgement of each. */
 function firstJudgements(rows: readonly JudgedRow[]): JudgedRow[] {
   return rows.filter(({ index }) => index === 0);
 }

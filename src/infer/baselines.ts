@@ -19,8 +19,8 @@ export const BASELINES = {
 } satisfies Record<string, (sample: Sample, donor: Sample | undefined) => string>;
 
 /**
- * For each row the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the
- * end; from its own where there is no other. Undefined for a domain's only row.
+ * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the
+ * end, or from its own trajectory where there is no other. Undefined for a domain's only row.
  */
 export function donorsOf<Row extends { readonly domain: string; readonly trajectory: string }>(
   rows: readonly Row[],

@@ -24,16 +24,16 @@ export function flagsOf(reply: { readonly content: string; readonly finishReason
 const LINES_IN_A_ROW = 48;
 const REPEATS_AT_END = 8;
 const WORDED_LENGTH = 2_000;
-/** Rows of zeros, rules and blanks are what real screens and dumps are full of, so that they must go on for longer. */
+/** Real screens and dumps are full of rows of zeros, rules and blanks, so these must go on for longer. */
 const WORDLESS_LENGTH = 16_000;
-/** Only this much of the end is searched, so that the longest loop found has a unit of an eighth of it. */
+/** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
 const END_LENGTH = 32_000;
 
 /**
- * Whether a text shows degenerate repetition: a line that follows itself until there are 48 of it, or an end that is one unit of any
- * length repeated 8 times or more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must
- * fill 16,000. Blank lines and white space at the end never count. Loops that change from round to round, such as counters, are not
- * found. Linear in the text's length.
+ * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
+ * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
+ * and white space at the end never count. Loops that change from round to round, such as counters, are not found. Linear in the
+ * text's length.
  */
 function isRepetitive(text: string): boolean {
   return hasRepeatedLine(text) || endsInLoop(text);

@@ -1,4 +1,4 @@
-// Where in a judge's reply its own and final verdict stands, and why there is none that is certainly its own.
+// Where the judge's own and final verdict stands in its reply, or why none is certainly its own.
 
 import { PYTHON_SPACE, pythonStrip, tagSpans } from '../reply.js';
 import { braceMatched, locate, type Span } from './json-place.js';
@@ -15,13 +15,13 @@ export function finalObject(reply: string, material: Material): string | Unreada
   return wholeObject(reply) ?? objectInBlock(reply, material);
 }
 
-/** The reply where it is nothing but one JSON object behind its thinking, fenced or not. */
+/** The JSON object, fenced or not, that is all there is of the reply behind its thinking. */
 function wholeObject(text: string): string | undefined {
   const starts = [0, ...tagSpans(text, '/think').map(({ end }) => end)];
   for (const start of starts) {
     const object = unfenced(pythonStrip(text.slice(start)));
     if (!object.startsWith('{') || !object.endsWith('}')) continue;
-    // What can be parsed as it stands is one object, whatever its strings hold; else braces and tags have to say so.
+    // A text that parses as it stands is one object, whatever its strings hold. Of any other text, braces and tags have to say so.
     const isOne = braceMatched(object)[0]?.end === object.length && tagSpans(object, VERDICT_TAG).length === 0;
     if (parseJson(object).fault === undefined || isOne) return object;
   }
@@ -45,7 +45,7 @@ function objectInBlock(reply: string, material: Material): string | Unreadable {
 
 /** Marks that open a quotation in front of a block; three backticks open a fence. */
 const QUOTED_BEFORE = /(?:["'“”„‟‘’‚‛«»‹›「『《([]|(?<!`)`{1,2})[ \t]*$/u;
-/** What may stand on the line of a block's closing tag: marks of a fence or of emphasis, and a sentence of its own. */
+/** What may stand behind a block's closing tag on its line: marks of a fence or of emphasis, and a sentence of its own. */
 const LINE_BEHIND = /^(?:`{3}|[*_]{0,3})(?:[ \t]*(?:$|\p{Cc})|[ \t]+\p{Lu})/u;
 /** The end of a verdict whose closing tag is missing. */
 const ENDS_AT_BRACE = /\}\s*(?:`{3}\s*)?$/;

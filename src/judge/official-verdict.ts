@@ -8,9 +8,9 @@ import { VERDICT_TAG } from './quotation.js';
 import { accepted, unreadable, wholeNumber } from './verdict.js';
 
 /**
- * What a judge's reply says, as the official script reads it: the last `<final_evaluation>` block outside thinking, or the whole reply
- * where there is none or the last is empty; in it the last fenced object, else the last object with matching braces, those that
- * hold `"scores"` first. It is mended; a score that cannot be read is absent, one above 5 is 5, one below 0 stays.
+ * What a judge's reply says, as the official script reads it. The verdict stands in the last `<final_evaluation>` block outside
+ * thinking, or anywhere in the reply where there is no block or the last one is empty. It is the JSON object that `locate` finds
+ * there, and it is mended. A score that cannot be read is absent, one above 5 is 5, one below 0 stays.
  */
 export function readOfficialVerdict(reply: string): Verdict {
   const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);

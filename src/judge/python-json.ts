@@ -10,7 +10,7 @@ export type JsonObject = Map<string, Json>;
 
 interface Parsed {
   readonly value?: JsonObject;
-  /** `syntax` can be mended; `limit` (nested too deep, an integer too long) cannot, officially. */
+  /** The official script mends `syntax`, and gives up at a `limit` (nested too deep, an integer too long). */
   readonly fault?: 'syntax' | 'limit';
   /** Keys that some object gives more than once; the last counts. */
   readonly repeated: ReadonlySet<string>;

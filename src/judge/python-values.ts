@@ -1,4 +1,4 @@
-// Values as Python makes them of texts, and as it prints them.
+// Values as Python reads them from texts, and as it prints them.
 
 import { pythonStrip } from '../reply.js';
 import { type Json, MAX_DIGITS } from './python-json.js';

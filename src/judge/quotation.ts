@@ -1,4 +1,4 @@
-// Verdicts that stand in the material which a judge is shown: how a quotation of one is told from the judge's own verdict.
+// Verdicts in the material that a judge is shown: how a quotation of one is told from the judge's own verdict.
 import { tagSpans } from '../reply.js';
 import { DIMENSIONS, type Ratings } from '../types.js';
 import { decimalDigit } from './python-values.js';
@@ -17,8 +17,8 @@ export interface Material {
 const MOST_TAGS = 32;
 
 /**
- * The reply without its blocks (from a verdict's tag to the closing one) that stand word for word in the material; white space, backslashes,
- * case, look-alike letters and what cannot be seen are no difference. Undefined where there are too many tags to search.
+ * The reply without the blocks that it quotes from the material. A block runs from a verdict's tag to the closing one. White space,
+ * backslashes, case, look-alike letters and invisible characters make no difference. Undefined where there are too many tags to search.
  */
 export function withoutQuotations(reply: string, { prediction, others }: Material): string | undefined {
   const opens = tagSpans(reply, VERDICT_TAG);
@@ -46,8 +46,8 @@ export function withoutQuotations(reply: string, { prediction, others }: Materia
 }
 
 /**
- * Whether the prediction names all five dimensions and holds these ratings, wherever they stand in it: a quotation that is not word
- * for word, or that the judge has taken out of an encoding, has no others. Nobody gains by foreseeing the judge's own: see `isPlanted`.
+ * Whether the prediction names all five dimensions and holds these ratings, wherever they stand in it. A quotation can have no others,
+ * even where it is not word for word or the judge has decoded it. Nobody gains by foreseeing the judge's own ratings: see `isPlanted`.
  */
 export function mayQuote({ prediction }: Material, ratings: Ratings): boolean {
   const text = folded(prediction);
@@ -57,8 +57,8 @@ export function mayQuote({ prediction }: Material, ratings: Ratings): boolean {
 }
 
 /**
- * Whether the prediction brings a verdict of its own, a tag or numbers beside the names of all five dimensions, where neither truth
- * nor history does: a judge that cannot be read then is the prediction's doing.
+ * Whether the prediction brings a verdict of its own (a tag, or numbers beside the names of all five dimensions), and neither truth
+ * nor history does. It is then the prediction's doing if the judge cannot be read.
  */
 export function isPlanted({ prediction, others }: Material): boolean {
   return holdsVerdict(prediction) && !others.some(holdsVerdict);
@@ -90,7 +90,7 @@ function namesDimensions(text: string): boolean {
 
 function numbersIn(text: string): ReadonlySet<number> {
   const values = Array.from(text.matchAll(NUMBER), ([number]) => WORDS[number] ?? Number(number));
-  // A half either way: how a judge rounds it is not known.
+  // A half counts as both of its neighbours: nobody knows how a judge rounds it.
   return new Set(values.flatMap((value) => [Math.ceil(value - 0.5), Math.floor(value + 0.5)]));
 }
 
@@ -125,7 +125,7 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const LOOK_ALIKE = new RegExp(`[${Object.keys(LOOK_ALIKES).join('')}]`, 'gu');
 
-/** The text with whatever hides a tag or a name taken away: entities, escapes, compatibility forms, marks, invisible characters, case, look-alikes. */
+/** The text without what can hide a tag or a name: entities, escapes, compatibility forms, marks, invisible characters, case, look-alikes. */
 function folded(text: string): string {
   if (!/&|\\[ux]|[\x80-\uffff]/i.test(text)) return text.toLowerCase();
   return text

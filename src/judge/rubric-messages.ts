@@ -14,7 +14,7 @@ export const FRAME = 2;
  * With an official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends.
  * With any other pack the material is framed so that nothing inside it can pass for its frame, and the rows of a trajectory share
  * their messages up to the end of the shorter row's history.
- * Throws a UserError when the pack has no prompt for the sample's domain.
+ * @throws UserError where the pack has no prompt for the sample's domain.
  */
 export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction: string): ChatMessage[] {
   const system = pack.systemPrompt(sample.domain);
@@ -71,8 +71,8 @@ function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots
 }
 
 /**
- * The history stands under a mark of its own, which depends on the trajectory alone, so that cached prefixes hold over its turns;
- * turn, truth and prediction stand under another, which depends on them all, so that no prediction can hold its own.
+ * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns. Turn,
+ * truth and prediction stand under another mark that depends on all of them, so that no prediction can hold its own mark.
  */
 function framedSlots({ history, turn, currentTurn, prediction, truth }: Case, { key, trajectory }: Sample): Slots {
   const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
@@ -94,7 +94,7 @@ function framed(name: string, mark: string, turn: number, text: string): string 
   return `<${name}-${mark} turn="${turn}">\n${text}\n</${name}-${mark}>`;
 }
 
-/** A word made of the source that none of the texts contains, in any case of letters: the first of an endless row of them. */
+/** The first of an endless row of words made of the source that none of the texts contains, in any case of letters. */
 function unusedMark(source: string, texts: readonly string[]): string {
   const haystack = texts.join('\n').toLowerCase();
   for (let attempt = 0; ; attempt++) {
@@ -103,7 +103,7 @@ function unusedMark(source: string, texts: readonly string[]): string {
   }
 }
 
-/** Twelve hexadecimal digits that look like chance: two multiplicative hashes, each stirred at the end. No secret hangs on it. */
+/** Twelve hexadecimal digits that look like chance: two multiplicative hashes, each stirred at the end. It guards no secret. */
 function digest(text: string): string {
   let [a, b] = [0x2545f491, 0x9e3779b9];
   for (let at = 0; at < text.length; at++) {

@@ -9,7 +9,7 @@ import { parseJson } from './python-json.js';
 import { type Material, mayQuote } from './quotation.js';
 import { accepted, unreadable, wholeNumber } from './verdict.js';
 
-/** A longer verdict (UTF-16 units) is not mended under the strict reading: mending takes quadratic time on stray quotes. */
+/** The strict reading mends no longer verdict (UTF-16 units): mending takes quadratic time on stray quotes. */
 const MENDABLE_LENGTH = 32_000;
 
 /**
@@ -17,7 +17,8 @@ const MENDABLE_LENGTH = 32_000;
  *
  * It stands in the one tagged block at the end of the reply, or the reply is nothing but its JSON (or one fence of it). Blocks that
  * stand in the material are quotations and are taken out first. Behind the block there may be a farewell, but no tag and no JSON.
- * Ratings that a prediction with all five dimensions holds count for a quotation that was not word for word: none planted comes out.
+ * Ratings are taken for a quotation, even one that is not word for word, where the prediction names all five dimensions and holds the
+ * same ratings: so no planted rating counts.
  *
  * It is parsed before it is mended, and accepted only where its `scores` rate the five dimensions, each once, with numbers that
  * round (half to even) to 1 to 5, and where the official reading of the same JSON does not rate otherwise.
@@ -66,7 +67,7 @@ function readStrictly(json: string): Verdict {
   return accepted(verdict, ratings);
 }
 
-/** The JSON repaired; empty where that fails, or where an object or list had to be closed: the judge may have had more to say. */
+/** The repaired JSON. Empty where repairing fails or had to close an object or list: the judge may have had more to say. */
 function mended(json: string): string {
   if (json.length > MENDABLE_LENGTH) return '';
   try {

@@ -26,7 +26,7 @@ export interface Manifest {
   readonly data: Readonly<Record<string, unknown>>;
   /** Under `judge`: the manifest of the predictions, where one lies beside them. */
   readonly predictions?: Manifest | undefined;
-  /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. */
+  /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. One that is judged several times counts once. */
   readonly chosen: Readonly<Record<string, number>>;
   readonly counts: Counts;
   readonly tokens: Usage;
@@ -42,6 +42,7 @@ export interface Manifest {
   readonly checksum?: string;
 }
 
+/** What a run has come to: predictions under `infer`, and under `judge` judgements, of which one prediction may have several. */
 export interface Counts {
   readonly chosen: number;
   readonly ok: number;
