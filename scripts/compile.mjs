@@ -1,64 +1,53 @@
-// Compiles the program into dist, and the modules of the report's browser script into one plain script there, which pages hold inline.
+// Compiles the program into dist, and joins the modules of the report's browser script into one plain script there, which pages
+// hold inline. What has no source any more leaves dist.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Script } from 'node:vm';
+import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BROWSER = 'report/page/browser';
-const IMPORT = /^import\s[^;]*\sfrom '([^']+)';\n/gm;
-const EXPORT = /^export (?:\{\};\n)?/gm;
 
-const modules = mkdtempSync(join(tmpdir(), 'awb-browser-'));
-try {
-  const codes = await Promise.all([
-    tsc('tsconfig.json'),
-    tsc(`src/${BROWSER}/tsconfig.json`, '--noEmit', 'false', '--outDir', modules),
-  ]);
-  if (codes.every((code) => code === 0)) {
-    writeFileSync(join(root, `dist/${BROWSER}.js`), scriptOf(join(modules, BROWSER, 'page.js')));
-  } else {
-    process.exitCode = 1;
-  }
-} finally {
-  rmSync(modules, { recursive: true });
-}
+const codes = await Promise.all([tsc('tsconfig.json'), tsc(`src/${BROWSER}/tsconfig.json`)]);
+if (codes.some((code) => code !== 0)) process.exit(1);
+await joinBrowserScript();
+clearDist();
 
 /** What it prints goes to stderr. */
-function tsc(project, ...options) {
-  const args = ['node_modules/typescript/bin/tsc', '-p', project, ...options];
+function tsc(project) {
   return new Promise((done) => {
-    spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2] })
+    spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', project], { cwd: root, stdio: ['ignore', 2, 2] })
       .on('error', () => done(1))
       .on('close', (code) => done(code ?? 1));
   });
 }
 
-/**
- * A module with those that it imports as one script, each behind what it needs. They share one scope: it is an error here if two of
- * them declare one name, if one imports under another name, or if the text could end the element that it stands in.
- */
-function scriptOf(entry) {
-  const texts = new Map();
-  const add = (path) => {
-    if (texts.has(path)) return;
-    texts.set(path, '');
-    const text = readFileSync(path, 'utf8');
-    for (const [statement, from] of text.matchAll(IMPORT)) {
-      if (/ as /.test(statement)) throw new Error(`${path} renames what it imports: ${statement.trim()}`);
-      add(join(dirname(path), from));
-    }
-    // Behind what it imports, wherever that was first asked for.
-    texts.delete(path);
-    texts.set(path, text.replace(IMPORT, '').replace(EXPORT, ''));
-  };
-  add(entry);
-  const script = `(() => {\n'use strict';\n${[...texts.values()].join('')}})();\n`;
-  new Script(script);
-  if (/<(?:!--|\/?script)/i.test(script))
+/** @throws Error where the script could end the element that it stands in */
+async function joinBrowserScript() {
+  const file = `${BROWSER.split('/').at(-1)}.js`;
+  const outDir = join(root, 'dist', BROWSER, '..');
+  await build({
+    configFile: false,
+    root,
+    logLevel: 'error',
+    build: {
+      outDir,
+      emptyOutDir: false,
+      minify: false,
+      target: 'es2022',
+      lib: { entry: `src/${BROWSER}/page.ts`, formats: ['iife'], name: 'page', fileName: () => file },
+    },
+  });
+  if (/<(?:!--|\/?script)/i.test(readFileSync(join(outDir, file), 'utf8'))) {
     throw new Error('the browser script holds text that ends or opens a script element');
-  return script;
+  }
+}
+
+function clearDist() {
+  const isMade = (path) => path === `${BROWSER}.js` || existsSync(join(root, 'src', path.replace(/\.js$/, '.ts')));
+  for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
+    if (path.endsWith('.js') && !isMade(path)) rmSync(join(root, 'dist', path));
+  }
 }
