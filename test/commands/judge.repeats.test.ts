@@ -21,11 +21,16 @@ async function begin(answer: (request: SeenRequest) => string = () => verdict(4)
   return inferred(['--domains', 'os,web']);
 }
 
-function judge(folder: Folder, count: number, options: readonly string[] = []): Promise<CliResult> {
+function judge(
+  folder: Folder,
+  count: number,
+  options: readonly string[] = [],
+  stop = new AbortController().signal,
+): Promise<CliResult> {
   const repeats = count === 1 ? [] : ['--judge-repeats', String(count)];
   const where = ['--predictions', folder.predictions, '--output-dir', folder.dir];
   const how = ['--judge-base-url', server.url, '--judge-model', 'j', '--concurrency', '1', '--seed', '11'];
-  return awb(['judge', ...where, ...how, ...repeats, ...options]);
+  return awb(['judge', ...where, ...how, ...repeats, ...options], { stop });
 }
 
 const judgedIn = ({ dir }: Folder) => rowsOf(join(dir, 'judged.jsonl'));
@@ -79,6 +84,24 @@ describe('several judgements of a prediction', () => {
     expect(scored.code).toBe(0);
     expect(JSON.parse(scored.stdout)).toMatchObject({ coverage: 1, valid: 2 });
   });
+});
+
+it('an interrupted judging goes on to the same bytes', async () => {
+  const folder = await begin(({ body }) => verdict((body.seed % 5) + 1));
+  await judge(folder, 3);
+  const whole = await readFile(join(folder.dir, 'judged.jsonl'), 'utf8');
+  const again = { ...folder, dir: join(folder.dir, 'again') };
+  const stop = new AbortController();
+  const before = server.count;
+  await server.close();
+  server = await startLoopbackServer(({ index, body }) => {
+    if (index === 3) stop.abort('SIGINT');
+    return { content: verdict((body.seed % 5) + 1) };
+  });
+  expect((await judge(again, 3, [], stop.signal)).code).toBe(130);
+  expect((await judge(again, 3)).code).toBe(0);
+  expect(server.count).toBe(before);
+  expect(await readFile(join(again.dir, 'judged.jsonl'), 'utf8')).toBe(whole);
 });
 
 describe('another count', () => {
