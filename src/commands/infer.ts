@@ -1,9 +1,9 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
-import { INFER_OPTIONS, type InferSettings } from '../asking/infer-options.js';
-import { choiceOf, requirePrompts, requireUsable } from '../asking/infer-rows.js';
-import { type Inference, inferIdentity, inferRows, summarisePrediction } from '../asking/inferring.js';
+import { type Inference, inferIdentity, inferRows, summarisePrediction } from '../asking/infer/inferring.js';
+import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
+import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
 import { openRun } from '../asking/run.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';

@@ -1,11 +1,11 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { join, resolve } from 'node:path';
-import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge-options.js';
-import { summariseJudgement } from '../asking/judge-records.js';
-import { chooseFile } from '../asking/judged-files.js';
-import { type Judging, judgeIdentity, judgeRows } from '../asking/judging.js';
-import { recheck } from '../asking/recheck.js';
+import { chooseFile } from '../asking/judge/judged-files.js';
+import { type Judging, judgeIdentity, judgeRows } from '../asking/judge/judging.js';
+import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
+import { recheck } from '../asking/judge/recheck.js';
+import { summariseJudgement } from '../asking/judge/records.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { openTarget, type Target } from '../asking/target.js';

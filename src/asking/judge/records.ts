@@ -1,11 +1,11 @@
 // Records of judgements in a run's journal: what each was made from and with, and whether it still holds.
 
-import { isUnasked, type JudgementRecord, recordedJudgement } from '../judgement.js';
-import { isModelCaused } from '../points.js';
-import type { JournalRecord } from '../run/journal-record.js';
-import type { Usage } from '../types.js';
-import type { JudgeJob } from './judge-jobs.js';
-import type { RowSummary, Run } from './run.js';
+import { isUnasked, type JudgementRecord, recordedJudgement } from '../../judgement.js';
+import { isModelCaused } from '../../points.js';
+import type { JournalRecord } from '../../run/journal-record.js';
+import type { Usage } from '../../types.js';
+import type { RowSummary, Run } from '../run.js';
+import type { JudgeJob } from './jobs.js';
 
 interface JudgeRecords {
   /** Whether the prediction, or how judges are asked, has changed since. */

@@ -1,11 +1,11 @@
 // The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
 
-import type { PredictionRef } from '../bench/prediction-ref.js';
-import { MOST_JUDGEMENTS } from '../judgement.js';
-import { MOST_REPEATS } from '../prediction.js';
-import { recordId } from '../run/journal-record.js';
-import type { Domain } from '../types.js';
-import type { StageJob } from './stage-contract.js';
+import type { PredictionRef } from '../../bench/prediction-ref.js';
+import { MOST_JUDGEMENTS } from '../../judgement.js';
+import { MOST_REPEATS } from '../../prediction.js';
+import { recordId } from '../../run/journal-record.js';
+import type { Domain } from '../../types.js';
+import type { StageJob } from '../stage-contract.js';
 
 /** One judgement of one prediction. */
 export interface JudgeJob extends StageJob {

@@ -3,9 +3,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { awb, type CliResult, RECORDED } from '../support/cli.js';
-import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict } from '../support/judging.js';
-import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { awb, type CliResult, RECORDED } from '../../support/cli.js';
+import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict } from '../../support/judging.js';
+import { type Answer, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';
 
 let folder: { dir: string; predictions: string };
 let server: LoopbackServer;

@@ -1,14 +1,14 @@
 // The options of awb infer: the rows to take, the world model to ask, and how.
 
-import { ORDERS } from '../bench/selection.js';
-import { BASELINES } from '../infer/baselines.js';
-import { PROTOCOLS } from '../infer/messages.js';
-import { keysOf } from '../keys.js';
-import { MOST_REPEATS } from '../prediction.js';
-import { httpUrl } from '../settings/address.js';
-import type { OptionTable, Settings } from '../settings/options.js';
-import { DOMAINS } from '../types.js';
-import { ASKING_OPTIONS } from './options.js';
+import { ORDERS } from '../../bench/selection.js';
+import { BASELINES } from '../../infer/baselines.js';
+import { PROTOCOLS } from '../../infer/messages.js';
+import { keysOf } from '../../keys.js';
+import { MOST_REPEATS } from '../../prediction.js';
+import { httpUrl } from '../../settings/address.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
+import { DOMAINS } from '../../types.js';
+import { ASKING_OPTIONS } from '../options.js';
 
 export const INFER_OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },

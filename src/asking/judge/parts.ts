@@ -1,11 +1,11 @@
 // The parts of a judgement, asked one after the other: what was read of each is kept until the last one joins them to a record.
 
-import type { Answer, Method, Part, Reading, Subject } from '../judge/mode.js';
-import type { JudgementRecord } from '../judgement.js';
-import { present } from '../present.js';
-import type { ModelFailure, ModelReply, ModelRequest, Usage } from '../types.js';
-import { addUsage } from '../usage.js';
-import { type JudgeJob, seedOffsetOf } from './judge-jobs.js';
+import type { Answer, Method, Part, Reading, Subject } from '../../judge/mode.js';
+import type { JudgementRecord } from '../../judgement.js';
+import { present } from '../../present.js';
+import type { ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
+import { addUsage } from '../../usage.js';
+import { type JudgeJob, seedOffsetOf } from './jobs.js';
 
 /** A judgement that has been asked for and is not made yet. */
 interface Underway {

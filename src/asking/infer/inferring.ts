@@ -1,28 +1,28 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
 import { resolve } from 'node:path';
-import type { Dataset, RowRef } from '../bench/dataset.js';
-import { withMembers } from '../bench/row-text.js';
-import type { WorldModelPrompts } from '../bench/world-model-prompts.js';
-import { BASELINES, donorsOf } from '../infer/baselines.js';
-import { buildMessages } from '../infer/messages.js';
-import { flagsOf } from '../infer/observation.js';
-import { predicted, recordedPrediction, unpredicted } from '../prediction.js';
-import type { Identity } from '../run/identity.js';
-import type { JournalRecord } from '../run/journal-record.js';
-import type { Manifest } from '../run/manifest.js';
-import type { ShownSettings } from '../settings/command.js';
-import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../types.js';
-import { type InferJob, inAskingOrder, jobsOf } from './infer-jobs.js';
-import type { InferSettings } from './infer-options.js';
-import { invalidByDomain } from './infer-rows.js';
-import { openInstrument } from './instrument.js';
-import { progressListener } from './progress-listener.js';
-import type { RowSummary, Run } from './run.js';
-import { samplingIdentity } from './sampling.js';
-import { runStage, type StageResult } from './stage.js';
-import type { Stage } from './stage-contract.js';
-import type { Target } from './target.js';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
+import { withMembers } from '../../bench/row-text.js';
+import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
+import { BASELINES, donorsOf } from '../../infer/baselines.js';
+import { buildMessages } from '../../infer/messages.js';
+import { flagsOf } from '../../infer/observation.js';
+import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';
+import type { Identity } from '../../run/identity.js';
+import type { JournalRecord } from '../../run/journal-record.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { ShownSettings } from '../../settings/command.js';
+import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../../types.js';
+import { openInstrument } from '../instrument.js';
+import { progressListener } from '../progress-listener.js';
+import type { RowSummary, Run } from '../run.js';
+import { samplingIdentity } from '../sampling.js';
+import { runStage, type StageResult } from '../stage.js';
+import type { Stage } from '../stage-contract.js';
+import type { Target } from '../target.js';
+import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
+import type { InferSettings } from './options.js';
+import { invalidByDomain } from './rows.js';
 
 /** Everything that one inference works on. */
 export interface Inference {

@@ -2,21 +2,21 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { readJudged } from '../bench/judged.js';
-import type { PredictionRef } from '../bench/prediction-ref.js';
-import type { PredictionFile } from '../bench/predictions.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { countedPoints, isRated } from '../points.js';
-import { differencesOf, type Identity } from '../run/identity.js';
-import { recordId } from '../run/journal-record.js';
-import { pairedShift } from '../score/clusters.js';
-import { noiseOf } from '../score/sampling.js';
-import type { JudgedRow } from '../types.js';
-import { summariseJudgement } from './judge-records.js';
+import { readJudged } from '../../bench/judged.js';
+import type { PredictionRef } from '../../bench/prediction-ref.js';
+import type { PredictionFile } from '../../bench/predictions.js';
+import { EXIT, type ExitCode, UserError } from '../../errors.js';
+import { countedPoints, isRated } from '../../points.js';
+import { differencesOf, type Identity } from '../../run/identity.js';
+import { recordId } from '../../run/journal-record.js';
+import { pairedShift } from '../../score/clusters.js';
+import { noiseOf } from '../../score/sampling.js';
+import type { JudgedRow } from '../../types.js';
+import { openRun } from '../run.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type Judging, judgeIdentity, judgeRows } from './judging.js';
 import { printRecheck, type Shift } from './recheck-report.js';
-import { openRun } from './run.js';
+import { summariseJudgement } from './records.js';
 
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its

@@ -1,13 +1,13 @@
 // The options of awb judge: the predictions, the mode, and the judge to ask.
 
-import type { Mode } from '../judge/mode.js';
-import { MODES } from '../judge/modes.js';
-import { READINGS } from '../judge/readings.js';
-import { MOST_JUDGEMENTS } from '../judgement.js';
-import { keysOf } from '../keys.js';
-import { httpUrl } from '../settings/address.js';
-import type { OptionTable, Settings } from '../settings/options.js';
-import { ASKING_OPTIONS } from './options.js';
+import type { Mode } from '../../judge/mode.js';
+import { MODES } from '../../judge/modes.js';
+import { READINGS } from '../../judge/readings.js';
+import { MOST_JUDGEMENTS } from '../../judgement.js';
+import { keysOf } from '../../keys.js';
+import { httpUrl } from '../../settings/address.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
+import { ASKING_OPTIONS } from '../options.js';
 
 export const JUDGE_OPTIONS = {
   predictions: {

@@ -1,9 +1,9 @@
 // Which judgements a judging consists of, in which order they are asked for, and under which seeds.
 
 import { describe, expect, it } from 'vitest';
-import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../src/asking/judge-jobs.js';
-import type { PredictionRef } from '../../src/bench/prediction-ref.js';
-import { MOST_JUDGEMENTS } from '../../src/judgement.js';
+import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
+import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
+import { MOST_JUDGEMENTS } from '../../../src/judgement.js';
 
 function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
   const place = { line: 1, offset: 0, length: 1, stamp: 's' };

@@ -1,34 +1,34 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
 import { relative } from 'node:path';
-import type { PredictionRef } from '../bench/prediction-ref.js';
-import type { PredictedRow, PredictionFile } from '../bench/predictions.js';
-import { withMembers } from '../bench/row-text.js';
-import { flagsOf } from '../infer/observation.js';
-import type { Method, Mode } from '../judge/mode.js';
+import type { PredictionRef } from '../../bench/prediction-ref.js';
+import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
+import { withMembers } from '../../bench/row-text.js';
+import { flagsOf } from '../../infer/observation.js';
+import type { Method, Mode } from '../../judge/mode.js';
 import {
   JUDGEMENT_KEYS,
   type JudgementRecord,
   judgementMembers,
   recordedJudgement,
   withoutPrediction,
-} from '../judgement.js';
-import { fingerprintOf, type Identity } from '../run/identity.js';
-import type { Manifest } from '../run/manifest.js';
-import type { ShownSettings } from '../settings/command.js';
-import type { Io } from '../types.js';
-import { openInstrument } from './instrument.js';
-import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount } from './judge-jobs.js';
-import type { JudgeSettings } from './judge-options.js';
-import { openParts } from './judge-parts.js';
-import { isDone, openRecords } from './judge-records.js';
-import { progressListener } from './progress-listener.js';
-import type { Run } from './run.js';
-import { samplingIdentity } from './sampling.js';
+} from '../../judgement.js';
+import { fingerprintOf, type Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { ShownSettings } from '../../settings/command.js';
+import type { Io } from '../../types.js';
+import { openInstrument } from '../instrument.js';
+import { progressListener } from '../progress-listener.js';
+import type { Run } from '../run.js';
+import { samplingIdentity } from '../sampling.js';
+import { runStage, type StageResult } from '../stage.js';
+import type { Stage } from '../stage-contract.js';
+import type { Target } from '../target.js';
+import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount } from './jobs.js';
+import type { JudgeSettings } from './options.js';
+import { openParts } from './parts.js';
+import { isDone, openRecords } from './records.js';
 import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
-import { runStage, type StageResult } from './stage.js';
-import type { Stage } from './stage-contract.js';
-import type { Target } from './target.js';
 
 /** Everything that one judging works on. */
 export interface Judging {

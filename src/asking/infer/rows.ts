@@ -1,12 +1,12 @@
 // The rows that infer takes: which of them can be used, and which were chosen.
 
-import type { BadRow, Dataset, RowRef } from '../bench/dataset.js';
-import type { Choice } from '../bench/selection.js';
-import type { WorldModelPrompts } from '../bench/world-model-prompts.js';
-import { EXIT, nearest, UserError } from '../errors.js';
-import { printable } from '../printable.js';
-import { DOMAINS, type Io } from '../types.js';
-import type { InferSettings } from './infer-options.js';
+import type { BadRow, Dataset, RowRef } from '../../bench/dataset.js';
+import type { Choice } from '../../bench/selection.js';
+import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
+import { EXIT, nearest, UserError } from '../../errors.js';
+import { printable } from '../../printable.js';
+import { DOMAINS, type Io } from '../../types.js';
+import type { InferSettings } from './options.js';
 
 const BAD_ROWS_SHOWN = 20;
 

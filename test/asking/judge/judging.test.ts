@@ -2,19 +2,19 @@
 
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { JUDGE_OPTIONS, type JudgeSettings } from '../../src/asking/judge-options.js';
-import { summariseJudgement } from '../../src/asking/judge-records.js';
-import { type Judging, judgeIdentity, judgeRows } from '../../src/asking/judging.js';
-import { openRun } from '../../src/asking/run.js';
-import type { StageResult } from '../../src/asking/stage.js';
-import { openTarget } from '../../src/asking/target.js';
-import { openPredictions } from '../../src/bench/predictions.js';
-import type { Mode, Reading } from '../../src/judge/mode.js';
-import { measured, unmeasured } from '../../src/judgement.js';
-import type { Io } from '../../src/types.js';
-import { inferred, type Row, rowsOf } from '../support/judging.js';
-import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
-import { resolveWith } from '../support/settings.js';
+import { type Judging, judgeIdentity, judgeRows } from '../../../src/asking/judge/judging.js';
+import { JUDGE_OPTIONS, type JudgeSettings } from '../../../src/asking/judge/options.js';
+import { summariseJudgement } from '../../../src/asking/judge/records.js';
+import { openRun } from '../../../src/asking/run.js';
+import type { StageResult } from '../../../src/asking/stage.js';
+import { openTarget } from '../../../src/asking/target.js';
+import { openPredictions } from '../../../src/bench/predictions.js';
+import type { Mode, Reading } from '../../../src/judge/mode.js';
+import { measured, unmeasured } from '../../../src/judgement.js';
+import type { Io } from '../../../src/types.js';
+import { inferred, type Row, rowsOf } from '../../support/judging.js';
+import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../../support/loopback-server.js';
+import { resolveWith } from '../../support/settings.js';
 
 interface Guess extends Reading {
   readonly bits: number;

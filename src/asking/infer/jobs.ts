@@ -1,10 +1,10 @@
 // The predictions that a run of infer consists of: which rows in which repeats, and in which order they are asked for.
 
-import type { RowRef } from '../bench/dataset.js';
-import { ORDERS } from '../bench/selection.js';
-import { recordId } from '../run/journal-record.js';
-import type { InferSettings } from './infer-options.js';
-import type { StageJob } from './stage-contract.js';
+import type { RowRef } from '../../bench/dataset.js';
+import { ORDERS } from '../../bench/selection.js';
+import { recordId } from '../../run/journal-record.js';
+import type { StageJob } from '../stage-contract.js';
+import type { InferSettings } from './options.js';
 
 /** One row in one of its repeats. */
 export interface InferJob extends StageJob {

@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import { differencesOf, fingerprintOf, type Identity } from '../run/identity.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
+import { EXIT, UserError } from '../../errors.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
+import { readManifest } from '../../run/manifest-file.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
 export interface StoredJudging {

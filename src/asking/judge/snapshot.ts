@@ -1,8 +1,8 @@
 // The snapshot that answers behind the judge's name: found out by asking, and one and the same for a whole judging.
 
-import { EXIT, UserError } from '../errors.js';
-import { recordedJudgement } from '../judgement.js';
-import type { Run } from './run.js';
+import { EXIT, UserError } from '../../errors.js';
+import { recordedJudgement } from '../../judgement.js';
+import type { Run } from '../run.js';
 
 /** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
 export function adoptSnapshot(run: Run): void {

@@ -1,13 +1,13 @@
 // What a recheck says: how far the judge's totals have shifted, and whether that is more than its own noise.
 
-import { counted, intervalText, signed, twoDecimals } from '../figures.js';
-import { printable } from '../printable.js';
-import { estimateDocument } from '../report/estimate-json.js';
-import { madeWith } from '../run/made-with.js';
-import { isUniform, smallestEffect } from '../score/intervals.js';
-import type { Estimate, Io } from '../types.js';
+import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
+import { printable } from '../../printable.js';
+import { estimateDocument } from '../../report/estimate-json.js';
+import { madeWith } from '../../run/made-with.js';
+import { isUniform, smallestEffect } from '../../score/intervals.js';
+import type { Estimate, Io } from '../../types.js';
+import type { StageResult } from '../stage.js';
 import type { StoredJudging } from './judged-files.js';
-import type { StageResult } from './stage.js';
 
 /** How the totals of the rows have changed that were judged then and now. */
 export interface Shift {

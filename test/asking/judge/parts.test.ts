@@ -1,12 +1,12 @@
 // Parts of a judgement, asked one after the other.
 
 import { describe, expect, it } from 'vitest';
-import { jobsOf } from '../../src/asking/judge-jobs.js';
-import { openParts } from '../../src/asking/judge-parts.js';
-import type { Method, Part, Reading } from '../../src/judge/mode.js';
-import { measured, unmeasured } from '../../src/judgement.js';
-import { present } from '../../src/present.js';
-import type { ModelFailure, ModelReply, Sample } from '../../src/types.js';
+import { jobsOf } from '../../../src/asking/judge/jobs.js';
+import { openParts } from '../../../src/asking/judge/parts.js';
+import type { Method, Part, Reading } from '../../../src/judge/mode.js';
+import { measured, unmeasured } from '../../../src/judgement.js';
+import { present } from '../../../src/present.js';
+import type { ModelFailure, ModelReply, Sample } from '../../../src/types.js';
 
 interface Said extends Reading {
   readonly text: string;
