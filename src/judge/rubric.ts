@@ -4,8 +4,7 @@ import { rated, unrated } from '../judgement.js';
 import { readPrediction } from '../reply.js';
 import { DIMENSIONS, type Verdict } from '../types.js';
 import type { Mode } from './mode.js';
-import { READINGS, type VerdictReader } from './readings.js';
-import { buildJudgeMessages, FRAME, materialOf } from './rubric-messages.js';
+import type { VerdictReader } from './readings.js';
 
 export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   help: 'an LLM rates five dimensions',
@@ -14,6 +13,9 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   rates: true,
   measures: {},
   async open({ verdicts, rubrics }) {
+    // Whoever only asks what the mode declares does not load it.
+    const { READINGS } = await import('./readings.js');
+    const { buildJudgeMessages, FRAME, materialOf } = await import('./rubric-messages.js');
     const pack = await rubrics();
     const reader: VerdictReader = READINGS[verdicts];
     return {

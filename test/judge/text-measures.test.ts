@@ -1,8 +1,9 @@
-// Text metrics: which measures there are, edge cases, and what must hold for any two texts.
+// Text measures: which measures there are, edge cases, and what must hold for any two texts.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { measure, metrics } from '../../src/judge/metrics.js';
+import { metrics } from '../../src/judge/metrics.js';
+import { measure } from '../../src/judge/text-measures.js';
 
 describe('empty texts', () => {
   const all = (rating: number) => ({ exact_match: rating, edit_similarity: rating, chrf: rating, line_f1: rating });
