@@ -517,7 +517,8 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       const run = await held();
       const settle: AskHooks<TestJob>['settle'] = async (job, outcome) => {
         await run.hooks.settle(job, outcome);
-        return 'again';
+        // A backend that goes on is to fail the claim, and not to hang.
+        return run.settled.length < 20 ? 'again' : 'done';
       };
       const asking = run.ask(singles(9), { settle });
       await run.full;
