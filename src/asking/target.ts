@@ -1,7 +1,7 @@
 // Whom a run asks: the endpoints that the flags name, or a server of its own.
 
+import { proxyFor } from '../model/http/proxy.js';
 import type { Named } from '../model/open.js';
-import { proxyFor } from '../model/proxy.js';
 import type { Io } from '../types.js';
 import { startLocal } from './local.js';
 import type { AskingSettings } from './options.js';

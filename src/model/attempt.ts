@@ -8,7 +8,7 @@ export interface Endpoint {
   readonly host: string;
   /**
    * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
-   * A rejected `max_tokens` is renamed and asked again inside the same try (see dialect.ts), so it costs no attempt.
+   * A rejected `max_tokens` is renamed and asked again inside the same try (see endpoint/dialect.ts), so it costs no attempt.
    */
   call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt>;
   close(): Promise<void>;

@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '../json.js';
 import type { Backend, Sampling } from '../types.js';
-import type { Clocks } from './clocks.js';
-import type { ScheduleOptions } from './schedule-options.js';
+import type { Clocks } from './http/time-limits.js';
+import type { ScheduleOptions } from './schedule/schedule-options.js';
 
 /** The options of every backend. Where one is absent, the backend decides. */
 export interface BackendOptions extends ScheduleOptions {

@@ -1,6 +1,6 @@
 // Every backend against the suite that all have to pass.
 
-import type { NamedEndpoints } from '../../src/model/endpoints.js';
+import type { NamedEndpoints } from '../../src/model/http-backend.js';
 import { openBackend } from '../../src/model/open.js';
 import { conformsToBackend, type OpenSubject } from '../support/backend-conformance.js';
 import { type Answer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

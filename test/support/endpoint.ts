@@ -4,9 +4,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Attempt } from '../../src/model/attempt.js';
-import { openContextWatch } from '../../src/model/context.js';
-import { type DialectState, openDialect } from '../../src/model/dialect.js';
-import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint.js';
+import { openContextWatch } from '../../src/model/endpoint/context.js';
+import { type DialectState, openDialect } from '../../src/model/endpoint/dialect.js';
+import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
 import type { ModelRequest } from '../../src/types.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 

@@ -1,7 +1,7 @@
 // Failures as servers tell them, and what `classify` makes of each.
 
-import type { CallContext, Trouble } from '../../src/model/failure.js';
-import { classify } from '../../src/model/failures.js';
+import { classify } from '../../src/model/failures/classify.js';
+import type { CallContext, Trouble } from '../../src/model/failures/failure.js';
 
 export const NOW = Date.parse('2026-11-02T12:00:00Z');
 export const SENT = ['model', 'messages', 'max_tokens', 'temperature', 'top_p', 'top_k', 'seed', 'reasoning_effort'];

@@ -1,9 +1,9 @@
 // Scripted endpoints on a clock that needs no waiting, and a record of all that happens at them.
 
 import type { Attempt, AttemptFailure, Endpoint } from '../../src/model/attempt.js';
-import type { Clock } from '../../src/model/clock.js';
-import { openSchedule } from '../../src/model/schedule.js';
-import type { ScheduleOptions } from '../../src/model/schedule-options.js';
+import type { Clock } from '../../src/model/schedule/clock.js';
+import { openSchedule } from '../../src/model/schedule/schedule.js';
+import type { ScheduleOptions } from '../../src/model/schedule/schedule-options.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
 export interface TestJob extends Job {

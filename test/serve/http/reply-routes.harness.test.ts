@@ -2,9 +2,9 @@
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { openContextWatch } from '../../../src/model/context.js';
-import { openDialect } from '../../../src/model/dialect.js';
-import { OpenAiEndpoint } from '../../../src/model/endpoint.js';
+import { openContextWatch } from '../../../src/model/endpoint/context.js';
+import { openDialect } from '../../../src/model/endpoint/dialect.js';
+import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import { EngineError } from '../../../src/serve/engine-contract.js';
 import type { RunningServer } from '../../../src/serve/http/listen.js';
 import type { Sampling } from '../../../src/types.js';

@@ -1,0 +1,139 @@
+// One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
+
+import { EXIT, messageOf, nearest, UserError } from '../../errors.js';
+import type { JsonObject } from '../../json.js';
+import { openRedaction, type Redact } from '../../redaction.js';
+import type { ModelRequest, Usage } from '../../types.js';
+import { addUsage } from '../../usage.js';
+import type { Attempt, Endpoint } from '../attempt.js';
+import type { Failure } from '../failures/failure.js';
+import { type Address, readAddress } from '../http/address.js';
+import { cleaned } from '../http/cleaning.js';
+import type { HttpProxy } from '../http/proxy.js';
+import type { Clocks } from '../http/time-limits.js';
+import { Wire } from '../http/wire.js';
+import { tidy } from '../http/wording.js';
+import type { ContextWatch } from './context.js';
+import { type Exchanged, exchange, type Line } from './exchange.js';
+import { afterOverflow } from './fitting.js';
+import { KnownModels } from './known-models.js';
+import { type Asked, type Body, requestBody, wayOf } from './request.js';
+
+export interface EndpointOptions extends Asked {
+  /**
+   * The address in front of /chat/completions and /completions. A query is sent along; a user name and password are sent as basic
+   * authentication.
+   */
+  readonly baseUrl: string;
+  /** Empty sends `Bearer EMPTY`. */
+  readonly apiKey: string;
+  readonly clocks: Clocks;
+  /** After a context overflow, ask once more with the tokens that are left. */
+  readonly fitMaxTokens: boolean;
+  /** The proxy in between. */
+  readonly proxy?: HttpProxy | undefined;
+  readonly context: ContextWatch;
+  /** Whose flags a remedy names. */
+  readonly flagPrefix: 'model' | 'judge';
+}
+
+const MOST_MODELS = 10;
+
+/**
+ * Nothing is sent before the first call. failures/classify.ts says which failures a call can have, and which of them stop a run.
+ */
+export class OpenAiEndpoint implements Endpoint {
+  readonly host: string;
+  readonly #options: EndpointOptions;
+  readonly #address: Address;
+  readonly #redact: Redact;
+  readonly #wire: Wire;
+  readonly #models: KnownModels;
+  readonly #line: Line;
+
+  /** @throws UserError (2) for a base URL or a key that cannot be used */
+  constructor(options: EndpointOptions) {
+    const { apiKey, proxy, model, flagPrefix, clocks, stream } = options;
+    this.#options = options;
+    this.#address = readAddress(options.baseUrl, apiKey);
+    this.host = this.#address.host;
+    this.#redact = openRedaction([apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? [])]);
+    this.#wire = new Wire(this.#address, apiKey, proxy);
+    this.#models = new KnownModels(this.#wire, this.#redact);
+    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+    const context = { host: this.host, model, flagPrefix, hasKey, proxy, redact: this.#redact };
+    this.#line = { wire: this.#wire, clocks, stream, context };
+  }
+
+  async call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
+    try {
+      return await this.#call(request, attemptIndex, abort);
+    } catch (error) {
+      const words = tidy(messageOf(error), this.#redact);
+      return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
+    }
+  }
+
+  /**
+   * Reads the context length where the server tells it, before anything is asked.
+   * @throws UserError (2) where no prompt can fit beside the output budget
+   */
+  async readContext(): Promise<void> {
+    const told = await this.#models.context(this.#options.model, this.#address.baseUrl.replace(/\/v1$/, ''));
+    if (told !== undefined) this.#options.context.described(this.host, told.tokens, !told.refusesBudgets);
+  }
+
+  /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
+  facts(): Promise<JsonObject | undefined> {
+    return this.#models.facts();
+  }
+
+  close(): Promise<void> {
+    return this.#wire.close();
+  }
+
+  async #call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
+    const { sampling, fitMaxTokens: fits, context, clocks } = this.#options;
+    const way = wayOf(request);
+    const spent: Usage = {};
+    const deadlineMs = performance.now() + clocks.callTimeoutMs;
+    /** Asks again as long as the dialect learns from what the server rejects. */
+    const ask = async (maxTokens?: number): Promise<Exchanged> => {
+      for (;;) {
+        const body = requestBody(this.#options, request, attemptIndex, maxTokens);
+        const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now());
+        if (outcome.status === 'interrupted') return outcome;
+        addUsage(spent, outcome.usage);
+        if (outcome.status === 'ok' || !this.#adapts(outcome.rejected, body)) return outcome;
+      }
+    };
+    const first = await ask();
+    if (first.status === 'ok') context.called();
+    if (first.status !== 'failed' || first.overflow === undefined) return this.#attemptOf(first, spent);
+    const fitting = { maxTokens: sampling.maxTokens, fits, host: this.host, context };
+    return this.#attemptOf(await afterOverflow(first, first.overflow, fitting, ask), spent);
+  }
+
+  /** Whether the dialect now writes a body without what was rejected. */
+  #adapts(rejected: string | undefined, body: Body): boolean {
+    const { dialect } = this.#options;
+    return rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body));
+  }
+
+  async #attemptOf(outcome: Exchanged, usage: Usage): Promise<Attempt> {
+    if (outcome.status === 'interrupted') return outcome;
+    if (outcome.status === 'ok') return cleaned({ ...outcome, usage }, this.#redact);
+    const { rejected: _, overflow: __, unknownModel, ...failure } = outcome;
+    return { ...(unknownModel ? await this.#withNames(failure) : failure), usage };
+  }
+
+  /** The failure of an unknown model, with the models that there are. */
+  async #withNames(failure: Failure): Promise<Failure> {
+    const known = await this.#models.names();
+    if (known.length === 0) return failure;
+    const near = nearest(this.#options.model, known);
+    const shown = known.slice(0, MOST_MODELS).join(', ') + (known.length > MOST_MODELS ? ', …' : '');
+    const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
+    return { ...failure, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
+  }
+}

@@ -1,0 +1,275 @@
+// Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
+
+import { StringDecoder } from 'node:string_decoder';
+import { asObject, isObject, type JsonObject, parseObject } from '../../json.js';
+import type { Usage } from '../../types.js';
+import { isTokenCount } from '../../usage.js';
+import type { AttemptReply } from '../attempt.js';
+import { classify } from '../failures/classify.js';
+import { isHtml } from '../failures/error-body.js';
+import type { CallContext, Failure } from '../failures/failure.js';
+import { EventStream, GrowingText } from '../http/events.js';
+import type { RunningClocks } from '../http/time-limits.js';
+import { CHAT, type Way } from './request.js';
+
+/** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
+const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
+/** More than any token's text has, so that only a server that ignores the budget reaches the bound. */
+const CHARACTERS_PER_TOKEN = 64;
+const LEAST_BOUND = 8 * 2 ** 20;
+/** A string can hold this with room to spare; no budget raises the bound above it. */
+const MOST_BOUND = 2 ** 28;
+/** An object with none of these keys is no message of a chat. */
+const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
+
+/** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
+export class Reading {
+  readonly usage: Usage = {};
+  /** Whether the reply has come to its end. If something is late or broken behind it, only the token counts are lost. */
+  finished = false;
+  readonly #clocks: RunningClocks;
+  readonly #way: Way;
+  readonly #mostCharacters: number;
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #stream = new EventStream((data) => this.#event(data));
+  readonly #document = new GrowingText();
+  readonly #content = new GrowingText();
+  readonly #reasoning = new GrowingText();
+  #kind: 'unknown' | 'events' | 'document' = 'unknown';
+  #events = 0;
+  /** Set when the body made no sense. */
+  #broken: string | undefined;
+  /** A web page came in the model's place. */
+  #isPage = false;
+  #error: unknown;
+  #hasMessage = false;
+  #refused = false;
+  #finishReason: string | undefined;
+  #servedModel: string | undefined;
+
+  /**
+   * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
+   * cut off.
+   */
+  constructor(clocks: RunningClocks, way: Way, maxTokens: number | undefined) {
+    this.#clocks = clocks;
+    this.#way = way;
+    this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
+  }
+
+  /** Takes the next piece of the body; false when nothing behind it matters any more. */
+  feed(piece: Buffer): boolean {
+    this.#grow(this.#decoder.write(piece));
+    const held = this.#stream.held + this.#document.length + this.#content.length + this.#reasoning.length;
+    if (held > this.#mostCharacters) {
+      this.#breakOff(`the reply is longer than its token budget allows (${this.#mostCharacters} characters)`);
+    }
+    return this.#broken === undefined && this.#error === undefined;
+  }
+
+  /** What the body came to, once it has ended or is given up. */
+  outcome(context: () => CallContext): AttemptReply | Failure {
+    this.#grow(this.#decoder.end());
+    if (this.#kind === 'events') {
+      this.#stream.end();
+      if (this.#events === 0) this.#breakOff('the reply is neither JSON nor a stream of events');
+    } else if (this.#broken === undefined) {
+      this.#readDocument(this.#document.take());
+    }
+    if (this.finished) return this.#completed();
+    if (this.#error !== undefined) {
+      const failure = classify({ body: textOfError(this.#error) }, context());
+      return { ...failure, usage: this.usage };
+    }
+    const reason = this.#broken ?? 'the reply was cut off: its stream ended without finish_reason';
+    return this.#failed({ class: 'malformed', reason, ...(this.#isPage && { down: true }) });
+  }
+
+  #failed(rest: Pick<Failure, 'class' | 'reason' | 'down'>): Failure {
+    return { status: 'failed', ...rest, usage: this.usage };
+  }
+
+  #completed(): AttemptReply | Failure {
+    const reason = this.#finishReason;
+    if (reason === 'content_filter') {
+      return this.#failed({ class: 'refused', reason: 'refused by the content filter (finish_reason content_filter)' });
+    }
+    if (this.#refused && this.#content.length === 0) {
+      return this.#failed({ class: 'refused', reason: 'the model refused to answer (message.refusal)' });
+    }
+    if (reason !== undefined && ENDED_EARLY.has(reason)) {
+      return this.#failed({
+        class: 'transient',
+        reason: `the server ended the reply early (finish_reason ${reason})`,
+      });
+    }
+    if (!this.#hasMessage) {
+      const reason = `the reply holds no ${this.#way === CHAT ? 'message: neither content nor reasoning' : 'text'}`;
+      return this.#failed({ class: 'malformed', reason });
+    }
+    return {
+      status: 'ok',
+      content: this.#content.toString(),
+      ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
+      ...(reason !== undefined && { finishReason: reason }),
+      ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
+      usage: this.usage,
+      ...(this.#clocks.firstTokenMs !== undefined && { firstTokenMs: this.#clocks.firstTokenMs }),
+    };
+  }
+
+  #grow(piece: string): void {
+    let text = piece;
+    if (this.#kind === 'unknown') {
+      // White space in front of the body, a byte order mark included, belongs to no reply: some servers keep a connection alive
+      // with it.
+      text = piece.trimStart();
+      if (text === '') return;
+      // The first character shows it, whatever was asked for.
+      this.#kind = '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
+    }
+    if (this.#kind === 'document') this.#document.add(text);
+    else this.#stream.feed(text);
+  }
+
+  #event(data: string): void {
+    this.#events++;
+    if (data.startsWith('[DONE]')) return;
+    if (this.#broken !== undefined || this.#error !== undefined) return;
+    const chunk = parseObject(data);
+    if (this.finished) {
+      if (chunk !== undefined) this.#count(chunk.usage);
+      return;
+    }
+    if (chunk === undefined) {
+      // An event without data is legal, and says nothing.
+      if (data.trim() !== '') this.#breakOff('an event of the reply is not a JSON object');
+      return;
+    }
+    this.#describe(chunk);
+    const choice = this.#firstChoice(chunk.choices);
+    if (choice === undefined) return;
+    if (this.#add(this.#messageOf(choice))) this.#clocks.progress();
+    this.#end(choice);
+    if (this.finished) this.#clocks.tail();
+  }
+
+  #readDocument(text: string): void {
+    const completion = parseObject(text);
+    if (completion === undefined) {
+      this.#isPage = isHtml(text);
+      const what = text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON';
+      this.#breakOff(this.#isPage ? 'the reply is a web page, not JSON: does the base URL lack /v1?' : what);
+      return;
+    }
+    this.#describe(completion);
+    const choice = this.#firstChoice(completion.choices);
+    if (choice === undefined) {
+      this.#breakOff('the reply has no choices');
+      return;
+    }
+    this.#add(this.#messageOf(choice));
+    this.#end(choice);
+    // The closing brace shows that a document is whole: some servers leave finish_reason out.
+    this.finished = this.#broken === undefined && this.#error === undefined;
+  }
+
+  #breakOff(reason: string): void {
+    this.#broken ??= reason;
+  }
+
+  /** What a completion, or a piece of one, says beside its choices. */
+  #describe(completion: JsonObject): void {
+    const { model, usage, error } = completion;
+    if (typeof model === 'string' && model !== '') this.#servedModel = model;
+    this.#count(usage);
+    // Older vLLM has no `error` around what it says.
+    if (error || completion.object === 'error') this.#error ??= error || completion;
+  }
+
+  /** Token counts as OpenAI names them, and DeepSeek's name for cached ones. */
+  #count(raw: unknown): void {
+    if (!isObject(raw)) return;
+    const cached = asObject(raw.prompt_tokens_details).cached_tokens ?? raw.prompt_cache_hit_tokens;
+    const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
+    if (isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
+    if (isTokenCount(cached)) this.usage.cachedTokens = cached;
+    if (isTokenCount(raw.completion_tokens)) this.usage.completionTokens = raw.completion_tokens;
+    if (isTokenCount(reasoning)) this.usage.reasoningTokens = reasoning;
+  }
+
+  #firstChoice(choices: unknown): JsonObject | undefined {
+    if (choices === undefined || choices === null) return undefined;
+    if (!Array.isArray(choices)) {
+      this.#breakOff('choices of the reply is no list');
+      return undefined;
+    }
+    let first: JsonObject | undefined;
+    for (const choice of choices) {
+      if (!isObject(choice)) {
+        this.#breakOff('a choice of the reply is no object');
+        return undefined;
+      }
+      if ((choice.index ?? 0) === 0) first ??= choice;
+    }
+    return first;
+  }
+
+  /** A choice's message, or the piece of it that came; a completion's text is its content. */
+  #messageOf(choice: JsonObject): unknown {
+    if (this.#way === CHAT) return this.#kind === 'events' ? (choice.delta ?? choice.message) : choice.message;
+    return 'text' in choice ? { content: choice.text } : undefined;
+  }
+
+  /** Adds a message, or a piece of it; true where it held any text. */
+  #add(message: unknown): boolean {
+    if (message === undefined || message === null) return false;
+    if (!isObject(message)) {
+      this.#breakOff('a message of the reply is no object');
+      return false;
+    }
+    this.#hasMessage ||= MESSAGE_KEYS.some((key) => key in message);
+    const content = this.#text('content', message.content);
+    const reasoning =
+      this.#text('reasoning_content', message.reasoning_content) || this.#text('reasoning', message.reasoning);
+    if (content !== '') this.#content.add(content);
+    if (reasoning !== '') this.#reasoning.add(reasoning);
+    if (this.#text('refusal', message.refusal) !== '') this.#refused = true;
+    return content !== '' || reasoning !== '' || this.#refused;
+  }
+
+  #text(name: string, value: unknown): string {
+    if (typeof value === 'string') return value;
+    const text = textOf(value);
+    if (text === undefined) this.#breakOff(`${name} of the reply is no text`);
+    return text ?? '';
+  }
+
+  #end({ finish_reason, error }: JsonObject): void {
+    if (error) this.#error ??= error;
+    if (finish_reason === undefined || finish_reason === null || finish_reason === '') return;
+    if (typeof finish_reason !== 'string') {
+      this.#breakOff('finish_reason of the reply is no text');
+      return;
+    }
+    this.#finishReason = finish_reason;
+    this.finished = this.#broken === undefined && this.#error === undefined;
+  }
+}
+
+/** The error as JSON; empty if it is nested too deeply to be written again. */
+function textOfError(error: unknown): string {
+  try {
+    return JSON.stringify({ error });
+  } catch {
+    return '';
+  }
+}
+
+/** The text of a list of parts, or of nothing; undefined where it is neither. */
+function textOf(content: unknown): string | undefined {
+  if (content === undefined || content === null) return '';
+  if (!Array.isArray(content) || !content.every(isObject)) return undefined;
+  const texts = content.map(({ text }) => text ?? '');
+  return texts.every((text) => typeof text === 'string') ? texts.join('') : undefined;
+}

@@ -1,0 +1,69 @@
+// What an endpoint is asked: where a request goes, its body, and the seed of each try.
+
+import type { ModelRequest, Sampling } from '../../types.js';
+import { type Dialect, MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
+
+export type Body = Record<string, unknown>;
+
+export interface Asked {
+  readonly model: string;
+  readonly sampling: Sampling;
+  readonly stream: boolean;
+  readonly responseFormat?: unknown;
+  readonly dialect: Dialect;
+}
+
+/** The two ways of asking: their paths behind the base URL, and what is asked for in words. */
+export const CHAT = { path: '/chat/completions', words: 'chat completions' } as const;
+const COMPLETION = { path: '/completions', words: 'completions' } as const;
+export type Way = typeof CHAT | typeof COMPLETION;
+
+export function wayOf(request: ModelRequest): Way {
+  return 'prompt' in request ? COMPLETION : CHAT;
+}
+
+/**
+ * The body of a request as the servers take it: what is set, and nothing that is not. What a chat alone knows (reasoning effort,
+ * the form of the reply) stays out of a completion's.
+ */
+export function requestBody(
+  { model, sampling, stream, responseFormat, dialect }: Asked,
+  request: ModelRequest,
+  attemptIndex: number,
+  maxTokens = sampling.maxTokens,
+): Body {
+  const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, request.seedOffset, attemptIndex);
+  const isChat = 'messages' in request;
+  const wanted: Body = {
+    model,
+    ...(isChat ? { messages: request.messages } : { prompt: request.prompt }),
+    [MAX_TOKENS]: maxTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    min_p: sampling.minP,
+    seed,
+    presence_penalty: sampling.presencePenalty,
+    ...(isChat && { reasoning_effort: sampling.reasoningEffort, response_format: responseFormat }),
+    ...(stream && { stream: true, stream_options: { include_usage: true } }),
+    ...sampling.extraBody,
+  };
+  const set = Object.entries(wanted).filter(([, value]) => value !== undefined);
+  return dialect.translate(Object.fromEntries(set));
+}
+
+/** The output budget of a body, in tokens; undefined where it has none. */
+export function budgetOf(body: Body): number | undefined {
+  const budget = body[MAX_TOKENS] ?? body[MAX_COMPLETION_TOKENS];
+  return typeof budget === 'number' ? budget : undefined;
+}
+
+/**
+ * The seed of one try: `(seed + 1,000,003 * seedOffset + 7,919 * attemptIndex) mod 2^31`. The first try of the first repeat is
+ * asked under the seed as given; two primes keep repeats and tries apart.
+ */
+export function seedOf(seed: number, seedOffset: number, attemptIndex: number): number {
+  const modulus = 2 ** 31;
+  const sum = (seed % modulus) + ((1_000_003 * seedOffset) % modulus) + ((7_919 * attemptIndex) % modulus);
+  return ((sum % modulus) + modulus) % modulus;
+}

@@ -1,0 +1,88 @@
+// Reads what a server said about an error, in any of the forms that servers use.
+
+import { asObject, isContainer } from '../../json.js';
+import { isTokenCount } from '../../usage.js';
+
+/** How much of a server's text the patterns are tried on, in characters. */
+export const MOST_LOOKED_THROUGH = 4000;
+
+export interface Said {
+  /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */
+  readonly text: string;
+  /** The message as a person reads it. */
+  readonly message: string;
+  readonly type: string;
+  readonly code: string;
+  readonly param: string;
+  /** Where a validation error points: the last named part of each location. */
+  readonly located: readonly string[];
+  readonly counts: { readonly contextTokens?: number; readonly promptTokens?: number };
+  readonly html: boolean;
+}
+
+/** Reads an error's body: JSON of any known form, a web page, or plain text. */
+export function readError(body: string): Said {
+  const parsed = parse(body);
+  if (parsed === undefined) return readText(body);
+  // Gemini wraps its error in a list; vLLM once had no `error` around it; TGI, Ollama and FastAPI say it in a string.
+  const root = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
+  const error = asObject(root.error ?? root);
+  const details = [error.detail, root.detail, asObject(error.message).detail].find(Array.isArray) ?? [];
+  const plain = [error.message, root.error, root.message, root.detail].find((value) => typeof value === 'string');
+  const upstream = asObject(error.metadata).raw;
+  const message = [plain, ...details.map((detail) => asObject(detail).msg), upstream]
+    .filter((part) => typeof part === 'string' && part !== '')
+    .join(': ');
+  const type = asText(error.type ?? error.status ?? root.error_type);
+  const code = asText(asObject(error.innererror).code ?? error.code ?? root.code);
+  const codes = [type, code, asText(error.code)];
+  return {
+    text: [...codes, asText(error.param), message].join('\n').slice(0, MOST_LOOKED_THROUGH),
+    message: message === '' ? body : message,
+    type,
+    code: asText(error.code ?? root.code),
+    param: asText(error.param).replace(/^body\./, ''),
+    located: details.map(locationOf),
+    counts: countsOf({ contextTokens: error.n_ctx, promptTokens: error.n_prompt_tokens }),
+    html: false,
+  };
+}
+
+function readText(body: string): Said {
+  const html = isHtml(body);
+  const title = /<title[^>]*>([^<]*)/i.exec(body)?.[1] ?? '';
+  const message = html ? title.trim() : body;
+  const text = message.slice(0, MOST_LOOKED_THROUGH);
+  return { text, message, type: '', code: '', param: '', located: [], counts: {}, html };
+}
+
+/** Whether a body is a web page: a proxy's or a website's answer, not an API's. */
+export function isHtml(body: string): boolean {
+  return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(body);
+}
+
+function locationOf(detail: unknown): string {
+  const { loc } = asObject(detail);
+  return Array.isArray(loc) ? asText(loc.find((part) => typeof part === 'string' && part !== 'body')) : '';
+}
+
+/** Those of the counts that are credible. */
+export function countsOf(found: { contextTokens: unknown; promptTokens: unknown }): Said['counts'] {
+  return {
+    ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),
+    ...(isTokenCount(found.promptTokens) && { promptTokens: found.promptTokens }),
+  };
+}
+
+function parse(body: string): unknown {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isContainer(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function asText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

@@ -1,0 +1,85 @@
+// The backend over HTTP: it asks one OpenAI-compatible endpoint or several, or a server that was started for this run alone.
+
+import { isInteger, type JsonObject } from '../json.js';
+import type { BackendOptions, OpenBackend } from './backend.js';
+import { openContextWatch } from './endpoint/context.js';
+import { openDialect } from './endpoint/dialect.js';
+import { OpenAiEndpoint } from './endpoint/endpoint.js';
+import type { HttpProxy } from './http/proxy.js';
+import { openSchedule } from './schedule/schedule.js';
+
+export interface NamedEndpoints {
+  readonly kind: 'endpoints';
+  readonly baseUrls: readonly string[];
+  /** The proxy in front of each base URL. */
+  readonly proxies: readonly (HttpProxy | undefined)[];
+  readonly model: string;
+  /** Empty where none is needed. */
+  readonly apiKey: string;
+  /** Whose flags a remedy names. */
+  readonly prefix: 'model' | 'judge';
+  readonly responseFormat?: unknown;
+  /**
+   * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
+   * lost.
+   */
+  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
+}
+
+/**
+ * Opens one endpoint for each base URL, and the schedule over them. Reads what each server says about its model; that never
+ * fails.
+ */
+export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
+  const { own } = named;
+  const dialect = openDialect({ allowParamDrop, onNotice, initial: { dropped } });
+  const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
+  const endpoints = named.baseUrls.map(
+    (baseUrl, index) =>
+      new OpenAiEndpoint({
+        baseUrl,
+        proxy: named.proxies[index],
+        apiKey: named.apiKey,
+        model: named.model,
+        flagPrefix: named.prefix,
+        sampling,
+        stream: options.stream,
+        clocks: options.clocks,
+        fitMaxTokens,
+        dialect,
+        context,
+        ...(named.responseFormat !== undefined && { responseFormat: named.responseFormat }),
+      }),
+  );
+  const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
+  // `ask` reports it.
+  contextRead.catch(() => {});
+  const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  const schedule = openSchedule(endpoints, {
+    ...options,
+    concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
+    ...ceilingOf(described),
+  });
+  return {
+    models: described.filter((facts) => facts !== undefined),
+    dropped: () => dialect.state().dropped,
+    async ask(jobs, hooks, signals) {
+      await contextRead;
+      if (own === undefined) return schedule.ask(jobs, hooks, signals);
+      await schedule.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) });
+      own.lost.throwIfAborted();
+    },
+    status: () => schedule.status(),
+    close: () => schedule.close(),
+  };
+}
+
+/**
+ * Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell
+ * their slots.
+ */
+function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
+  const slots = described.map((facts) => Number(facts?.slots));
+  return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
+}

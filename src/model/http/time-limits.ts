@@ -1,0 +1,81 @@
+// The three clocks of a call: they end it when no first token comes, no further token, or no end.
+
+import { setMaxListeners } from 'node:events';
+import { LONGEST_TIMER_MS } from '../../timers.js';
+
+/** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
+export interface Clocks {
+  readonly firstTokenTimeoutMs: number;
+  readonly gapTimeoutMs: number;
+  readonly callTimeoutMs: number;
+}
+
+export interface RunningClocks {
+  /** Aborted when a clock runs out or the run is aborted. */
+  readonly signal: AbortSignal;
+  /** The clock that ended the call, in words. */
+  readonly expired: string | undefined;
+  /** Milliseconds to the first progress. */
+  readonly firstTokenMs: number | undefined;
+  progress(): void;
+  /** The reply is complete: the rest is waited for only briefly. */
+  tail(): void;
+  stop(): void;
+}
+
+/** How long to wait for what follows a reply's end (its token counts), and for the body of an error. */
+const TAIL_MS = 5_000;
+
+/** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */
+export function startClocks(clocks: Clocks, stream: boolean, abort: AbortSignal, leftMs: number): RunningClocks {
+  const controller = new AbortController();
+  const startedMs = performance.now();
+  const cancel = () => controller.abort();
+  let expired: string | undefined;
+  let firstTokenMs: number | undefined;
+  const after = (ms: number, words: string): NodeJS.Timeout => {
+    const expire = () => {
+      expired ??= words;
+      controller.abort();
+    };
+    return setTimeout(expire, Math.max(0, Math.min(ms, LONGEST_TIMER_MS)));
+  };
+  const whole = after(leftMs, `no whole reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
+  const first = `no first token within ${seconds(clocks.firstTokenTimeoutMs)} (--first-token-timeout)`;
+  let step = stream ? after(clocks.firstTokenTimeoutMs, first) : undefined;
+  // Many calls share this signal, each with a listener of its own.
+  setMaxListeners(0, abort);
+  abort.addEventListener('abort', cancel, { once: true });
+  return {
+    signal: controller.signal,
+    get expired() {
+      return expired;
+    },
+    get firstTokenMs() {
+      return firstTokenMs;
+    },
+    progress() {
+      if (!stream) return;
+      if (firstTokenMs !== undefined) {
+        step?.refresh();
+        return;
+      }
+      firstTokenMs = performance.now() - startedMs;
+      clearTimeout(step);
+      step = after(clocks.gapTimeoutMs, `no further token within ${seconds(clocks.gapTimeoutMs)} (--gap-timeout)`);
+    },
+    tail() {
+      clearTimeout(step);
+      step = setTimeout(cancel, Math.min(TAIL_MS, clocks.gapTimeoutMs));
+    },
+    stop() {
+      clearTimeout(whole);
+      clearTimeout(step);
+      abort.removeEventListener('abort', cancel);
+    },
+  };
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`;
+}

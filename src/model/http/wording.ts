@@ -1,0 +1,28 @@
+// Makes a server's words fit to be shown and kept: on one line, without secrets, the same in every run.
+
+import { oneLine, printable } from '../../printable.js';
+import type { Redact } from '../../redaction.js';
+import { MOST_LOOKED_THROUGH } from '../failures/error-body.js';
+
+/** Longest piece of a server's text in a reason, in terminal columns. */
+const MOST_SERVER_TEXT = 300;
+
+/** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
+export function tidy(text: string, redact: Redact): string {
+  // Invisible characters go first, since they could hide a secret. The text is cut after redacting, so that no half of a secret is
+  // left, but before the patterns, whose time may grow with the square of its length.
+  const clean = redact(printable(text))
+    .slice(0, MOST_LOOKED_THROUGH)
+    .replace(/\S*\*{3,}\S*/g, '[redacted]');
+  const steady = VARYING.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), clean);
+  return oneLine(steady, MOST_SERVER_TEXT);
+}
+
+const VARYING: readonly (readonly [RegExp, string])[] = [
+  [/\s*[([{]?\b(?:request|trace|ray|correlation|log)[ _-]?id[\s:="']*[\w-]{6,}["')\]}.]*/gi, ''],
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[id]'],
+  [/\b(?:req|chatcmpl|cmpl|gen|resp|msg|org|proj|user)[-_](?=[\w-]*\d)[\w-]{8,}/g, '[id]'],
+  [/\b(?=[a-z]*\d)(?=\d*[a-f])[0-9a-f]{16,}\b/gi, '[id]'],
+  [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, '[time]'],
+  [/\b(?:\d+m)?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b/gi, '[time]'],
+];

@@ -1,0 +1,223 @@
+// Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
+
+import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
+import type { Endpoint } from '../attempt.js';
+import { type Call, isSpent, newCall } from './call.js';
+import { Course } from './course.js';
+import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
+import { Outages } from './outages.js';
+import type { Slots } from './probes.js';
+import { JobQueue } from './queue.js';
+import { type ScheduleOptions, type ScheduleSettings, withDefaults } from './schedule-options.js';
+import { type CallOutcome, INTERRUPTED, Tries } from './tries.js';
+
+/**
+ * A backend that asks the endpoints.
+ *
+ * Order: a free slot takes the first job, in the order given, whose group is at home at that endpoint or nowhere yet, and of which
+ * no other job is in flight; only when there is none, groups run side by side. A group's home is the endpoint where it started.
+ *
+ * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are tried again after exponential back-off with full jitter (base
+ * 1 s, cap 60 s, behind Retry-After where one is given), the slot being held; a reply at an endpoint ends the back-off of the call
+ * there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the seed as it was.
+ * A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` counts as a failure of the endpoint.
+ *
+ * Outages (health.ts): an endpoint that has answered, and answers no row any more, gets only single probes, each with another row,
+ * and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
+ * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
+ *
+ * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
+ * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
+ */
+export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
+  const settings = withDefaults(options);
+  const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
+  return {
+    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings).run(),
+    status: () => statusOf(lanes, settings.clock.now()),
+    async close() {
+      await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+    },
+  };
+}
+
+/** One `ask` from its first job to its last: the slots, and who is in them. */
+class Asking<J extends Job> implements Slots {
+  readonly queue: JobQueue;
+  readonly #jobs: readonly J[];
+  readonly #hooks: AskHooks<J>;
+  readonly #lanes: readonly Lane[];
+  readonly #course: Course;
+  readonly #outages: Outages;
+  readonly #tries: Tries;
+  /** Calls on their way from an endpoint that is out to another. */
+  readonly #handedOver = new Map<number, Call>();
+  /** Endpoints with a ticket: a place in the line for a slot. The job is taken when the slot is free. */
+  readonly #tickets = new Set<Lane>();
+  /** Endpoints that wait for the end of a rate limit's pause. */
+  readonly #pausing = new Set<Lane>();
+
+  constructor(
+    jobs: readonly J[],
+    hooks: AskHooks<J>,
+    signals: AskSignals,
+    lanes: readonly Lane[],
+    settings: ScheduleSettings,
+  ) {
+    this.#jobs = jobs;
+    this.#hooks = hooks;
+    this.#lanes = lanes;
+    this.queue = new JobQueue(jobs, lanes.length);
+    this.#course = new Course(signals, settings, () => this.#isWorkLeft);
+    this.#outages = new Outages(this.#course, lanes, this);
+    this.#tries = new Tries(this.#course, this.#outages);
+  }
+
+  async run(): Promise<void> {
+    await this.#course.run(() => this.#begin());
+    const waiting = this.#lanes.flatMap((lane) => [...lane.parked.splice(0), ...lane.spent.splice(0)]);
+    for (const call of [...this.#handedOver.values(), ...waiting]) await this.#settle(call, INTERRUPTED);
+    this.#course.throwIfFailed();
+  }
+
+  #begin(): void {
+    for (const lane of this.#lanes) {
+      if (lane.isRelieved) this.queue.retire(lane.index);
+    }
+    for (const lane of this.#lanes) {
+      if (isInService(lane)) this.offer(lane);
+      else this.#outages.watch(lane);
+    }
+  }
+
+  get #isWorkLeft(): boolean {
+    return this.queue.waiting > 0 || this.#lanes.some((lane) => lane.parked.length + lane.spent.length > 0);
+  }
+
+  /** One ticket at a time waits at each endpoint, however many jobs there are, so the job is picked when the slot is free. */
+  offer(lane: Lane): void {
+    const isWork = lane.parked.length > 0 || this.queue.waiting > 0;
+    if (this.#course.halted || !isWork || this.#tickets.has(lane) || !isInService(lane)) return;
+    this.#tickets.add(lane);
+    void lane.slots(() => this.#useSlot(lane));
+  }
+
+  async #useSlot(lane: Lane): Promise<void> {
+    this.#tickets.delete(lane);
+    if (this.#course.halted || this.#course.isOver || !isInService(lane)) return;
+    if (this.#pauseMs(lane) > 0) {
+      void this.#waitOut(lane);
+      return;
+    }
+    const call = takeParked(lane) ?? this.takeNew(lane);
+    if (call === undefined) return;
+    this.#hold(call, lane);
+    this.offer(lane);
+    await this.#work(call, lane);
+  }
+
+  /** Milliseconds to the end of a rate limit's pause, which holds back every start at the endpoint; none where it is over. */
+  #pauseMs(lane: Lane): number {
+    return lane.pausedUntil - this.#course.settings.clock.now();
+  }
+
+  async #waitOut(lane: Lane): Promise<void> {
+    if (this.#pausing.has(lane)) return;
+    this.#pausing.add(lane);
+    await this.#course.wait(this.#pauseMs(lane), new AbortController());
+    this.#pausing.delete(lane);
+    this.offer(lane);
+  }
+
+  takeNew(lane: Lane): Call | undefined {
+    const index = lane.isRelieved ? this.queue.takeFromOthers(lane.index) : this.queue.take(lane.index);
+    if (index === undefined) return undefined;
+    const call = this.#handedOver.get(index) ?? newCall(index, this.#course.settings.clock.now());
+    this.#handedOver.delete(index);
+    return call;
+  }
+
+  passOn(call: Call): void {
+    this.#handedOver.set(call.job, call);
+    this.queue.release(call.job, true);
+  }
+
+  #hold(call: Call, lane: Lane): void {
+    this.#course.calls.add(call);
+    lane.calls.add(call);
+  }
+
+  #letGo(call: Call, lane: Lane): void {
+    this.#course.calls.delete(call);
+    lane.calls.delete(call);
+    lane.probes.delete(call);
+  }
+
+  async start(call: Call, lane: Lane): Promise<void> {
+    this.#hold(call, lane);
+    await this.#work(call, lane);
+  }
+
+  /** Asks the call and settles its job, as often as it is to be asked again; then the slot is free. */
+  async #work(first: Call, lane: Lane): Promise<void> {
+    let call = first;
+    let outcome = await this.#outcomeOf(call, lane);
+    while (isFinal(outcome) && (await this.#settle(call, outcome)) === 'again' && !this.#course.halted) {
+      this.#letGo(call, lane);
+      call = newCall(call.job, this.#course.settings.clock.now());
+      this.#hold(call, lane);
+      await this.#waitOutInSlot(call, lane);
+      outcome = await this.#outcomeOf(call, lane);
+    }
+    this.#letGo(call, lane);
+    if (outcome.status === 'parked') this.#park(call, lane);
+    else if (outcome.status === 'handed-over') this.passOn(call);
+    else this.queue.release(call.job, false);
+    if (outcome.status === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.offer(other);
+    this.#outages.failRowsThatStandAlone(lane);
+    this.offer(lane);
+    this.#course.finishIfIdle();
+  }
+
+  #park(call: Call, lane: Lane): void {
+    const { settings } = this.#course;
+    (isSpent(call, settings.clock.now(), settings) ? lane.spent : lane.parked).push(call);
+  }
+
+  /** A job that is asked again holds its slot, and starts no sooner than any other. */
+  async #waitOutInSlot(call: Call, lane: Lane): Promise<void> {
+    while (this.#pauseMs(lane) > 0 && !this.#course.halted && isInService(lane)) {
+      call.backOff = new AbortController();
+      await this.#course.wait(this.#pauseMs(lane), call.backOff);
+      delete call.backOff;
+    }
+  }
+
+  async #outcomeOf(call: Call, lane: Lane): Promise<CallOutcome> {
+    try {
+      call.request ??= await this.#hooks.request(this.#jobOf(call));
+      return await this.#tries.untilDone(call, call.request, lane);
+    } catch (error) {
+      this.#course.fail(error);
+      return INTERRUPTED;
+    }
+  }
+
+  async #settle(call: Call, outcome: ModelOutcome): Promise<'done' | 'again'> {
+    try {
+      return await this.#hooks.settle(this.#jobOf(call), outcome);
+    } catch (error) {
+      this.#course.fail(error);
+      return 'done';
+    }
+  }
+
+  #jobOf(call: Call): J {
+    // The queue gives out indexes of these jobs alone.
+    return this.#jobs[call.job] as J;
+  }
+}
+
+function isFinal(outcome: CallOutcome): outcome is ModelOutcome {
+  return outcome.status !== 'handed-over' && outcome.status !== 'parked';
+}

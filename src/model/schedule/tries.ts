@@ -1,0 +1,152 @@
+// The tries of one call at one endpoint: which failures are tried again, when, and how often.
+
+import type { CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
+import { addUsage } from '../../usage.js';
+import type { Attempt, AttemptFailure, AttemptReply } from '../attempt.js';
+import { backOffMs, type Call, forgetFailures } from './call.js';
+import type { Course } from './course.js';
+import { adaptLimit, type Lane, pauseOf } from './lane.js';
+import { asksToWait, asksToWaitTooLong } from './notices.js';
+import type { Outages } from './outages.js';
+
+/** A pause at least this long is worth a line to the user. */
+const NOTABLE_PAUSE_MS = 60_000;
+const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
+
+export const INTERRUPTED = { status: 'interrupted' } as const;
+const HANDED_OVER = { status: 'handed-over' } as const;
+const PARKED = { status: 'parked' } as const;
+
+/** What became of a call: the outcome that its job is settled with, or that it waits for its endpoint or for another one. */
+export type CallOutcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
+
+export class Tries {
+  readonly #course: Course;
+  readonly #outages: Outages;
+
+  constructor(course: Course, outages: Outages) {
+    this.#course = course;
+    this.#outages = outages;
+  }
+
+  async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<CallOutcome> {
+    const { clock, maxAttempts, retryMs } = this.#course.settings;
+    for (;;) {
+      if (this.#course.halted) return INTERRUPTED;
+      if (this.#outages.holdsBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : PARKED;
+      if (call.lastFailure !== undefined && call.counted >= maxAttempts)
+        return this.#lose(call, call.lastFailure, lane);
+      const triedAt = clock.now();
+      if (call.attempts === 0) call.startedAt = triedAt;
+      const attempt = await this.#tryOnce(call, request, lane);
+      if (attempt.status === 'interrupted') return INTERRUPTED;
+      adaptLimit(lane, attempt, clock.now(), clock.now() - triedAt, retryMs);
+      if (attempt.status === 'ok') {
+        this.#outages.noteAnswer(lane, true);
+        return replyOf(attempt, call, lane, clock.now());
+      }
+      const next = this.#afterFailure(call, attempt, lane);
+      if (typeof next !== 'number') return next;
+      await this.#backOff(call, attempt, lane, next);
+    }
+  }
+
+  async #tryOnce(call: Call, request: ModelRequest, lane: Lane): Promise<Attempt> {
+    call.attempts++;
+    call.inFlight = new AbortController();
+    // The seed stays as it was in an outage, so that the row is answered as if there had been none.
+    const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
+    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
+    delete call.inFlight;
+    if (attempt.status !== 'interrupted') addUsage(call.usage, attempt.usage);
+    return attempt;
+  }
+
+  #handOver(call: Call): CallOutcome {
+    forgetFailures(call);
+    return HANDED_OVER;
+  }
+
+  /** Milliseconds to wait before the next try, or what came of the request. */
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | CallOutcome {
+    const now = this.#course.settings.clock.now();
+    lane.latestFailure = { reason: attempt.reason, at: now };
+    call.lastFailure = attempt;
+    // What a gateway says in an outage is not final: it found before what it does not find now.
+    const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.health.answered && attempt.down === true);
+    if (attempt.stop !== undefined && !isPassing) {
+      this.#course.fail(attempt.stop);
+      return INTERRUPTED;
+    }
+    if (!isPassing) {
+      this.#outages.noteAnswer(lane, false);
+      return this.#lose(call, attempt, lane);
+    }
+    if (this.#course.aborted) return INTERRUPTED;
+    call.firstFailureAt ??= now;
+    const next =
+      attempt.class === 'rate-limit'
+        ? this.#afterRateLimit(call, attempt, lane, call.firstFailureAt)
+        : this.#outages.afterTrouble(call, attempt, lane);
+    return next === 'lost' ? this.#lose(call, attempt, lane) : next;
+  }
+
+  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): number | 'lost' {
+    const { retryMs, clock, random } = this.#course.settings;
+    const now = clock.now();
+    const { retryAfterMs = 0 } = attempt;
+    if (retryAfterMs > retryMs) {
+      this.#sayWaitTooLong(lane, retryAfterMs);
+      const down = { ...attempt, down: true, retryAfterMs: 0 } as const;
+      if (lane.health.answered) return this.#outages.afterTrouble(call, down, lane);
+      if (lane.probes.has(call)) return this.#outages.afterVainProbe(call, attempt, lane);
+      return this.#outages.afterLastTry(down, lane);
+    }
+    this.#holdBack(lane, retryAfterMs, now);
+    if (lane.probes.has(call)) return this.#outages.afterVainProbe(call, attempt, lane);
+    const leftMs = firstFailureAt + retryMs - now;
+    if (leftMs <= 0 || retryAfterMs > leftMs) return 'lost';
+    return backOffMs(call, random(), retryAfterMs, leftMs);
+  }
+
+  async #backOff(call: Call, attempt: AttemptFailure, lane: Lane, ms: number): Promise<void> {
+    if (this.#course.halted || this.#outages.holdsBack(call, lane)) return;
+    call.backOff = new AbortController();
+    if (attempt.class === 'rate-limit') lane.throttled.add(call);
+    await this.#course.wait(ms, call.backOff);
+    lane.throttled.delete(call);
+    delete call.backOff;
+  }
+
+  /** Starts no new call at the endpoint for so long. */
+  #holdBack(lane: Lane, retryAfterMs: number, now: number): void {
+    const until = now + retryAfterMs;
+    if (until <= lane.pausedUntil) return;
+    const alreadySaid = lane.pausedUntil - now >= NOTABLE_PAUSE_MS;
+    lane.pausedUntil = until;
+    if (retryAfterMs < NOTABLE_PAUSE_MS || alreadySaid) return;
+    this.#course.settings.onNotice(asksToWait(lane.endpoint.host, retryAfterMs));
+  }
+
+  #sayWaitTooLong(lane: Lane, ms: number): void {
+    if (lane.saidWaitTooLong) return;
+    lane.saidWaitTooLong = true;
+    this.#course.settings.onNotice(asksToWaitTooLong(lane.endpoint.host, ms));
+  }
+
+  /** The row has failed for good. */
+  #lose(call: Call, attempt: AttemptFailure, lane: Lane): ModelOutcome {
+    this.#outages.noteLoss(lane, attempt);
+    const log = logOf(call, lane, this.#course.settings.clock.now());
+    return { status: 'failed', class: attempt.class, reason: attempt.reason, log };
+  }
+}
+
+function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): ModelOutcome {
+  const { usage: _, firstTokenMs, ...reply } = attempt;
+  return { ...reply, log: { ...logOf(call, lane, now), ...(firstTokenMs !== undefined && { firstTokenMs }) } };
+}
+
+function logOf(call: Call, lane: Lane, now: number): CallLog {
+  return { attempts: call.attempts, usage: call.usage, ms: now - call.startedAt, host: lane.endpoint.host };
+}
