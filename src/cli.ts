@@ -21,7 +21,7 @@ const COMMANDS: readonly CommandEntry[] = [
   { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
   { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
   { name: 'serve', load: () => import('./commands/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
-  { name: 'completion', load: () => import('./settings/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
+  { name: 'completion', load: () => import('./commands/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];
 
 /**
@@ -42,7 +42,7 @@ export async function main(
   };
   try {
     if (argv[0] === 'completion-server') {
-      return await (await import('./settings/completion.js')).answerCompletion(io, commands);
+      return await (await import('./commands/completion.js')).answerCompletion(io, commands);
     }
     return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets);
   } catch (error) {

@@ -25,8 +25,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/runtime.ts'],
   commander: ['settings/command-line.ts'],
-  '@pnpm/tabtab': ['settings/completion.ts'],
-  yaml: ['settings/', 'cli.ts'],
+  '@pnpm/tabtab': ['commands/completion.ts'],
+  yaml: ['settings/'],
 };
 const IMPURE =
   /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;

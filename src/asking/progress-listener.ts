@@ -1,8 +1,8 @@
 // Progress on stderr, as the first listener of a stage.
 
-import { openProgress, type Progress } from '../run/progress.js';
 import type { TextSink } from '../types.js';
 import type { StageListener } from './listeners.js';
+import { openProgress, type Progress } from './progress/progress.js';
 import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 

@@ -11,43 +11,36 @@ import { printable } from '../printable.js';
 import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { readModelFile } from '../serve/gguf-file.js';
+import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
 import { type RequestRecord, requestLine } from '../serve/http/request-log.js';
 import { showLoading } from '../serve/loading.js';
 import { settingsThatFit } from '../serve/memory/memory.js';
 import { defineCommand } from '../settings/command.js';
-import { HARDWARE_OPTIONS, requirePossible, wishesOf } from '../settings/hardware.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 
+// biome-ignore format: a table, a line an option
 const OPTIONS = {
-  model: {
-    kind: 'text',
-    value: 'MODEL',
-    required: true,
-    group: 'Model',
-    help: `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}`,
-  },
-  'model-dir': {
-    kind: 'text',
-    value: 'DIR',
-    group: 'Model',
-    help: 'where downloads are kept (~/.cache/agentworldbench)',
-  },
+  model: { kind: 'text', value: 'MODEL', required: true, group: 'Model', help: `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}` },
+  'model-dir': { kind: 'text', value: 'DIR', group: 'Model', help: 'where downloads are kept (~/.cache/agentworldbench)' },
   host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', group: 'Server', help: 'address to listen on' },
   port: { kind: 'integer', min: 0, max: 65535, default: 8000, group: 'Server', help: 'port; 0 takes a free one' },
   alias: { kind: 'list', value: 'NAME', group: 'Server', help: 'another name under which clients may ask; repeatable' },
-  'api-key': {
-    kind: 'text',
-    value: 'KEY',
-    secret: true,
-    group: 'Server',
-    help: 'key that clients have to send; needed on any address but loopback',
-  },
+  'api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Server', help: 'key that clients have to send; needed on any address but loopback' },
   queue: { kind: 'integer', min: 0, default: 256, group: 'Server', help: 'requests that may wait; more get 429' },
   'until-stdin-closes': { kind: 'boolean', group: 'Server', help: 'end when standard input closes, with the parent' },
-  ...HARDWARE_OPTIONS,
+  parallel: { kind: 'integer', min: 1, max: 256, default: 1, group: 'Hardware', help: 'slots; 1 makes exact reruns' },
+  context: { kind: 'integer', min: 256, group: 'Hardware', help: 'tokens per slot (default: the most that fits)' },
+  gpu: { kind: 'choice', choices: ['auto', 'cuda', 'vulkan', 'metal', 'off'], default: 'auto', group: 'Hardware', help: 'what computes' },
+  'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
+  'kv-cache': { kind: 'choice', choices: ['auto', 'f16', 'q8_0'], default: 'auto', group: 'Hardware', help: 'type of the cache; auto: f16, or q8_0 where the context would be short' },
+  'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
+  threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
+  'batch-size': { kind: 'integer', min: 16, max: 65536, default: 512, group: 'Hardware', help: 'tokens per evaluation' },
+  'checkpoint-memory': { kind: 'integer', min: 0, default: 2048, group: 'Hardware', help: 'MiB of host memory for states to which a next turn can go back' },
+  'thinking-budget': { kind: 'integer', min: 0, group: 'Hardware', help: 'most tokens of thinking (default: no limit)' },
 } as const satisfies OptionTable;
 
 type ServeSettings = Settings<typeof OPTIONS>;

@@ -1,7 +1,7 @@
 // What a run's progress counts: rows and failures by domain, and how fast rows have come lately.
 
-import { inTableOrder } from '../domains.js';
-import type { BackendStatus, Domain } from '../types.js';
+import { inTableOrder } from '../../domains.js';
+import type { BackendStatus, Domain } from '../../types.js';
 
 /** What is counted, and where from. */
 export interface Counted {

@@ -1,8 +1,8 @@
 // Progress on stderr: what a person at a terminal sees, and what a log file holds.
 
 import { describe, expect, test } from 'vitest';
-import { openProgress, type Progress } from '../../src/run/progress.js';
-import type { BackendStatus } from '../../src/types.js';
+import { openProgress, type Progress } from '../../../src/asking/progress/progress.js';
+import type { BackendStatus } from '../../../src/types.js';
 
 /** A terminal of a given size that knows as many sequences as the block needs, and no more. */
 class Screen {

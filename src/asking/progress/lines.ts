@@ -1,9 +1,9 @@
 // The words of a run's progress: the run in a line, the backend's state, and a bar for each domain.
 
-import { domainName } from '../domains.js';
-import { oneLine, shortened, widthOf } from '../printable.js';
-import type { BackendStatus, Domain } from '../types.js';
-import { type DomainTally, rates, sums, type Tally } from './progress-tally.js';
+import { domainName } from '../../domains.js';
+import { oneLine, shortened, widthOf } from '../../printable.js';
+import type { BackendStatus, Domain } from '../../types.js';
+import { type DomainTally, rates, sums, type Tally } from './tally.js';
 
 /** The run in one line: `infer 1234/2170 rows, 4 failed, 3.2 rows/s, 4812 tokens/s, about 5 min left`. */
 export function summaryLine(tally: Tally): string {

@@ -1,9 +1,9 @@
 // How progress is drawn: a live block on a terminal, a line now and then elsewhere.
 
-import { printable } from '../printable.js';
-import type { TextSink } from '../types.js';
-import { blockLines, outageText, summaryLine } from './progress-lines.js';
-import { observe, sums, type Tally } from './progress-tally.js';
+import { printable } from '../../printable.js';
+import type { TextSink } from '../../types.js';
+import { blockLines, outageText, summaryLine } from './lines.js';
+import { observe, sums, type Tally } from './tally.js';
 
 const LINE_EVERY_MS = 30_000;
 const LINES_PER_RUN = 20;

@@ -1,8 +1,8 @@
 // Progress of a run on stderr, from its beginning to its end.
 
-import type { Domain, TextSink } from '../types.js';
-import { liveBlock, plainLines } from './progress-display.js';
-import { type Counted, count, newTally, observe, type SettledRow } from './progress-tally.js';
+import type { Domain, TextSink } from '../../types.js';
+import { liveBlock, plainLines } from './display.js';
+import { type Counted, count, newTally, observe, type SettledRow } from './tally.js';
 
 interface ProgressOptions extends Counted {
   /** Writes nothing at all; errors are the caller's. */

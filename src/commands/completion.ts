@@ -3,10 +3,10 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
 import { present } from '../present.js';
+import { defineCommand, optionsOf } from '../settings/command.js';
+import type { CommandEntry } from '../settings/command-line.js';
+import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { DOMAINS, type Io } from '../types.js';
-import { defineCommand, optionsOf } from './command.js';
-import type { CommandEntry } from './command-line.js';
-import type { OptionSpec, OptionTable, Settings } from './options.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];
