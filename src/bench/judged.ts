@@ -8,6 +8,7 @@ import { type JsonObject, parseObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
+import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
 import { EqualRows } from './dataset.js';
 import { openToRead, readLines, textOf } from './line-file.js';
@@ -50,7 +51,7 @@ async function readRows(path: string, handle: FileHandle, stop: AbortSignal | un
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
     const { fields, text } = parseLine(path, line);
     const row = rowOf(path, line, fields, text, equals);
-    const id = `${row.key}#${row.repeat}#${row.index}`;
+    const id = rowId(row.key, row.repeat, row.index);
     const earlier = lines.get(id);
     if (earlier !== undefined) {
       throw bad(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);

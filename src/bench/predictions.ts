@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { type ReadPrediction, readPredictionRow } from '../prediction.js';
+import { rowId } from '../row-id.js';
 import type { Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf } from './dataset.js';
 import { decoded, openToRead, readLines, readSpan } from './line-file.js';
@@ -40,7 +41,7 @@ export async function openPredictions(
   const file = await openRows(path, data, stop);
   const seen = new Set<string>();
   const refs = file.refs.filter(({ key, repeat }) => {
-    const id = `${key}#${repeat}`;
+    const id = rowId(key, repeat);
     const isFirst = !seen.has(id);
     seen.add(id);
     return isFirst;
@@ -65,7 +66,7 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
   try {
     for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
       const ref = readRef(line, { path, equals, rows });
-      const id = `${ref.key}#${ref.repeat}#${ref.index}`;
+      const id = rowId(ref.key, ref.repeat, ref.index);
       const earlier = seen.get(id);
       if (earlier !== undefined) {
         throw badLine(path, line, `the row of line ${earlier} stands here again; take one of the two out`);

@@ -9,7 +9,7 @@ import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
-import { recordId } from '../run/journal-record.js';
+import { rowId } from '../row-id.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { DEFAULT_DB } from '../runs/databases.js';
@@ -81,7 +81,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const made = madeWith(manifest);
   const card = aggregate(rows, made.chosen, measureOf);
   const run = recordOf({ source, sha256, manifest, made }, settings.label);
-  const judgements = rows.map((row) => ({ row, log: costs.get(recordId(row.key, row.repeat, row.index)) }));
+  const judgements = rows.map((row) => ({ row, log: costs.get(rowId(row.key, row.repeat, row.index)) }));
   const db = resolve(io.cwd, settings.db);
   const { id, replaced, runs } = storeRun(db, run, judgements, card);
   const short = shortDomains(card, settings.minCoverage);

@@ -1,4 +1,4 @@
-// A record of the journal: its id, its parts, and its line, whose checksum shows damage.
+// A record of the journal: its parts, and its line, whose checksum shows damage.
 
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
@@ -11,11 +11,6 @@ export interface JournalRecord {
   readonly row: Readonly<Record<string, unknown>>;
   /** What it cost: attempts, tokens, times. Never part of the output row. */
   readonly log: Readonly<Record<string, unknown>>;
-}
-
-/** The id of a row's repeat and, where its prediction was judged more than once, of the judgement; both are 0-based. */
-export function recordId(key: string, repeat: number, index = 0): string {
-  return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
 }
 
 /** Behind a record's own members: the CRC-32 of the line's bytes before it, in eight hex digits. */

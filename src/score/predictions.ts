@@ -1,5 +1,6 @@
 // The judgements of one prediction: they are averaged before anything else is reckoned from them.
 
+import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
 import { groupBy, type Some } from './groups.js';
 import { mean } from './mean.js';
@@ -10,7 +11,7 @@ export type Judgements = Some<JudgedRow>;
 /** Rows apart by prediction (key and repeat), in the order of their first rows. */
 export function predictionsOf(rows: readonly JudgedRow[]): Judgements[] {
   return isJudgedAgain(rows)
-    ? [...groupBy(rows, ({ key, repeat }) => `${key}#${repeat}`).values()]
+    ? [...groupBy(rows, ({ key, repeat }) => rowId(key, repeat)).values()]
     : rows.map((row) => [row]);
 }
 

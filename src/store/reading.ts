@@ -2,6 +2,7 @@
 
 import { inTableOrder } from '../domains.js';
 import { isJudgementFailure } from '../points.js';
+import { rowId } from '../row-id.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
 import type { RunRecord, StoredRun } from './records.js';
 import { DamagedValue, type Row, rowsOf, rowsOfRun } from './row.js';
@@ -57,7 +58,7 @@ const JUDGED_COLUMNS = [
 ];
 
 function idOf(row: Row): string {
-  return `${row.text('key')}#${row.number('repeat')}#${row.number('judgement_index')}`;
+  return rowId(row.text('key'), row.number('repeat'), row.number('judgement_index'));
 }
 
 function byRun(database: Sqlite, table: string): ReadonlyMap<number, Row[]> {

@@ -1,16 +1,10 @@
-// A record's id, and its line, of which no damage goes unseen.
+// A record's line, of which no damage goes unseen.
 
 import { expect, test } from 'vitest';
-import { readRecord, recordId, sealed } from '../../src/run/journal-record.js';
+import { readRecord, sealed } from '../../src/run/journal-record.js';
 
 const RECORD = { id: 'a#0', row: { gen: 'an é\n\u2028', awb: { flags: [] } }, log: { attempts: 1 } };
 const LINE = sealed(RECORD).subarray(0, -1);
-
-test('the id of a record names key and repeat, and the judgement from the second on', () => {
-  expect(recordId('k', 2)).toBe('k#2');
-  expect(recordId('k', 2, 0)).toBe('k#2');
-  expect(recordId('k', 2, 1)).toBe('k#2#1');
-});
 
 test('a record is one line, and read from it again, be there space before it or not', () => {
   expect(sealed(RECORD).toString().split('\n')).toHaveLength(2);

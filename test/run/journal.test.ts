@@ -5,8 +5,9 @@ import { appendFile, mkdir, readFile, rm, stat, symlink, truncate, writeFile } f
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { rowId } from '../../src/row-id.js';
 import { type Journal, openJournal } from '../../src/run/journal.js';
-import { type JournalRecord, recordId } from '../../src/run/journal-record.js';
+import type { JournalRecord } from '../../src/run/journal-record.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -61,7 +62,7 @@ describe('a journal', () => {
 
   test('a thousand records appended at once are each on the disk when their append resolves, in order', async () => {
     const journal = await reopen();
-    const ids = Array.from({ length: 1000 }, (_, index) => recordId(`key${index}`, 0));
+    const ids = Array.from({ length: 1000 }, (_, index) => rowId(`key${index}`, 0));
     await Promise.all(
       ids.map(async (id) => {
         await journal.append(record(id, id.repeat(50)));

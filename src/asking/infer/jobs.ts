@@ -2,7 +2,7 @@
 
 import type { RowRef } from '../../bench/dataset.js';
 import { ORDERS } from '../../bench/selection.js';
-import { recordId } from '../../run/journal-record.js';
+import { parseRowId, rowId } from '../../row-id.js';
 import type { StageJob } from '../stage-contract.js';
 import type { InferSettings } from './options.js';
 
@@ -25,7 +25,7 @@ export function jobsOf(
   for (const row of rows) {
     const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(row.key) ?? 0);
     for (let repeat = 0; repeat < last; repeat++) {
-      const id = recordId(row.key, repeat);
+      const id = rowId(row.key, repeat);
       if ((wanted.has(row) && repeat < repeats) || records.has(id)) {
         jobs.push({ id, domain: row.domain, group: row.trajectory, row, repeat });
       }
@@ -38,9 +38,8 @@ export function jobsOf(
 function recordedRepeats(ids: Iterable<string>): Map<string, number> {
   const repeats = new Map<string, number>();
   for (const id of ids) {
-    const at = id.lastIndexOf('#');
-    const key = id.slice(0, at);
-    repeats.set(key, Math.max(repeats.get(key) ?? 0, Number(id.slice(at + 1)) + 1));
+    const { key, repeat } = parseRowId(id) ?? {};
+    if (key !== undefined && repeat !== undefined) repeats.set(key, Math.max(repeats.get(key) ?? 0, repeat + 1));
   }
   return repeats;
 }
@@ -54,6 +53,6 @@ export function inAskingOrder(
   const byId = new Map(jobs.map((job) => [job.id, job]));
   const rows = ORDERS[order](chosen, sampleSeed);
   return Array.from({ length: repeats }, (_, repeat) => repeat).flatMap((repeat) =>
-    rows.flatMap((row) => byId.get(recordId(row.key, repeat)) ?? []),
+    rows.flatMap((row) => byId.get(rowId(row.key, repeat)) ?? []),
   );
 }

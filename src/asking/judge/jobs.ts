@@ -3,7 +3,7 @@
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { MOST_REPEATS } from '../../prediction.js';
-import { recordId } from '../../run/journal-record.js';
+import { parseRowId, rowId } from '../../row-id.js';
 import type { Domain } from '../../types.js';
 import type { StageJob } from '../stage-contract.js';
 
@@ -26,17 +26,14 @@ export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[
 
 function jobOf(ref: PredictionRef, index: number): JudgeJob {
   const { key, repeat, domain, trajectory: group } = ref;
-  const job = { id: recordId(key, repeat, index), domain, group, ref, index };
+  const job = { id: rowId(key, repeat, index), domain, group, ref, index };
   return index === 0 ? job : { ...job, isFurther: true };
 }
 
 /** How many judgements of one prediction a journal holds at most, by the ids of its records. */
 export function recordedCount(ids: Iterable<string>): number {
   let most = 0;
-  for (const id of ids) {
-    const [, index = '0'] = /#\d+#(\d+)$/.exec(id) ?? [];
-    most = Math.max(most, Number(index) + 1);
-  }
+  for (const id of ids) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
   return Math.min(most, MOST_JUDGEMENTS);
 }
 

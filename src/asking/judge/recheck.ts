@@ -7,8 +7,8 @@ import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictionFile } from '../../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
 import { countedPoints, isRated } from '../../points.js';
+import { rowId } from '../../row-id.js';
 import { differencesOf, type Identity } from '../../run/identity.js';
-import { recordId } from '../../run/journal-record.js';
 import { pairedShift } from '../../score/clusters.js';
 import { noiseOf } from '../../score/sampling.js';
 import type { JudgedRow } from '../../types.js';
@@ -106,7 +106,7 @@ function firstJudgements(rows: readonly JudgedRow[]): JudgedRow[] {
 }
 
 function idOf({ key, repeat }: Pick<JudgedRow, 'key' | 'repeat'>): string {
-  return recordId(key, repeat);
+  return rowId(key, repeat);
 }
 
 /** Undefined where no row could be judged again. */

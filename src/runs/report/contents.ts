@@ -6,7 +6,7 @@ import { measureOf } from '../../judge/modes.js';
 import { DEFAULT_MEASURE } from '../../measures.js';
 import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
 import { leadingMeasure } from '../../report/score-table.js';
-import { recordId } from '../../run/journal-record.js';
+import { rowId } from '../../row-id.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
 import { toolVersion } from '../../settings/version.js';
@@ -29,7 +29,7 @@ export async function describe(run: ReadRun, other: ReadRun | undefined, gathere
     ...(change === undefined ? {} : { change }),
     warnings: warningsOf(run, other, change),
     turns: binsOf(samples, (row) => row.turnIdx, range),
-    contexts: binsOf(samples, (row) => contexts.get(recordId(row.key, row.repeat, row.index)) ?? 0, range),
+    contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
     usage: await usageOf(run),
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,

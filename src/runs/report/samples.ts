@@ -7,7 +7,7 @@ import { oneLine } from '../../printable.js';
 import type { ReportSample } from '../../report/page/contents.js';
 import { type SampleTexts, type TextsChunk, textsChunk } from '../../report/page/texts.js';
 import { leadingMeasure } from '../../report/score-table.js';
-import { recordId } from '../../run/journal-record.js';
+import { rowId } from '../../row-id.js';
 import type { Io, JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
 import type { Pages } from './files.js';
@@ -38,11 +38,11 @@ export async function gather(
   let chunk: TextsChunk | undefined;
   for (const row of inReadingOrder(run)) {
     if (io.stop.aborted) return undefined;
-    const id = recordId(row.key, row.repeat, row.index);
+    const id = rowId(row.key, row.repeat, row.index);
     const texts = await run.read(id);
     if (texts === undefined) throw changed(run);
     const pair = partner(row);
-    const otherTexts = pair === undefined ? undefined : await other?.read(recordId(pair.key, pair.repeat, pair.index));
+    const otherTexts = pair === undefined ? undefined : await other?.read(rowId(pair.key, pair.repeat, pair.index));
     if (chunk === undefined || chunk.size > CHUNK_CHARACTERS) {
       if (chunk !== undefined) await pages.add(chunk.json());
       chunk = textsChunk();
@@ -83,11 +83,11 @@ function inTrajectory(a: JudgedRow, b: JudgedRow): number {
 function partnersIn(other: ReadRun | undefined): (row: JudgedRow) => JudgedRow | undefined {
   const rows = new Map<string, JudgedRow>();
   for (const row of other?.rows ?? []) {
-    rows.set(recordId(row.key, row.repeat, row.index), row);
+    rows.set(rowId(row.key, row.repeat, row.index), row);
     if (!rows.has(row.key)) rows.set(row.key, row);
   }
   return ({ key, repeat, index }) =>
-    rows.get(recordId(key, repeat, index)) ?? rows.get(recordId(key, repeat)) ?? rows.get(key);
+    rows.get(rowId(key, repeat, index)) ?? rows.get(rowId(key, repeat)) ?? rows.get(key);
 }
 
 function contextLength({ systemPrompt, history, action }: RowTexts): number {

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
 import { openJudgedTexts, type RowTexts } from '../../bench/report-rows.js';
-import { recordId } from '../../run/journal-record.js';
+import { rowId } from '../../row-id.js';
 import type { Io } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
 
@@ -29,7 +29,7 @@ export async function withTexts<T>(
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
       const file = await openJudgedTexts(each.source, data, io.stop);
       opened.push(file);
-      const refs = new Map(file.refs.map((ref) => [recordId(ref.key, ref.repeat, ref.index), ref]));
+      const refs = new Map(file.refs.map((ref) => [rowId(ref.key, ref.repeat, ref.index), ref]));
       const read = async (id: string) => {
         const ref = refs.get(id);
         return ref === undefined ? undefined : file.read(ref);

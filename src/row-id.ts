@@ -1,0 +1,19 @@
+// The id of a record: which row in which repeat, and which judgement of that prediction; made here alone, and parsed here alone.
+
+/** What an id names; `repeat` and `index` are 0-based. */
+interface RowId {
+  readonly key: string;
+  readonly repeat: number;
+  readonly index: number;
+}
+
+/** `key#repeat`, and `key#repeat#index` from a prediction's second judgement on. */
+export function rowId(key: string, repeat: number, index = 0): string {
+  return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
+}
+
+/** What an id names; undefined where it is none. */
+export function parseRowId(id: string): RowId | undefined {
+  const { key, repeat, index = '0' } = /^(?<key>.*?)#(?<repeat>\d+)(?:#(?<index>\d+))?$/s.exec(id)?.groups ?? {};
+  return key === undefined ? undefined : { key, repeat: Number(repeat), index: Number(index) };
+}
