@@ -6,7 +6,22 @@ export interface Measure {
   readonly range: readonly [low: number, high: number];
   /** Which way is better; a target where it is best at one value. */
   readonly better: 'larger' | 'smaller' | 'neither' | { readonly target: number };
+  /** What it is called where it is explained; `measure` alone where absent. */
+  readonly words?: MeasureWords;
+  /** Whether it stands for a run without ratings that has several measures. */
+  readonly leads?: boolean;
 }
+
+/** What measures of one kind are called. */
+export interface MeasureWords {
+  /** One of them and several, such as `text measure` and `text measures`. */
+  readonly one: string;
+  readonly many: string;
+  /** What they measure, such as `of prediction against ground truth`. */
+  readonly of?: string;
+}
+
+const PLAIN_WORDS: MeasureWords = { one: 'measure', many: 'measures' };
 
 /** What is known of a measure by its name. */
 export type MeasureLookup = (name: string) => Measure;
@@ -17,6 +32,11 @@ export const DEFAULT_MEASURE: Measure = { range: [0, 100], better: 'larger' };
 /** The lookup of declared measures; every other name gets the default. */
 export function measuresOf(declared: Readonly<Record<string, Measure>> = {}): MeasureLookup {
   return (name) => (Object.hasOwn(declared, name) ? declared[name] : undefined) ?? DEFAULT_MEASURE;
+}
+
+/** What a measure is called. */
+export function measureWords({ words = PLAIN_WORDS }: Measure): MeasureWords {
+  return words;
 }
 
 /** How good a value is, as a number that grows as the measure gets better; undefined where neither way is better. */

@@ -58,7 +58,12 @@ const OPTIONS = {
   columns: { kind: 'list', group: 'Table', help: 'columns behind the name, such as mcp,web,overall,interval' },
   sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
   dimensions: { kind: 'boolean', group: 'Table', help: 'add the five dimensions, each a mean over domains' },
-  measure: { kind: 'text', value: 'NAME', default: 'chrf', group: 'Table', help: 'what is shown of --mode metrics' },
+  measure: {
+    kind: 'text',
+    value: 'NAME',
+    group: 'Table',
+    help: 'what is shown of runs without ratings (default: what their mode leads with, such as chrf)',
+  },
   format: {
     kind: 'choice',
     choices: keysOf(FORMATS),

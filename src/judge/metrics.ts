@@ -21,6 +21,8 @@ export const metrics: Mode<readonly []> = {
     line_f1: PERCENT,
     json_f1: PERCENT,
   },
+  lead: 'chrf',
+  words: { one: 'text measure', many: 'text measures', of: 'of prediction against ground truth' },
   async open() {
     // Whoever only asks what the mode declares does not load it.
     const { measure } = await import('./text-measures.js');

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../json.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
-import type { Measure } from '../measures.js';
+import type { Measure, MeasureWords } from '../measures.js';
 import type { RubricPack } from '../rubric.js';
 import type { ModelReply, Question, Sample } from '../types.js';
 import type { VerdictReading } from './readings.js';
@@ -19,6 +19,10 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   readonly rates: boolean;
   /** The measures in its records, by name. */
   readonly measures: Readonly<Record<string, Measure>>;
+  /** The measure that stands for a run without ratings; the first that it has where absent. */
+  readonly lead?: string;
+  /** What its measures are called. */
+  readonly words?: MeasureWords;
   /** The mode as the user wants it. It takes no more of what it is given than it needs. */
   open(given: Given): Promise<Method<Readings>>;
 }

@@ -1,6 +1,6 @@
 // The list of judge modes, a file each. Whoever has to know what a mode needs or makes asks its entry, never its name.
 
-import { type MeasureLookup, measuresOf } from '../measures.js';
+import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
 import { rubric } from './rubric.js';
@@ -10,12 +10,25 @@ export const MODES = { rubric, metrics } satisfies Record<string, Mode>;
 const LIST: readonly Mode[] = Object.values(MODES);
 
 /** What is known of the measures that any mode makes. */
-export const measureOf: MeasureLookup = measuresOf(
-  Object.fromEntries(LIST.flatMap(({ measures }) => Object.entries(measures))),
-);
+export const measureOf: MeasureLookup = measuresOf(Object.fromEntries(LIST.flatMap(declaredBy)));
+
+/** The measures of a mode, each with what the mode says of all of them. */
+function declaredBy({ measures, lead, words }: Mode): (readonly [string, Measure])[] {
+  const shared = words === undefined ? {} : { words };
+  return Object.entries(measures).map(([name, measure]) => [name, { ...shared, ...measure, leads: name === lead }]);
+}
+
+/** The measure that stands for the runs of a mode, where it declares one. */
+export function leadOf(mode: string): string | undefined {
+  return modeOf(mode)?.lead;
+}
 
 /** Whether a mode's records rate the dimensions; else they hold measures alone. A mode of a later version is taken to rate them. */
 export function ratesDimensions(mode: string): boolean {
+  return modeOf(mode)?.rates ?? true;
+}
+
+function modeOf(mode: string): Mode | undefined {
   const known: Readonly<Record<string, Mode>> = MODES;
-  return !Object.hasOwn(known, mode) || known[mode]?.rates === true;
+  return Object.hasOwn(known, mode) ? known[mode] : undefined;
 }

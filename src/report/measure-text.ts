@@ -1,6 +1,12 @@
 // What a measure's numbers mean, in words and digits.
 
-import type { Measure } from '../measures.js';
+import { type Measure, measureWords } from '../measures.js';
+
+/** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
+export function kindText(measure: Measure): string {
+  const { one, of } = measureWords(measure);
+  return of === undefined ? one : `${one} ${of}`;
+}
 
 /** Its range and which way is better, such as `0-100` (where larger is better) or `from 0 on, smaller is better`. */
 export function measureText({ range: [low, high], better }: Measure): string {
@@ -25,4 +31,9 @@ export function isLikeScore({ range: [low, high], better }: Measure): boolean {
 /** Decimals that a page shows of its values: one from 0 to 100, else two. */
 export function decimalsOf({ range: [low, high] }: Measure): number {
   return low === 0 && high === 100 ? 1 : 2;
+}
+
+/** A text with a capital at its start. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

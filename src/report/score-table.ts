@@ -1,11 +1,11 @@
-// Score cards -> tables of ratings and of text measures, and their coverage as text.
+// Score cards -> tables of ratings and of measures, and their coverage as text.
 
 import { leastCovered, percent } from '../coverage.js';
 import { domainName, meanName } from '../domains.js';
-import { measuresOf } from '../measures.js';
+import { type MeasureLookup, measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
-import { isLikeScore, measureText } from './measure-text.js';
+import { capitalized, isLikeScore, measureText } from './measure-text.js';
 import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
 /** Longest name of a measure that is shown whole. */
@@ -72,8 +72,8 @@ export function scoreTable(card: ScoreCard): Table | undefined {
   };
 }
 
-/** The table of text measures: a column per measure. Undefined where nothing was measured. */
-export function measureTable(card: ScoreCard, measureOf = measuresOf()): Table | undefined {
+/** The table of measures: a column per measure. Undefined where nothing was measured. */
+export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table | undefined {
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
@@ -99,7 +99,7 @@ export function measureTable(card: ScoreCard, measureOf = measuresOf()): Table |
       [row(`macro of ${measured.length}`, card.overallMeasures)],
     ],
     footnotes: [
-      `Text measures of prediction against ground truth${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
+      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
       ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
     ],
   };
@@ -110,11 +110,19 @@ export function measureNames(card: ScoreCard): string[] {
   return [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
 }
 
-/** The measure that stands for a run of which nothing was rated, chrF where there is one; undefined where there are ratings. */
-export function leadingMeasure(card: ScoreCard): string | undefined {
+/** What the measures are called, such as `Text measures of prediction against ground truth`. */
+function kindsOf(names: readonly string[], measureOf: MeasureLookup): string {
+  const kinds = names
+    .map((name) => measureWords(measureOf(name)))
+    .map(({ many, of }) => (of === undefined ? many : `${many} ${of}`));
+  return capitalized([...new Set(kinds)].join(' and '));
+}
+
+/** The measure that stands for a run of which nothing was rated: one that is declared to, else the first; undefined where there are ratings. */
+export function leadingMeasure(card: ScoreCard, measureOf: MeasureLookup): string | undefined {
   if (card.overall.total !== undefined) return undefined;
   const names = Object.keys(card.overallMeasures);
-  return names.find((name) => name === 'chrf') ?? names[0];
+  return names.find((name) => measureOf(name).leads) ?? names[0];
 }
 
 function hasMeasures(score: DomainScore): boolean {

@@ -3,7 +3,8 @@
 import { IDENTITIES, type Identity } from '../decision.js';
 import { EXIT, UserError } from '../errors.js';
 import { canonicalJson, isObject } from '../json.js';
-import { ratesDimensions } from '../judge/modes.js';
+import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
+import { measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { ShownRun } from '../report/comparison/page.js';
 import type { Pair } from './find.js';
@@ -102,10 +103,11 @@ export function sameBytesNote({ base, candidate }: Pair): string[] {
 
 /** The error (65) where no row can be compared between two runs. */
 export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
-  const areRated = [base, candidate].every(({ made }) => ratesDimensions(made.mode));
-  const hint = areRated
-    ? 'name two runs over the same data'
-    : 'text measures are no ratings, and awb leaderboard compares those';
+  const measured = [base, candidate].map(({ made }) => made.mode).find((mode) => !ratesDimensions(mode));
+  const hint =
+    measured === undefined
+      ? 'name two runs over the same data'
+      : `${measureWords(measureOf(leadOf(measured) ?? '')).many} are no ratings, and awb leaderboard compares those`;
   return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
 }
 

@@ -81,8 +81,10 @@ describe('the metrics', () => {
   });
 });
 
-it('measures are known by their names, and others are taken for shares of 100', () => {
-  expect(measureOf('chrf')).toEqual(MODES.metrics.measures.chrf);
+it('measures are known by their names, with what their mode says of them, and others are taken for shares of 100', () => {
+  const { measures, words } = MODES.metrics;
+  expect(measureOf('chrf')).toEqual({ ...measures.chrf, words, leads: true });
+  expect(measureOf('line_f1')).toMatchObject({ words, leads: false });
   expect(measureOf('toString')).toEqual(DEFAULT_MEASURE);
 });
 

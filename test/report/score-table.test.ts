@@ -64,6 +64,7 @@ describe('the table of measures', () => {
     const text = plain(
       measureTable(
         scoreCard([domainScore('mcp', 50, { chrf: estimate(12.345), exact: estimate(0) })], { chrf: estimate(12.345) }),
+        measureOf,
       ),
     );
     expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '12.35', '0.00']);
@@ -74,13 +75,13 @@ describe('the table of measures', () => {
     const measures = { chrf: estimate(50), bits_a_byte: estimate(1.25), taken_for_real: estimate(48) };
     const table = measureTable(scoreCard([domainScore('mcp', undefined, measures)], measures), measureOf);
     expect(table?.footnotes).toEqual([
-      'Text measures of prediction against ground truth, 0-100; they are no ratings. A mean is over the domains that have it.',
+      'Text measures of prediction against ground truth and measures, 0-100; they are no ratings. A mean is over the domains that have it.',
       'bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.',
     ]);
     expect(table?.groups[0]?.[0]).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });
 
   it('is left out where nothing was measured', () => {
-    expect(measureTable(scoreCard(published))).toBeUndefined();
+    expect(measureTable(scoreCard(published), measureOf)).toBeUndefined();
   });
 });

@@ -4,9 +4,15 @@ import { measuresOf } from '../../src/measures.js';
 
 const { POSITIVE_INFINITY } = Number;
 
-/** One that has no end and is better when smaller, one that is best at 50, and one of which neither way is better. */
+/** One that has no end and is better when smaller, one that is best at 50, and one of which neither way is better; and a text measure that leads. */
 export const measureOf = measuresOf({
   bits_a_byte: { range: [0, POSITIVE_INFINITY], better: 'smaller' },
   taken_for_real: { range: [0, 100], better: { target: 50 } },
+  chrf: {
+    range: [0, 100],
+    better: 'larger',
+    words: { one: 'text measure', many: 'text measures', of: 'of prediction against ground truth' },
+    leads: true,
+  },
   length: { range: [0, POSITIVE_INFINITY], better: 'neither' },
 });

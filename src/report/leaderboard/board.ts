@@ -11,6 +11,8 @@ export interface JudgedWith {
   readonly kind: string;
   /** Whether rows were rated; else they were measured alone. */
   readonly rates: boolean;
+  /** Of rows that were measured: the measure that stands for them, where one is declared to. */
+  readonly lead?: string | undefined;
   readonly judge?: string | undefined;
   /** The judge as its server named it. */
   readonly snapshot?: string | undefined;
@@ -47,7 +49,7 @@ export interface BoardRun {
 /** What a column of figures shows: of one domain, or where there is none the mean over domains. */
 export interface FigureOf {
   readonly domain?: Domain;
-  /** A dimension, `total`, or a text measure. */
+  /** A dimension, `total`, or a measure. */
   readonly name: string;
 }
 
@@ -68,8 +70,8 @@ export interface BoardOptions {
   readonly columns: readonly string[];
   /** Adds the five dimensions, each a mean over domains. */
   readonly dimensions: boolean;
-  /** The measure shown of runs that were measured, such as `chrf`. */
-  readonly measure: string;
+  /** The measure shown of runs that were measured, such as `chrf`; the one that stands for them where absent. */
+  readonly measure?: string | undefined;
   /** What the numbers of measures mean. */
   readonly measureOf: MeasureLookup;
   /** Least coverage of each domain, and least share of the most rows that a run has in it, 0 to 1; runs below are neither tested nor marked. */
@@ -157,6 +159,19 @@ export interface OwnEntry extends Entry {
 /** Whether nothing was rated, but measured. */
 export function isMeasured({ rates }: JudgedWith): boolean {
   return !rates;
+}
+
+/** The measure that a group's block shows; undefined where its runs have ratings. Runs without the one that is asked for show their own. */
+export function shownMeasure({ judgedWith, runs }: Group, { measure }: BoardOptions): string | undefined {
+  if (!isMeasured(judgedWith)) return undefined;
+  const known = measuresIn(runs);
+  const wanted = [measure, judgedWith.lead].filter((name) => name !== undefined);
+  return wanted.find((name) => known.includes(name)) ?? known[0] ?? wanted[0] ?? 'measure';
+}
+
+/** The measures that runs have, in the order in which they are met. */
+export function measuresIn(runs: readonly BoardRun[]): string[] {
+  return [...new Set(runs.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
 }
 
 /** What stands above a block. */

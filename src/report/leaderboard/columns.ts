@@ -8,7 +8,15 @@ import { oneLine } from '../../printable.js';
 import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type ScoreCard } from '../../types.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type Column, dimensionName, intervalCell, NONE } from '../table.js';
-import { type BoardColumn, type BoardOptions, type BoardRun, type Figure, type FigureOf, isMeasured } from './board.js';
+import {
+  type BoardColumn,
+  type BoardOptions,
+  type BoardRun,
+  type Figure,
+  type FigureOf,
+  isMeasured,
+  measuresIn,
+} from './board.js';
 import { countedFigure, domainsOf, failuresMatter, isWhole, meanOf, measuredFigure } from './figures.js';
 import { NAME_COLUMNS } from './names.js';
 
@@ -165,10 +173,10 @@ export function requireColumns(runs: readonly BoardRun[], { columns, sort }: Boa
 }
 
 /** @throws UserError (2) where runs were measured, and none of them by this measure. */
-export function requireMeasure(runs: readonly BoardRun[], measure: string): void {
+export function requireMeasure(runs: readonly BoardRun[], measure: string | undefined): void {
   const measured = runs.filter(({ judgedWith }) => isMeasured(judgedWith));
-  const known = [...new Set(measured.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
-  if (known.length === 0 || known.includes(measure)) return;
+  const known = measuresIn(measured);
+  if (measure === undefined || known.length === 0 || known.includes(measure)) return;
   throw new UserError(`unknown measure "${measure}"; the runs have ${known.join(', ')}`);
 }
 

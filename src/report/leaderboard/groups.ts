@@ -1,9 +1,11 @@
 // Runs -> groups of what was judged alike, which alone may stand beside each other, and their titles.
 
 import { canonicalJson } from '../../json.js';
+import { measureWords } from '../../measures.js';
 import { oneLine, printable } from '../../printable.js';
+import { capitalized } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith } from './board.js';
+import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith, shownMeasure } from './board.js';
 import { nameOf } from './names.js';
 
 const OFFICIAL: JudgedWith = {
@@ -61,17 +63,23 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
   });
 }
 
-function titleOf({ judgedWith, runs, isRecorded }: Group, options: BoardOptions, withSampling: boolean): string {
+function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
+  const { judgedWith, runs, isRecorded } = group;
   const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol } = judgedWith;
   const name = (text: string) => oneLine(text, 60);
   const judgeText = snapshot === undefined || snapshot === judge ? judge : `${judge} (${snapshot})`;
-  const parts = isMeasured(judgedWith)
-    ? [`Text measure ${name(options.measure)}, no judge`]
-    : [
-        judgeText === undefined ? 'Judge not recorded' : `Judge ${name(judgeText)}`,
-        rubricPack && `rubric pack ${name(rubricPack)} ${printable(rubricFingerprint ?? '').slice(0, 8)}`.trim(),
-        verdicts && `verdicts ${name(verdicts)}`,
-      ];
+  const measure = shownMeasure(group, options);
+  const parts =
+    measure !== undefined
+      ? [
+          `${capitalized(measureWords(options.measureOf(measure)).one)} ${name(measure)}`,
+          judgeText === undefined ? 'no judge' : `judge ${name(judgeText)}`,
+        ]
+      : [
+          judgeText === undefined ? 'Judge not recorded' : `Judge ${name(judgeText)}`,
+          rubricPack && `rubric pack ${name(rubricPack)} ${printable(rubricFingerprint ?? '').slice(0, 8)}`.trim(),
+          verdicts && `verdicts ${name(verdicts)}`,
+        ];
   if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonicalJson(sampling))}`);
   if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
   else if (!isRecorded) parts.push('protocol not recorded');

@@ -8,8 +8,8 @@ import {
   type Entry,
   type Group,
   type IsTied,
-  isMeasured,
   type Leaderboard,
+  shownMeasure,
 } from './board.js';
 import { chosenRuns, domainsWithFewer, mostRows } from './chosen.js';
 import {
@@ -42,7 +42,7 @@ export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, is
 
 function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsTied): Block {
   const official = isOfficial(group.judgedWith);
-  const measure = isMeasured(group.judgedWith) ? options.measure : undefined;
+  const measure = shownMeasure(group, options);
   const runs = chosenRuns(group.runs, options, measure);
   const most = mostRows(runs, measure);
   const published = official && options.withPublished ? PUBLISHED : [];

@@ -5,7 +5,7 @@ import { domainName } from '../../domains.js';
 import { twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 import { LEAST_CLUSTERS } from '../../types.js';
-import { measureText } from '../measure-text.js';
+import { kindText, measureText } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
 import type { AnyColumn } from './columns.js';
@@ -32,7 +32,7 @@ export function notesOf(source: NoteSource): string[] {
     ...(measure === undefined
       ? []
       : [
-          `${oneLine(measure, 20)}: text measure of prediction against ground truth, ${measureText(options.measureOf(measure))}; it is no rating.`,
+          `${oneLine(measure, 20)}: ${kindText(options.measureOf(measure))}, ${measureText(options.measureOf(measure))}; it is no rating.`,
         ]),
     ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains.`] : []),
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),

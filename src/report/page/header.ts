@@ -68,7 +68,7 @@ function keyFigures(report: Report): string {
 function scoreFigure(report: Report): KeyFigure {
   const { card } = report.run;
   const decimals = decimalsOf(leadOf(report));
-  const figure = leadingFigure(card);
+  const figure = leadingFigure(card, report.measureOf);
   const name = overallName(card);
   return [
     name === 'Overall' ? name : `Score (${name})`,

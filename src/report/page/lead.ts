@@ -1,7 +1,7 @@
 // What a report leads with: the score, or where nothing was rated a measure, by domain and over all.
 
 import { domainName } from '../../domains.js';
-import { DEFAULT_MEASURE, type Measure } from '../../measures.js';
+import { DEFAULT_MEASURE, type Measure, type MeasureLookup } from '../../measures.js';
 import type { DomainScore, Estimate, ScoreCard } from '../../types.js';
 import { leadingMeasure, overallName } from '../score-table.js';
 import { type ChartLine, samplesHref } from './charts.js';
@@ -9,13 +9,13 @@ import type { Report } from './contents.js';
 
 /** What the numbers mean that the report leads with. Scores are read like a measure that nobody declares. */
 export function leadOf({ run, measureOf }: Report): Measure {
-  const name = leadingMeasure(run.card);
+  const name = leadingMeasure(run.card, measureOf);
   return name === undefined ? DEFAULT_MEASURE : measureOf(name);
 }
 
 /** The mean over domains. */
-export function leadingFigure(card: ScoreCard): Estimate | undefined {
-  return meanOf(card, leadingMeasure(card));
+export function leadingFigure(card: ScoreCard, measureOf: MeasureLookup): Estimate | undefined {
+  return meanOf(card, leadingMeasure(card, measureOf));
 }
 
 function meanOf(card: ScoreCard, measure: string | undefined): Estimate | undefined {
@@ -23,8 +23,8 @@ function meanOf(card: ScoreCard, measure: string | undefined): Estimate | undefi
 }
 
 /** Each domain's figure, then the mean over them, each beside that of another run. */
-export function leadingLines(card: ScoreCard, other: ScoreCard | undefined): ChartLine[] {
-  const measure = leadingMeasure(card);
+export function leadingLines(card: ScoreCard, other: ScoreCard | undefined, measureOf: MeasureLookup): ChartLine[] {
+  const measure = leadingMeasure(card, measureOf);
   const figure = (score: DomainScore | undefined) =>
     measure === undefined ? score?.scores.total : score?.measures[measure];
   const domains = card.domains.map((score) => ({

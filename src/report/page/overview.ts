@@ -39,11 +39,11 @@ function legend(run: ReportRun, other: ReportRun): string {
 }
 
 function scores(report: Report): string {
-  const { run, other } = report;
-  const lines = leadingLines(run.card, other?.card);
+  const { run, other, measureOf } = report;
+  const lines = leadingLines(run.card, other?.card, measureOf);
   const key = other === undefined ? '' : legend(run, other);
   return block(
-    `${escapeHtml(leadingMeasure(run.card) ?? 'Scores')} by domain`,
+    `${escapeHtml(leadingMeasure(run.card, measureOf) ?? 'Scores')} by domain`,
     'Dots are scores, lines their 95 % intervals, clustered by trajectory: turns of one trajectory are not independent.',
     `${key}${intervalChart('Domain', lines, leadOf(report), other?.name)}`,
   );
@@ -67,8 +67,8 @@ function dimensions({ run: { card }, measureOf }: Report): string {
   return block('Dimensions', `Each figure${onScale} its 95 % interval below it.`, figureMatrix(card, measureOf));
 }
 
-function ratings({ run, samples }: Report): string {
-  if (leadingMeasure(run.card) !== undefined) return '';
+function ratings({ run, samples, measureOf }: Report): string {
+  if (leadingMeasure(run.card, measureOf) !== undefined) return '';
   const rows = samples.map(({ row }) => row);
   return block('Ratings', 'How often the judge gave each rating from 1 to 5, over valid rows.', ratingChart(rows));
 }

@@ -13,7 +13,8 @@ import { leadOf } from './lead.js';
 
 /** The figures of each sample with their scale's end: ratings, or measures where nothing was rated. */
 export function figuresOf({ run, samples, measureOf }: Report): FigureData[] {
-  if (leadingMeasure(run.card) === undefined) return DIMENSIONS.map((dimension) => [dimensionName(dimension), 5]);
+  if (leadingMeasure(run.card, measureOf) === undefined)
+    return DIMENSIONS.map((dimension) => [dimensionName(dimension), 5]);
   const names = [...new Set(samples.flatMap(({ row }) => Object.keys(row.measures ?? {})))];
   return names.map((name) => [name, isLikeScore(measureOf(name)) ? 100 : null]);
 }
@@ -67,7 +68,7 @@ function numbered(names: readonly string[]): ReadonlyMap<string, number> {
 
 function sidesOf(report: Report): (row: JudgedRow, points: number | undefined) => SideData {
   const figures = figuresOf(report);
-  const hasRatings = leadingMeasure(report.run.card) === undefined;
+  const hasRatings = leadingMeasure(report.run.card, report.measureOf) === undefined;
   const figuresOfRow = (row: JudgedRow) => {
     if (hasRatings) return isRated(row) ? DIMENSIONS.map((name) => row.ratings[name] ?? null) : [];
     return row.measures === undefined ? [] : figures.map(([name]) => row.measures?.[name] ?? null);

@@ -26,8 +26,8 @@ export function sampleList(report: Report): string {
   ].join('');
 }
 
-function headsOf({ run, other }: Report): string[] {
-  const figures = leadingMeasure(run.card) === undefined ? 'Ratings' : 'Measures';
+function headsOf({ run, other, measureOf }: Report): string[] {
+  const figures = leadingMeasure(run.card, measureOf) === undefined ? 'Ratings' : 'Measures';
   return ['Sample', 'Score', ...(other === undefined ? [] : ['Change']), figures, 'Flags', 'Weakness or failure'];
 }
 

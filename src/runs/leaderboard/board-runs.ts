@@ -1,7 +1,7 @@
 // The runs of SQLite files -> runs as a leaderboard takes them.
 
 import { UserError } from '../../errors.js';
-import { ratesDimensions } from '../../judge/modes.js';
+import { leadOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { type KnownRun, listOfRuns } from '../databases.js';
@@ -55,8 +55,9 @@ export function boardRun(known: KnownRun): BoardRun {
 function judgedWith(made: MadeWith): JudgedWith {
   const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, sampling, protocol } = made;
   const rates = ratesDimensions(kind);
+  const lead = leadOf(kind);
   const verdicts = verdictsOf(made);
-  return { kind, rates, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
+  return { kind, rates, lead, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
 }
 
 /** How verdicts were read. Ratings that were asked for in another frame, or read otherwise, are not alike. */

@@ -21,7 +21,7 @@ import type { Gathered } from './samples.js';
 export async function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered): Promise<Report> {
   const { samples, starts, contexts } = gathered;
   const change = other === undefined ? undefined : changeBetween(other, run);
-  const lead = leadingMeasure(run.card);
+  const lead = leadingMeasure(run.card, measureOf);
   const { range } = lead === undefined ? DEFAULT_MEASURE : measureOf(lead);
   return {
     run: reportRun(run),

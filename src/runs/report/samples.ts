@@ -2,6 +2,7 @@
 
 import type { RowTexts } from '../../bench/report-rows.js';
 import { EXIT, UserError } from '../../errors.js';
+import { measureOf } from '../../judge/modes.js';
 import { countedPoints, isRated } from '../../points.js';
 import { oneLine } from '../../printable.js';
 import type { ReportSample } from '../../report/page/contents.js';
@@ -31,7 +32,7 @@ export async function gather(
   io: Io,
 ): Promise<Gathered | undefined> {
   const partner = partnersIn(other);
-  const lead = leadingMeasure(run.card);
+  const lead = leadingMeasure(run.card, measureOf);
   const samples: ReportSample[] = [];
   const starts: number[] = [];
   const contexts = new Map<string, number>();

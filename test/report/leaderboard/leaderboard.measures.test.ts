@@ -22,10 +22,37 @@ describe('a block of a measure', () => {
     expect(names(block)).toEqual(order);
     expect(block?.rows.map((row) => row.marked.has('overall'))).toEqual([true, false, false]);
     expect(asked).toContain(`${order[0]}:${order[1]}`);
-    const says = { bits_a_byte: 'from 0 on, smaller is better', taken_for_real: '0-100, best at 50', chrf: '0-100' };
-    expect(block?.notes[0]).toBe(
-      `${measure}: text measure of prediction against ground truth, ${new Map(Object.entries(says)).get(measure)}; it is no rating.`,
-    );
+    const says = {
+      bits_a_byte: 'measure, from 0 on, smaller is better',
+      taken_for_real: 'measure, 0-100, best at 50',
+      chrf: 'text measure of prediction against ground truth, 0-100',
+    };
+    expect(block?.notes[0]).toBe(`${measure}: ${new Map(Object.entries(says)).get(measure)}; it is no rating.`);
+  });
+
+  it.each([
+    ['that its mode declares to lead', 'taken_for_real', undefined, 'Measure taken_for_real, no judge'],
+    ['that is asked for', 'taken_for_real', 'length', 'Measure length, no judge'],
+    ['that stands first', undefined, undefined, 'Measure length, no judge'],
+    [
+      'that leads, where it lacks the one that is asked for',
+      'taken_for_real',
+      'chrf',
+      'Measure taken_for_real, no judge',
+    ],
+  ])('is of the measure %s', (_which, lead, measure, title) => {
+    const measures = { length: 7, taken_for_real: 60 };
+    const judgedWith = { kind: 'turing', rates: false, lead, protocol: 'history' };
+    const runs = [run('a', 0, { judgedWith, measures }), measured('b', 'chrf', 1)];
+    const blocks = blocksOf(runs, { measure, measureOf });
+    expect(blocks.map((block) => block.title)).toContain(`${title}, protocol history`);
+    expect(blocks.every((block) => block.rows[0]?.figures.has('overall'))).toBe(true);
+  });
+
+  it('names the judge of a mode that asks one', () => {
+    const judgedWith = { kind: 'turing', rates: false, judge: 'some-judge', protocol: 'history' };
+    const [block] = blocksOf([run('a', 0, { judgedWith, measures: { length: 7 } })], { measure: undefined, measureOf });
+    expect(block?.title).toBe('Measure length, judge some-judge, protocol history');
   });
 
   it('shows values beyond 100 as they are', () => {
