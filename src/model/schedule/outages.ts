@@ -1,10 +1,19 @@
-// Acts on outages: holds calls back, has endpoints probed, passes rows on, and gives endpoints up. health.ts says what is an
-// outage.
+// Acts on outages: holds calls back, says when to probe, passes rows on, and gives endpoints up. health.ts says what is an outage.
 
 import type { AttemptFailure } from '../attempt.js';
+import type { Backlog } from './backlog.js';
 import { backOffMs, type Call, forgetFailures, isSpent } from './call.js';
 import type { Course } from './course.js';
-import { afterAnswer, afterFailure, afterLoss, givenUp, hopeless, type Patience, type Sign } from './health.js';
+import {
+  afterAnswer,
+  afterFailure,
+  afterLoss,
+  afterProbeStart,
+  givenUp,
+  hopeless,
+  type Patience,
+  type Sign,
+} from './health.js';
 import { countFailures, isInService, type Lane, noneLeft, pauseOf } from './lane.js';
 import {
   answersAgain,
@@ -21,27 +30,53 @@ import {
   notReadyForTooLong,
   silentForTooLong,
 } from './notices.js';
-import { Probes, type Slots } from './probes.js';
 import { firstOf } from './queue.js';
 
 export class Outages {
   readonly #course: Course;
   readonly #lanes: readonly Lane[];
-  readonly #slots: Slots;
+  readonly #backlog: Backlog;
   readonly #patience: Patience;
-  readonly #probes: Probes;
+  readonly #fill: (lane: Lane) => void;
+  /** What ends the wait for an endpoint's next probe. */
+  readonly #watches = new Map<Lane, AbortController>();
 
-  constructor(course: Course, lanes: readonly Lane[], slots: Slots) {
+  /** `fill` starts at an endpoint what it may be asked, after this has changed. */
+  constructor(course: Course, lanes: readonly Lane[], backlog: Backlog, fill: (lane: Lane) => void) {
     this.#course = course;
     this.#lanes = lanes;
-    this.#slots = slots;
+    this.#backlog = backlog;
     this.#patience = course.settings;
-    this.#probes = new Probes(course, slots, (lane) => this.#giveUp(lane, this.#endOfPatience(lane)));
+    this.#fill = fill;
   }
 
-  /** Has an endpoint probed until it answers. */
-  watch(lane: Lane): void {
-    void this.#probes.watch(lane);
+  /** Has an endpoint probed in its slots until it answers, and gives it up when its time is over. */
+  async watch(lane: Lane, probe: () => Promise<void>): Promise<void> {
+    if (this.#watches.has(lane)) return;
+    const { clock } = this.#course.settings;
+    for (;;) {
+      const pause = pauseOf(lane);
+      if (pause === undefined || this.#course.halted || this.#course.isOver) break;
+      const wake = new AbortController();
+      this.#watches.set(lane, wake);
+      const now = clock.now();
+      const probeAt = Math.max(pause.nextProbeAt, lane.pausedUntil);
+      if (now >= pause.until && lane.end === undefined && !isWaitingForOlderCalls(lane)) {
+        this.#giveUp(lane, this.#endOfPatience(lane));
+      } else if (now >= probeAt) {
+        lane.health = afterProbeStart(lane.health, now);
+        void lane.slots(probe);
+      } else {
+        await this.#course.wait((pause.until > now ? Math.min(probeAt, pause.until) : probeAt) - now, wake);
+      }
+    }
+    this.#watches.delete(lane);
+  }
+
+  /** Something has changed at the endpoint: its watch looks again, and it gets what it may be asked now. */
+  #lookAgain(lane: Lane): void {
+    this.#watches.get(lane)?.abort();
+    this.#fill(lane);
   }
 
   /** Whether the call has to wait for its endpoint to come back. */
@@ -66,10 +101,9 @@ export class Outages {
     delete lane.awaited;
     if (lane.isRelieved) {
       lane.isRelieved = false;
-      this.#slots.queue.restore(lane.index);
+      this.#backlog.restore(lane);
     }
-    this.#probes.wake(lane);
-    this.#slots.offer(lane);
+    this.#lookAgain(lane);
   }
 
   /** A row has failed for good. When twenty have failed alike and none has succeeded, the endpoint is given up. */
@@ -146,20 +180,19 @@ export class Outages {
     for (const call of lane.calls) call.backOff?.abort();
     const isCertain = (pauseOf(lane)?.failed ?? 0) > 0 || lane.end !== undefined;
     if (isCertain && !lane.isRelieved && this.#inService.length > 0) this.#relieve(lane);
-    this.#probes.wake(lane);
-    this.watch(lane);
+    this.#lookAgain(lane);
   }
 
   #relieve(lane: Lane): void {
     lane.isRelieved = true;
     lane.awaited = answersAgain(lane.endpoint.host);
     this.#course.settings.onNotice(isOutOfService(lane.endpoint.host, lane.health.trouble?.reason ?? ''));
-    this.#slots.queue.retire(lane.index);
+    this.#backlog.retire(lane);
     for (const call of [...lane.parked.splice(0), ...lane.spent.splice(0)]) {
       forgetFailures(call);
-      this.#slots.passOn(call);
+      this.#backlog.passOn(call);
     }
-    for (const other of this.#inService) this.#slots.offer(other);
+    for (const other of this.#inService) this.#fill(other);
   }
 
   #endOfPatience({ health }: Lane): End {
@@ -184,7 +217,7 @@ export class Outages {
     const { trouble } = lane.health;
     if (trouble === undefined || lane.spent.length === 0 || this.#course.halted) return;
     if (trouble.down && trouble.pause !== undefined) return;
-    if (lane.calls.size > 0 || lane.parked.length > 0 || this.#slots.queue.hasFor(lane.index)) return;
+    if (lane.calls.size > 0 || lane.parked.length > 0 || this.#backlog.hasFor(lane)) return;
     const { trouble: _, ...health } = lane.health;
     for (const call of lane.spent) {
       call.counted = this.#course.settings.maxAttempts;
@@ -192,8 +225,7 @@ export class Outages {
     }
     lane.health = health;
     lane.parked.push(...lane.spent.splice(0));
-    this.#probes.wake(lane);
-    this.#slots.offer(lane);
+    this.#lookAgain(lane);
   }
 
   #sayTrouble(lane: Lane, { reason, unreachable, down }: AttemptFailure): void {
@@ -216,6 +248,11 @@ export class Outages {
   get #inService(): readonly Lane[] {
     return this.#lanes.filter(isInService);
   }
+}
+
+/** Whether calls that began before the outage may still be answered. */
+function isWaitingForOlderCalls(lane: Lane): boolean {
+  return [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
 }
 
 /** A reply shows room: the call that has waited longest for a rate limit is tried at once. */

@@ -2,12 +2,11 @@
 
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
 import type { Endpoint } from '../attempt.js';
+import { Backlog } from './backlog.js';
 import { type Call, isSpent, newCall } from './call.js';
 import { Course } from './course.js';
 import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
 import { Outages } from './outages.js';
-import type { Slots } from './probes.js';
-import { JobQueue } from './queue.js';
 import { type ScheduleOptions, type ScheduleSettings, withDefaults } from './schedule-options.js';
 import { type CallOutcome, INTERRUPTED, Tries } from './tries.js';
 
@@ -42,16 +41,14 @@ export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOp
 }
 
 /** One `ask` from its first job to its last: the slots, and who is in them. */
-class Asking<J extends Job> implements Slots {
-  readonly queue: JobQueue;
+class Asking<J extends Job> {
   readonly #jobs: readonly J[];
   readonly #hooks: AskHooks<J>;
   readonly #lanes: readonly Lane[];
+  readonly #backlog: Backlog;
   readonly #course: Course;
   readonly #outages: Outages;
   readonly #tries: Tries;
-  /** Calls on their way from an endpoint that is out to another. */
-  readonly #handedOver = new Map<number, Call>();
   /** Endpoints with a ticket: a place in the line for a slot. The job is taken when the slot is free. */
   readonly #tickets = new Set<Lane>();
   /** Endpoints that wait for the end of a rate limit's pause. */
@@ -67,36 +64,39 @@ class Asking<J extends Job> implements Slots {
     this.#jobs = jobs;
     this.#hooks = hooks;
     this.#lanes = lanes;
-    this.queue = new JobQueue(jobs, lanes.length);
+    this.#backlog = new Backlog(jobs, lanes.length, settings.clock);
     this.#course = new Course(signals, settings, () => this.#isWorkLeft);
-    this.#outages = new Outages(this.#course, lanes, this);
+    this.#outages = new Outages(this.#course, lanes, this.#backlog, (lane) => this.#fill(lane));
     this.#tries = new Tries(this.#course, this.#outages);
   }
 
   async run(): Promise<void> {
     await this.#course.run(() => this.#begin());
     const waiting = this.#lanes.flatMap((lane) => [...lane.parked.splice(0), ...lane.spent.splice(0)]);
-    for (const call of [...this.#handedOver.values(), ...waiting]) await this.#settle(call, INTERRUPTED);
+    for (const call of [...this.#backlog.handedOver, ...waiting]) await this.#settle(call, INTERRUPTED);
     this.#course.throwIfFailed();
   }
 
   #begin(): void {
     for (const lane of this.#lanes) {
-      if (lane.isRelieved) this.queue.retire(lane.index);
+      if (lane.isRelieved) this.#backlog.retire(lane);
     }
-    for (const lane of this.#lanes) {
-      if (isInService(lane)) this.offer(lane);
-      else this.#outages.watch(lane);
-    }
+    for (const lane of this.#lanes) this.#fill(lane);
   }
 
   get #isWorkLeft(): boolean {
-    return this.queue.waiting > 0 || this.#lanes.some((lane) => lane.parked.length + lane.spent.length > 0);
+    return this.#backlog.waiting > 0 || this.#lanes.some((lane) => lane.parked.length + lane.spent.length > 0);
+  }
+
+  /** Starts at the endpoint what it may be asked: calls, or probes while it is out. */
+  #fill(lane: Lane): void {
+    if (isInService(lane)) this.#offer(lane);
+    else void this.#outages.watch(lane, () => this.#probe(lane));
   }
 
   /** One ticket at a time waits at each endpoint, however many jobs there are, so the job is picked when the slot is free. */
-  offer(lane: Lane): void {
-    const isWork = lane.parked.length > 0 || this.queue.waiting > 0;
+  #offer(lane: Lane): void {
+    const isWork = lane.parked.length > 0 || this.#backlog.waiting > 0;
     if (this.#course.halted || !isWork || this.#tickets.has(lane) || !isInService(lane)) return;
     this.#tickets.add(lane);
     void lane.slots(() => this.#useSlot(lane));
@@ -109,10 +109,20 @@ class Asking<J extends Job> implements Slots {
       void this.#waitOut(lane);
       return;
     }
-    const call = takeParked(lane) ?? this.takeNew(lane);
+    const call = takeParked(lane) ?? this.#backlog.take(lane);
     if (call === undefined) return;
     this.#hold(call, lane);
-    this.offer(lane);
+    this.#offer(lane);
+    await this.#work(call, lane);
+  }
+
+  /** Tries out with one call whether the endpoint is back, each time with another row if there is one. */
+  async #probe(lane: Lane): Promise<void> {
+    if (this.#course.halted || isInService(lane)) return;
+    const call = this.#backlog.take(lane) ?? lane.parked.shift() ?? lane.spent.shift();
+    if (call === undefined) return;
+    lane.probes.add(call);
+    this.#hold(call, lane);
     await this.#work(call, lane);
   }
 
@@ -126,20 +136,7 @@ class Asking<J extends Job> implements Slots {
     this.#pausing.add(lane);
     await this.#course.wait(this.#pauseMs(lane), new AbortController());
     this.#pausing.delete(lane);
-    this.offer(lane);
-  }
-
-  takeNew(lane: Lane): Call | undefined {
-    const index = lane.isRelieved ? this.queue.takeFromOthers(lane.index) : this.queue.take(lane.index);
-    if (index === undefined) return undefined;
-    const call = this.#handedOver.get(index) ?? newCall(index, this.#course.settings.clock.now());
-    this.#handedOver.delete(index);
-    return call;
-  }
-
-  passOn(call: Call): void {
-    this.#handedOver.set(call.job, call);
-    this.queue.release(call.job, true);
+    this.#offer(lane);
   }
 
   #hold(call: Call, lane: Lane): void {
@@ -151,11 +148,6 @@ class Asking<J extends Job> implements Slots {
     this.#course.calls.delete(call);
     lane.calls.delete(call);
     lane.probes.delete(call);
-  }
-
-  async start(call: Call, lane: Lane): Promise<void> {
-    this.#hold(call, lane);
-    await this.#work(call, lane);
   }
 
   /** Asks the call and settles its job, as often as it is to be asked again; then the slot is free. */
@@ -171,11 +163,11 @@ class Asking<J extends Job> implements Slots {
     }
     this.#letGo(call, lane);
     if (outcome.status === 'parked') this.#park(call, lane);
-    else if (outcome.status === 'handed-over') this.passOn(call);
-    else this.queue.release(call.job, false);
-    if (outcome.status === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.offer(other);
+    else if (outcome.status === 'handed-over') this.#backlog.passOn(call);
+    else this.#backlog.drop(call);
+    if (outcome.status === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.#offer(other);
     this.#outages.failRowsThatStandAlone(lane);
-    this.offer(lane);
+    this.#offer(lane);
     this.#course.finishIfIdle();
   }
 
