@@ -1,31 +1,16 @@
-// One try of one request at one endpoint: endpoint.ts makes it, tries.ts acts on what came of it.
+// What one try of one request comes to: an endpoint makes it, the schedule acts on it.
 
 import type { UserError } from '../errors.js';
-import type { FailureClass, ModelRequest, Usage } from '../types.js';
+import type { FailureClass, ModelReply, Usage } from '../types.js';
 
-export interface Endpoint {
-  /** Host and port, without credentials or path. */
-  readonly host: string;
-  /**
-   * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
-   * A rejected `max_tokens` is renamed and asked again inside the same try (see endpoint/dialect.ts), so it costs no attempt.
-   */
-  call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt>;
-  close(): Promise<void>;
-}
+export const INTERRUPTED = { status: 'interrupted' } as const;
 
-export type Attempt = AttemptReply | AttemptFailure | { readonly status: 'interrupted' };
+export type Attempt = AttemptReply | AttemptFailure | typeof INTERRUPTED;
 
-export interface AttemptReply {
-  readonly status: 'ok';
-  readonly content: string;
-  readonly reasoning?: string;
-  readonly finishReason?: string;
-  readonly servedModel?: string;
+/** A reply as the try gave it; what all tries cost is known only to the schedule. */
+export interface AttemptReply extends Omit<ModelReply, 'log'> {
   readonly usage: Usage;
   readonly firstTokenMs?: number;
-  readonly fittedMaxTokens?: number;
-  readonly redacted?: true;
 }
 
 export interface AttemptFailure {
@@ -44,5 +29,11 @@ export interface AttemptFailure {
   readonly down?: true;
   /** Present for `auth` and `fatal`: what stops the run, with its exit code and remedy. */
   readonly stop?: UserError;
+  /** The parameter that the server does not take, as it was sent. */
+  readonly rejected?: string;
+  /** Set on a context overflow. `promptTokens` only where the server counted them exactly. */
+  readonly overflow?: { readonly contextTokens?: number; readonly promptTokens?: number };
+  /** The server does not know the model. */
+  readonly unknownModel?: true;
   readonly usage?: Usage;
 }

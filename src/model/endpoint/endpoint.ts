@@ -5,8 +5,7 @@ import type { JsonObject } from '../../json.js';
 import { openRedaction, type Redact } from '../../redaction.js';
 import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
-import type { Attempt, Endpoint } from '../attempt.js';
-import type { Failure } from '../failures/failure.js';
+import type { Attempt, AttemptFailure } from '../attempt.js';
 import { type Address, readAddress } from '../http/address.js';
 import { cleaned } from '../http/cleaning.js';
 import type { HttpProxy } from '../http/proxy.js';
@@ -14,10 +13,22 @@ import type { Clocks } from '../http/time-limits.js';
 import { Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';
 import type { ContextWatch } from './context.js';
-import { type Exchanged, exchange, type Line } from './exchange.js';
+import { exchange, type Line } from './exchange.js';
 import { afterOverflow } from './fitting.js';
 import { KnownModels } from './known-models.js';
 import { type Asked, type Body, requestBody, wayOf } from './request.js';
+
+/** What the schedule asks of an endpoint. */
+export interface Endpoint {
+  /** Host and port, without credentials or path. */
+  readonly host: string;
+  /**
+   * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
+   * A rejected `max_tokens` is renamed and asked again inside the same try (see dialect.ts), so it costs no attempt.
+   */
+  call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt>;
+  close(): Promise<void>;
+}
 
 export interface EndpointOptions extends Asked {
   /**
@@ -98,7 +109,7 @@ export class OpenAiEndpoint implements Endpoint {
     const spent: Usage = {};
     const deadlineMs = performance.now() + clocks.callTimeoutMs;
     /** Asks again as long as the dialect learns from what the server rejects. */
-    const ask = async (maxTokens?: number): Promise<Exchanged> => {
+    const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
         const body = requestBody(this.#options, request, attemptIndex, maxTokens);
         const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now());
@@ -120,15 +131,14 @@ export class OpenAiEndpoint implements Endpoint {
     return rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body));
   }
 
-  async #attemptOf(outcome: Exchanged, usage: Usage): Promise<Attempt> {
+  async #attemptOf(outcome: Attempt, usage: Usage): Promise<Attempt> {
     if (outcome.status === 'interrupted') return outcome;
     if (outcome.status === 'ok') return cleaned({ ...outcome, usage }, this.#redact);
-    const { rejected: _, overflow: __, unknownModel, ...failure } = outcome;
-    return { ...(unknownModel ? await this.#withNames(failure) : failure), usage };
+    return { ...(outcome.unknownModel ? await this.#withNames(outcome) : outcome), usage };
   }
 
   /** The failure of an unknown model, with the models that there are. */
-  async #withNames(failure: Failure): Promise<Failure> {
+  async #withNames(failure: AttemptFailure): Promise<AttemptFailure> {
     const known = await this.#models.names();
     if (known.length === 0) return failure;
     const near = nearest(this.#options.model, known);

@@ -1,9 +1,9 @@
 // One exchange with a server: it sends a request's body, and reads the answer until its end or until one of three clocks ends it.
 
 import type { Usage } from '../../types.js';
-import type { AttemptReply } from '../attempt.js';
+import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext, Failure } from '../failures/failure.js';
+import type { CallContext } from '../failures/failure.js';
 import { type Clocks, startClocks } from '../http/time-limits.js';
 import { readStart, type Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';
@@ -12,11 +12,6 @@ import { type Body, budgetOf, type Way } from './request.js';
 
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
-
-const INTERRUPTED = { status: 'interrupted' } as const;
-
-/** What an exchange came to. */
-export type Exchanged = AttemptReply | Failure | typeof INTERRUPTED;
 
 /** Whom a body is sent to, and how. */
 export interface Line {
@@ -34,7 +29,7 @@ export async function exchange(
   body: Body,
   abort: AbortSignal,
   leftMs: number,
-): Promise<Exchanged> {
+): Promise<Attempt> {
   if (abort.aborted) return INTERRUPTED;
   const clocks = startClocks(limits, stream, abort, leftMs);
   const reading = new Reading(clocks, way, budgetOf(body));
@@ -66,11 +61,11 @@ export async function exchange(
 }
 
 /** A compressed reply was not asked for and is not unpacked: a few kilobytes could become gigabytes. */
-function compressed(coding: string): Failure {
+function compressed(coding: string): AttemptFailure {
   const reason = `the reply is compressed (content-encoding ${coding}), which it was asked not to be`;
   return { status: 'failed', class: 'malformed', reason };
 }
 
-function timedOut(reason: string, usage: Usage): Failure {
+function timedOut(reason: string, usage: Usage): AttemptFailure {
   return { status: 'failed', class: 'timeout', reason, usage };
 }

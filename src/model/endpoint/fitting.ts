@@ -1,8 +1,7 @@
 // Handles a call whose prompt and output budget together overflow the context.
 
-import type { Failure } from '../failures/failure.js';
+import type { Attempt, AttemptFailure } from '../attempt.js';
 import type { ContextWatch, Sizes } from './context.js';
-import type { Exchanged } from './exchange.js';
 
 /** Tokens left free, since servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
@@ -20,11 +19,11 @@ interface Fitting {
 
 /** Asks again with the tokens that the context leaves, or returns the failure with its reason. `ask` asks with a given budget. */
 export async function afterOverflow(
-  failure: Failure,
+  failure: AttemptFailure,
   overflow: Sizes,
   { maxTokens, fits, host, context }: Fitting,
-  ask: (maxTokens: number) => Promise<Exchanged>,
-): Promise<Exchanged> {
+  ask: (maxTokens: number) => Promise<Attempt>,
+): Promise<Attempt> {
   context.called();
   const sizes = await measured(overflow, maxTokens, ask);
   if ('status' in sizes) return sizes;
@@ -49,8 +48,8 @@ export async function afterOverflow(
 async function measured(
   sizes: Sizes,
   maxTokens: number | undefined,
-  ask: (maxTokens: number) => Promise<Exchanged>,
-): Promise<Sizes | Exchanged> {
+  ask: (maxTokens: number) => Promise<Attempt>,
+): Promise<Sizes | Attempt> {
   if (sizes.contextTokens === undefined || sizes.promptTokens !== undefined || maxTokens === undefined) return sizes;
   const counted = await ask(1);
   if (counted.status === 'failed' && counted.overflow !== undefined) return { ...sizes, ...counted.overflow };

@@ -4,10 +4,10 @@ import { StringDecoder } from 'node:string_decoder';
 import { asObject, isObject, type JsonObject, parseObject } from '../../json.js';
 import type { Usage } from '../../types.js';
 import { isTokenCount } from '../../usage.js';
-import type { AttemptReply } from '../attempt.js';
+import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';
-import type { CallContext, Failure } from '../failures/failure.js';
+import type { CallContext } from '../failures/failure.js';
 import { EventStream, GrowingText } from '../http/events.js';
 import type { RunningClocks } from '../http/time-limits.js';
 import { CHAT, type Way } from './request.js';
@@ -68,7 +68,7 @@ export class Reading {
   }
 
   /** What the body came to, once it has ended or is given up. */
-  outcome(context: () => CallContext): AttemptReply | Failure {
+  outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#grow(this.#decoder.end());
     if (this.#kind === 'events') {
       this.#stream.end();
@@ -85,11 +85,11 @@ export class Reading {
     return this.#failed({ class: 'malformed', reason, ...(this.#isPage && { down: true }) });
   }
 
-  #failed(rest: Pick<Failure, 'class' | 'reason' | 'down'>): Failure {
+  #failed(rest: Pick<AttemptFailure, 'class' | 'reason' | 'down'>): AttemptFailure {
     return { status: 'failed', ...rest, usage: this.usage };
   }
 
-  #completed(): AttemptReply | Failure {
+  #completed(): AttemptReply | AttemptFailure {
     const reason = this.#finishReason;
     if (reason === 'content_filter') {
       return this.#failed({ class: 'refused', reason: 'refused by the content filter (finish_reason content_filter)' });

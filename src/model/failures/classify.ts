@@ -2,11 +2,12 @@
 
 import { UserError } from '../../errors.js';
 import type { FailureClass } from '../../types.js';
+import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
 import { classifyConnection } from './connection.js';
 import { readError, type Said } from './error-body.js';
-import type { CallContext, Failure, Rule, Situation, Trouble, Verdict } from './failure.js';
+import type { CallContext, Rule, Situation, Trouble, Verdict } from './failure.js';
 import {
   authRefused,
   filtered,
@@ -41,7 +42,7 @@ const RULES: readonly Rule[] = [
  * the run. `fatal` without `stop` fails this row for good: an unknown 4xx may be about this row alone, it is not the model's
  * refusal, and it is not likely to change.
  */
-export function classify(trouble: Trouble, context: CallContext): Failure {
+export function classify(trouble: Trouble, context: CallContext): AttemptFailure {
   if (trouble.error !== undefined) return classifyConnection(trouble.error, context);
   const said = readError(trouble.body ?? '');
   const situation = { ...context, said, status: statusOf(trouble, said) };

@@ -2,9 +2,10 @@
 
 import { EXIT, UserError } from '../../errors.js';
 import { asObject } from '../../json.js';
+import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { asText } from './error-body.js';
-import type { CallContext, Failure } from './failure.js';
+import type { CallContext } from './failure.js';
 
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
@@ -19,9 +20,9 @@ const BROKEN = /^(?:ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_RES_CON
 const TLS = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_(?:GET|VERIFY)|HOSTNAME_MISMATCH)/;
 
 /** Classifies what was thrown. */
-export function classifyConnection(error: unknown, context: CallContext): Failure {
+export function classifyConnection(error: unknown, context: CallContext): AttemptFailure {
   const { code, message } = rootOf(error);
-  const failed = (rest: Omit<Failure, 'status'>): Failure => ({ status: 'failed', ...rest });
+  const failed = (rest: Omit<AttemptFailure, 'status'>): AttemptFailure => ({ status: 'failed', ...rest });
   const { proxy } = context;
   const known = UNREACHABLE[code];
   if (known !== undefined) {
@@ -48,7 +49,7 @@ export function classifyConnection(error: unknown, context: CallContext): Failur
   return failed({ class: 'transient', reason: `the call failed (${words})` });
 }
 
-function refusedByProxy(status: number, proxy: NonNullable<CallContext['proxy']>, host: string): Failure {
+function refusedByProxy(status: number, proxy: NonNullable<CallContext['proxy']>, host: string): AttemptFailure {
   const name = `the proxy ${proxy.host} that ${proxy.variable} names`;
   if (status !== 407) {
     const reason = `${name} lets nothing through (HTTP ${status})`;

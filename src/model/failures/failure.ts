@@ -34,16 +34,6 @@ export interface CallContext {
   readonly nowMs: number;
 }
 
-/** A failed attempt, and what the endpoint may do about it before it gives up. */
-export interface Failure extends AttemptFailure {
-  /** The parameter that the server does not take, as it was sent. */
-  readonly rejected?: string;
-  /** Set on a context overflow. `promptTokens` only where the server counted them exactly. */
-  readonly overflow?: { readonly contextTokens?: number; readonly promptTokens?: number };
-  /** The server does not know the model. */
-  readonly unknownModel?: true;
-}
-
 /** A failure as the rules see it. */
 export interface Situation extends CallContext {
   readonly said: Said;
@@ -52,7 +42,7 @@ export interface Situation extends CallContext {
 
 /** What a rule makes of it. */
 export interface Verdict {
-  readonly failure: Omit<Failure, 'status' | 'reason' | 'stop'>;
+  readonly failure: Omit<AttemptFailure, 'status' | 'reason' | 'stop'>;
   /** The failure in our words. */
   readonly what: string;
   readonly stop?: { readonly remedy: string; readonly exitCode: UserError['exitCode'] };

@@ -3,7 +3,8 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../../errors.js';
 import type { BackendStatus, Outage } from '../../types.js';
-import type { AttemptFailure, AttemptReply, Endpoint } from '../attempt.js';
+import type { AttemptFailure, AttemptReply } from '../attempt.js';
+import type { Endpoint } from '../endpoint/endpoint.js';
 import type { Call } from './call.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
 import { type Health, isOutage, type Pause, UNKNOWN_HEALTH } from './health.js';

@@ -1,14 +1,15 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
-import type { Endpoint } from '../attempt.js';
+import { INTERRUPTED } from '../attempt.js';
+import type { Endpoint } from '../endpoint/endpoint.js';
 import { Backlog } from './backlog.js';
 import { type Call, isSpent, newCall } from './call.js';
 import { Course } from './course.js';
 import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
 import { Outages } from './outages.js';
 import { type ScheduleOptions, type ScheduleSettings, withDefaults } from './schedule-options.js';
-import { type CallOutcome, INTERRUPTED, Tries } from './tries.js';
+import { Tries, type Waiting } from './tries.js';
 
 /**
  * A backend that asks the endpoints.
@@ -154,7 +155,7 @@ class Asking<J extends Job> {
   async #work(first: Call, lane: Lane): Promise<void> {
     let call = first;
     let outcome = await this.#outcomeOf(call, lane);
-    while (isFinal(outcome) && (await this.#settle(call, outcome)) === 'again' && !this.#course.halted) {
+    while (typeof outcome !== 'string' && (await this.#settle(call, outcome)) === 'again' && !this.#course.halted) {
       this.#letGo(call, lane);
       call = newCall(call.job, this.#course.settings.clock.now());
       this.#hold(call, lane);
@@ -162,10 +163,10 @@ class Asking<J extends Job> {
       outcome = await this.#outcomeOf(call, lane);
     }
     this.#letGo(call, lane);
-    if (outcome.status === 'parked') this.#park(call, lane);
-    else if (outcome.status === 'handed-over') this.#backlog.passOn(call);
+    if (outcome === 'parked') this.#park(call, lane);
+    else if (outcome === 'handed-over') this.#backlog.passOn(call);
     else this.#backlog.drop(call);
-    if (outcome.status === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.#offer(other);
+    if (outcome === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.#offer(other);
     this.#outages.failRowsThatStandAlone(lane);
     this.#offer(lane);
     this.#course.finishIfIdle();
@@ -185,7 +186,7 @@ class Asking<J extends Job> {
     }
   }
 
-  async #outcomeOf(call: Call, lane: Lane): Promise<CallOutcome> {
+  async #outcomeOf(call: Call, lane: Lane): Promise<ModelOutcome | Waiting> {
     try {
       call.request ??= await this.#hooks.request(this.#jobOf(call));
       return await this.#tries.untilDone(call, call.request, lane);
@@ -208,8 +209,4 @@ class Asking<J extends Job> {
     // The queue gives out indexes of these jobs alone.
     return this.#jobs[call.job] as J;
   }
-}
-
-function isFinal(outcome: CallOutcome): outcome is ModelOutcome {
-  return outcome.status !== 'handed-over' && outcome.status !== 'parked';
 }

@@ -2,7 +2,7 @@
 
 import type { CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
 import { addUsage } from '../../usage.js';
-import type { Attempt, AttemptFailure, AttemptReply } from '../attempt.js';
+import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import { backOffMs, type Call, forgetFailures } from './call.js';
 import type { Course } from './course.js';
 import { adaptLimit, type Lane, pauseOf } from './lane.js';
@@ -13,12 +13,8 @@ import type { Outages } from './outages.js';
 const NOTABLE_PAUSE_MS = 60_000;
 const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
-export const INTERRUPTED = { status: 'interrupted' } as const;
-const HANDED_OVER = { status: 'handed-over' } as const;
-const PARKED = { status: 'parked' } as const;
-
-/** What became of a call: the outcome that its job is settled with, or that it waits for its endpoint or for another one. */
-export type CallOutcome = ModelOutcome | typeof HANDED_OVER | typeof PARKED;
+/** What a call without an outcome waits for: that its endpoint comes back, or that another one takes it over. */
+export type Waiting = 'parked' | 'handed-over';
 
 export class Tries {
   readonly #course: Course;
@@ -29,11 +25,12 @@ export class Tries {
     this.#outages = outages;
   }
 
-  async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<CallOutcome> {
+  /** Tries until the call has its outcome, or has to wait without a slot. */
+  async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<ModelOutcome | Waiting> {
     const { clock, maxAttempts, retryMs } = this.#course.settings;
     for (;;) {
       if (this.#course.halted) return INTERRUPTED;
-      if (this.#outages.holdsBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : PARKED;
+      if (this.#outages.holdsBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : 'parked';
       if (call.lastFailure !== undefined && call.counted >= maxAttempts)
         return this.#lose(call, call.lastFailure, lane);
       const triedAt = clock.now();
@@ -62,13 +59,13 @@ export class Tries {
     return attempt;
   }
 
-  #handOver(call: Call): CallOutcome {
+  #handOver(call: Call): Waiting {
     forgetFailures(call);
-    return HANDED_OVER;
+    return 'handed-over';
   }
 
   /** Milliseconds to wait before the next try, or what came of the request. */
-  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | CallOutcome {
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | ModelOutcome {
     const now = this.#course.settings.clock.now();
     lane.latestFailure = { reason: attempt.reason, at: now };
     call.lastFailure = attempt;

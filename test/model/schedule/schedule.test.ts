@@ -4,7 +4,8 @@ import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../../src/errors.js';
-import type { Attempt, Endpoint } from '../../../src/model/attempt.js';
+import type { Attempt } from '../../../src/model/attempt.js';
+import type { Endpoint } from '../../../src/model/endpoint/endpoint.js';
 import { openSchedule } from '../../../src/model/schedule/schedule.js';
 import type { Backend, ModelOutcome } from '../../../src/types.js';
 import {
