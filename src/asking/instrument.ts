@@ -1,79 +1,128 @@
-// What asks, guarded: replies to requests of another form than the run's are not kept.
+// What asks, guarded: a reply that was asked for with a parameter dropped since is not kept, and its row is asked again.
 
 import { EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import type { OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
+import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
-import type { Backend } from '../types.js';
+import type { CallLog, ModelFailure, ModelReply } from '../types.js';
+import { addUsage } from '../usage.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
+import type { Stage, StageJob } from './stage-contract.js';
 import type { Target } from './target.js';
 
-/** What asks, guarded: replies that were asked for with a parameter dropped since are not kept. */
-interface Instrument {
-  open(notice: (text: string) => void): Promise<Backend>;
-  /** Marks the moment at which a row's request is built. */
-  starts(id: string): void;
+/** A stage that asks through an instrument: it says what a record depends on, and the instrument when to ask again. */
+export interface AskedStage<J extends StageJob>
+  extends Omit<Stage<J>, 'isStale' | 'openBackend' | 'settleAlone' | 'settle'> {
+  /** What to tell the user once a model is to be asked. */
+  readonly remarks?: readonly string[];
   /**
-   * Whether the row's reply was asked for with what is sent now; a dropped parameter enters the run's identity here.
-   * @throws UserError (78) where rows of an earlier session were asked with it.
+   * What a record is made from and with, in one text that stands in its log. `mark` tells what is sent beside the messages;
+   * `failure` is the record's class of failure, if it failed. A record with another stamp counts as not there.
    */
-  accepts(id: string): boolean;
-  /** The mark of rows that belong to the run as its identity stands now: the dropped parameters, empty for none. */
-  mark(): string;
+  stampOf(job: J, failure: string | undefined, mark: string): string;
+  settleAlone(job: J, mark: string): Promise<JournalRecord | undefined>;
+  settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
 }
 
-/** Opened before the session's first row: the rows that are there belong to earlier sessions. */
-export function openInstrument(run: Run, target: Target, settings: AskingSettings): Instrument {
+interface Instrument {
+  /** The mark of rows that belong to the run as its identity stands now: the dropped parameters, empty for none. */
+  mark(): string;
+  /** The stage, asked through this instrument. */
+  guard<J extends StageJob>(stage: AskedStage<J>): Stage<J>;
+}
+
+/**
+ * Opened before the session's first row: the rows that are there belong to earlier sessions.
+ * @param responseFormat the form that replies are held to, where there is one
+ */
+export function openInstrument(
+  run: Run,
+  target: Target,
+  settings: AskingSettings,
+  responseFormat?: unknown,
+): Instrument {
   const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
   const known = settings.allowParamDrop ? madeWith(run.stored).dropped : [];
-  const marks = new Map<string, string>();
   let backend: OpenBackend | undefined;
   const dropped = () => backend?.dropped() ?? known;
   const sent = () => dropped().join(' ');
   // What the run's identity says; it lags behind what is sent until a reply shows whether the run may go on without it.
   let entered = sent();
-  return {
-    async open(notice) {
-      backend = await openBackend(target, {
-        sampling: samplingOf(settings),
-        stream: settings.stream,
-        clocks: {
-          firstTokenTimeoutMs: settings.firstTokenTimeout * 1000,
-          gapTimeoutMs: settings.gapTimeout * 1000,
-          callTimeoutMs: settings.callTimeout * 1000,
-        },
-        fitMaxTokens: settings.fitMaxTokens,
-        allowParamDrop: settings.allowParamDrop,
-        dropped: known,
-        concurrency: settings.concurrency,
-        maxAttempts: settings.maxAttempts,
-        retryMs: settings.retryMinutes * 60_000,
-        waitReadyMs: settings.waitReady * 1000,
-        keepGoing: settings.keepGoing,
-        onNotice: notice,
-      });
-      for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
-      return backend;
-    },
-    starts(id) {
-      marks.set(id, sent());
-    },
-    accepts(id) {
-      if (sent() !== entered) {
-        if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
-        entered = sent();
-        const { sampling } = run.identity;
-        run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
-      }
-      const current = marks.get(id) === entered;
-      marks.delete(id);
-      return current;
-    },
-    mark: () => entered,
+  /** @throws UserError (78) where rows of an earlier session were asked with what is dropped now. */
+  const enter = () => {
+    if (sent() === entered) return;
+    if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
+    entered = sent();
+    const { sampling } = run.identity;
+    run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
   };
+  /** Marks of the requests in flight. */
+  const marks = new Map<string, string>();
+  /** What the replies cost that were not kept. */
+  const unkept = new Map<string, CallLog>();
+  return {
+    mark: () => entered,
+    guard: ({ remarks = [], stampOf, ...stage }) => ({
+      ...stage,
+      isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered),
+      settleAlone: (job) => stage.settleAlone(job, entered),
+      async openBackend(notice) {
+        remarks.forEach(notice);
+        backend = await openBackend(target.named, {
+          ...backendOptions(settings),
+          responseFormat,
+          dropped: known,
+          onNotice: notice,
+        });
+        for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
+        return backend;
+      },
+      request(job) {
+        marks.set(job.id, sent());
+        return stage.request(job);
+      },
+      async settle(job, outcome) {
+        enter();
+        const log = together(unkept.get(job.id), outcome.log);
+        const isCurrent = marks.get(job.id) === entered;
+        marks.delete(job.id);
+        if (isCurrent) unkept.delete(job.id);
+        else unkept.set(job.id, log);
+        return isCurrent ? stage.settle(job, { ...outcome, log }, entered) : 'again';
+      },
+    }),
+  };
+}
+
+function backendOptions(settings: AskingSettings) {
+  return {
+    sampling: samplingOf(settings),
+    stream: settings.stream,
+    clocks: {
+      firstTokenTimeoutMs: settings.firstTokenTimeout * 1000,
+      gapTimeoutMs: settings.gapTimeout * 1000,
+      callTimeoutMs: settings.callTimeout * 1000,
+    },
+    fitMaxTokens: settings.fitMaxTokens,
+    allowParamDrop: settings.allowParamDrop,
+    concurrency: settings.concurrency,
+    maxAttempts: settings.maxAttempts,
+    retryMs: settings.retryMinutes * 60_000,
+    waitReadyMs: settings.waitReady * 1000,
+    keepGoing: settings.keepGoing,
+  };
+}
+
+/** What a reply and those before it cost; the rest is the reply's own. */
+function together(before: CallLog | undefined, log: CallLog): CallLog {
+  if (before === undefined) return log;
+  const usage = { ...before.usage };
+  addUsage(usage, log.usage);
+  return { ...log, attempts: before.attempts + log.attempts, usage, ms: before.ms + log.ms };
 }
 
 function droppedTooLate(dropped: readonly string[], finished: number): UserError {

@@ -1,7 +1,7 @@
 // Who hears what a stage does while it asks: progress, and whatever else wants to know or to end it early.
 
 import type { Manifest } from '../run/manifest.js';
-import type { BackendStatus, Domain } from '../types.js';
+import type { BackendStatus, Domain, Usage } from '../types.js';
 import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
@@ -25,6 +25,8 @@ export interface Beginning {
   /** Rows (times repeats) by domain, and those of them that need no asking. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
+  /** What earlier sessions of the run spent; with what `settled` is told, this is what the run has cost so far. */
+  readonly spent: Readonly<Usage>;
   /** How the backend does; undefined until it is opened, which it is when the first row needs a model. */
   status(): BackendStatus | undefined;
   /** Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason holds. */

@@ -1,14 +1,10 @@
-// The options by which infer and judge ask a model: sampling, speed and the local server.
+// The options by which infer and judge ask a model: whom, sampling and speed.
 
 import type { OptionTable, Settings } from '../settings/options.js';
+import { TARGET_OPTIONS } from './target.js';
 
 export const ASKING_OPTIONS = {
-  local: {
-    kind: 'text',
-    value: 'MODEL',
-    group: 'Model',
-    help: 'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
-  },
+  ...TARGET_OPTIONS,
   'max-tokens': {
     kind: 'integer',
     min: 1,

@@ -7,22 +7,34 @@ import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
+import { addUsage } from '../usage.js';
 
-/** What stays in memory of a finished row. */
-export interface RowSummary {
+/** What a finished row has come to. */
+export interface RowState {
   readonly status: 'ok' | 'failed';
   readonly class?: string;
   /** Of a failed row. */
   readonly reason?: string;
   readonly flags: readonly string[];
+}
+
+/** What stays in memory of a finished row. */
+export interface RowSummary extends RowState {
   /** What the row's record has cost, over all its tries. */
   readonly usage: Usage;
-  /** The stage's own mark of what the record was made from or with (see `Stage.isStale`). */
-  readonly stamp?: string;
+  /** What the record was made from and with (see `AskedStage.stampOf`). */
+  readonly stamp: string;
 }
+
+/** Under which name a record's log holds its stamp. */
+export const STAMP_KEY = { infer: 'dropped', judge: 'stamp' } as const satisfies Record<Manifest['kind'], string>;
 
 export interface Run extends RunFolder<RowSummary> {
   readonly kind: Manifest['kind'];
+  /** The folder, absolute. */
+  readonly dir: string;
+  /** What earlier sessions spent: on every record of the journal, those that others have replaced since among them. */
+  readonly spent: Usage;
   /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
   identity: Identity;
   readonly notices: string[];
@@ -41,18 +53,24 @@ export async function openRun(options: {
   readonly name: string;
   readonly fresh: boolean;
   readonly identity: (stored: Manifest | undefined) => Identity;
-  readonly summarise: (record: JournalRecord) => RowSummary;
+  readonly stateOf: (record: JournalRecord) => RowState;
 }): Promise<Run> {
-  const { kind, summarise, ...rest } = options;
-  const folder = await openFolder({
-    ...rest,
-    summarise: (record) => requireSummary(summarise(record)),
-    lock: lockFile,
-  });
+  const { kind, stateOf, ...rest } = options;
+  const spent: Usage = {};
+  let isOpen = false;
+  const summarise = (record: JournalRecord) => {
+    const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
+    if (!isOpen) addUsage(spent, summary.usage);
+    return summary;
+  };
+  const folder = await openFolder({ ...rest, summarise, lock: lockFile });
+  isOpen = true;
   const { stored, journal } = folder;
   return {
     ...folder,
     kind,
+    dir: options.dir,
+    spent,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
     servedModels: new Set(stored?.servedModels ?? []),
     models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
@@ -60,14 +78,19 @@ export async function openRun(options: {
 }
 
 /** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
-function requireSummary(summary: RowSummary): RowSummary {
-  const { status, class: failure, reason, flags, usage, stamp } = summary;
-  const texts = [failure, reason, stamp].filter((text) => text !== undefined);
-  const counts = isObject(usage) ? Object.values(usage) : [undefined];
+function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
+  const { status, class: failure, reason, flags } = state;
+  const { usage = {}, [stampKey]: stamp = '' } = log;
+  const texts = [failure, reason].filter((text) => text !== undefined);
   const isSound =
-    (status === 'ok' || status === 'failed') &&
-    [...texts, ...flags].every((text) => typeof text === 'string') &&
-    counts.every((count) => count === null || typeof count === 'number');
-  if (!isSound) throw new TypeError('a record of this kind is never written');
-  return summary;
+    (status === 'ok' || status === 'failed') && [...texts, ...flags].every((text) => typeof text === 'string');
+  if (!isSound || typeof stamp !== 'string' || !isUsage(usage)) {
+    throw new TypeError('a record of this kind is never written');
+  }
+  return { ...state, usage, stamp };
+}
+
+/** A count of null adds nothing. */
+function isUsage(value: unknown): value is Usage {
+  return isObject(value) && Object.values(value).every((count) => count === null || typeof count === 'number');
 }

@@ -89,6 +89,7 @@ class Session<J extends StageJob> {
       kind: run.kind,
       totals: byDomain(rows),
       already: byDomain(rows.filter((job) => !waiting.has(job.id))),
+      spent: run.spent,
       status: () => this.#backend?.status(),
       stop: (reason) => {
         if (!this.#stop.aborted) this.#stopReason = reason;

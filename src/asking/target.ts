@@ -1,59 +1,99 @@
-// Whom a run asks: the endpoints that the flags name, or a server of its own.
+// Whom a run asks: the words by which a user names it, and what they name.
 
 import { proxyFor } from '../model/http/proxy.js';
 import type { Named } from '../model/open.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 import { startLocal } from './local.js';
-import type { AskingSettings } from './options.js';
+
+/** The options that name whom to ask without an address, each by itself. */
+export const TARGET_OPTIONS = {
+  local: {
+    kind: 'text',
+    value: 'MODEL',
+    group: 'Model',
+    help: 'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
+  },
+} as const satisfies OptionTable;
+
+type TargetSettings = Settings<typeof TARGET_OPTIONS>;
 
 /** Whom to ask, and what a run keeps of it. */
-export type Target = Named & {
+export interface Target {
+  /** What is given to `openBackend`. */
+  readonly named: Named;
+  /** The name that it is asked by. */
+  readonly model: string;
   /** What a run's identity holds of the model: its name, or the file that is served here. */
   readonly identity: unknown;
   /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
   readonly hosts: readonly string[];
   close(): Promise<void>;
-};
+}
+
+/** Endpoints as the flags of infer, and those of judge, name them. */
+interface Addresses {
+  /** Whose flags these are. */
+  readonly prefix: 'model' | 'judge';
+  readonly baseUrls: readonly string[];
+  readonly model: string | undefined;
+  readonly apiKey: string | undefined;
+}
+
+/** Whether the flags name whom to ask, so that no address is needed. */
+export function namesTarget({ local }: TargetSettings): boolean {
+  return local !== undefined;
+}
 
 /**
  * The target that the flags name; under --local the server is started here, and stopped by `close`.
  * @throws UserError (2) for a proxy in the environment that cannot be used
  */
 export async function openTarget(
-  prefix: Target['prefix'],
-  named: {
-    readonly baseUrls: readonly string[];
-    readonly model: string | undefined;
-    readonly apiKey: string | undefined;
-    readonly local: string | undefined;
-  },
-  settings: AskingSettings,
+  addresses: Addresses,
+  settings: TargetSettings & Parameters<typeof startLocal>[2],
   io: Io,
 ): Promise<Target> {
-  if (named.local !== undefined) {
-    const server = await startLocal(named.local, io, settings);
-    const { url, name: model, apiKey, identity, close } = server;
-    return {
+  const { local } = settings;
+  return local === undefined ? targetAt(addresses, io) : localTarget(addresses.prefix, local, settings, io);
+}
+
+async function localTarget(
+  prefix: Addresses['prefix'],
+  local: string,
+  settings: Parameters<typeof startLocal>[2],
+  io: Io,
+): Promise<Target> {
+  const { url, name: model, apiKey, identity, slots, lost, close } = await startLocal(local, io, settings);
+  return {
+    named: {
       kind: 'endpoints',
       prefix,
       baseUrls: [url],
       proxies: [undefined],
       model,
       apiKey,
-      identity,
-      hosts: ['local'],
-      own: server,
-      close,
-    };
-  }
-  const { baseUrls, model = '' } = named;
-  return {
-    kind: 'endpoints',
-    prefix,
-    baseUrls,
-    proxies: baseUrls.map((url) => proxyFor(url, io.env)),
+      own: { slots, lost },
+    },
     model,
-    apiKey: named.apiKey ?? openAiKey(baseUrls, io.env),
+    identity,
+    hosts: ['local'],
+    close,
+  };
+}
+
+/** The endpoints at the addresses. @throws UserError (2) for a proxy in the environment that cannot be used */
+export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, io: Io): Target {
+  return {
+    named: {
+      kind: 'endpoints',
+      prefix,
+      baseUrls,
+      proxies: baseUrls.map((url) => proxyFor(url, io.env)),
+      model,
+      apiKey: apiKey ?? openAiKey(baseUrls, io.env),
+    },
+    model,
     identity: model,
     hosts: baseUrls.map((url) => new URL(url).host),
     async close() {},

@@ -1,13 +1,13 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
-import { type Inference, inferIdentity, inferRows, summarisePrediction } from '../asking/infer/inferring.js';
+import { type Inference, inferIdentity, inferRows, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
 import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
 import { openRun } from '../asking/run.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
-import { openTarget } from '../asking/target.js';
+import { namesTarget, openTarget } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';
 import { chooseRows } from '../bench/selection.js';
 import { loadWorldModelPrompts } from '../bench/world-model-prompts.js';
@@ -51,7 +51,7 @@ export const command = defineCommand({
   ],
   options: INFER_OPTIONS,
   alsoNeeds: (settings) =>
-    settings.baseline === undefined && settings.local === undefined ? ['model-base-url', 'model-name'] : [],
+    settings.baseline === undefined && !namesTarget(settings) ? ['model-base-url', 'model-name'] : [],
   run: infer,
 });
 
@@ -63,8 +63,8 @@ async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Pro
     const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
     const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
     if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
-    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey, local } = settings;
-    const target = await openTarget('model', { baseUrls, model, apiKey, local }, settings, io);
+    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
     try {
       return await inferChosen({ settings, io, shown, dataset, chosen, prompts, target });
     } finally {
@@ -83,7 +83,7 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     name: 'predictions',
     fresh: settings.fresh,
     identity: (stored) => inferIdentity(work, stored),
-    summarise: summarisePrediction,
+    stateOf: predictionState,
   });
   try {
     const result = await inferRows(work, run);
@@ -111,7 +111,7 @@ function judgeArguments({ outputDir, dataDir, lean }: InferSettings): string[] {
 
 function requireOneModel(settings: InferSettings): void {
   const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
-  const given = [settings.baseline !== undefined, settings.local !== undefined, isNamed].filter(Boolean).length;
+  const given = [settings.baseline !== undefined, namesTarget(settings), isNamed].filter(Boolean).length;
   if (given > 1) {
     throw new UserError('give one world model: --baseline, or --local, or --model-base-url with --model-name');
   }

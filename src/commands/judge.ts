@@ -5,10 +5,10 @@ import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
-import { summariseJudgement } from '../asking/judge/records.js';
+import { judgementState } from '../asking/judge/records.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
-import { openTarget, type Target } from '../asking/target.js';
+import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
@@ -56,7 +56,7 @@ export const command = defineCommand({
   ],
   options: JUDGE_OPTIONS,
   alsoNeeds: (settings) =>
-    MODES[settings.mode].asksJudge && settings.local === undefined ? ['judge-base-url', 'judge-model'] : [],
+    MODES[settings.mode].asksJudge && !namesTarget(settings) ? ['judge-base-url', 'judge-model'] : [],
   run: judge,
 });
 
@@ -79,7 +79,10 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
       // A judged file carries the manifest of its predictions in its own.
       const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
       const dir = resolve(io.cwd, settings.outputDir);
-      const target = await openJudge(settings, mode, method, io);
+      const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
+      const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
+      // Nothing is started for a mode that asks nobody.
+      const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
       try {
         const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, dir };
         return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
@@ -102,14 +105,6 @@ function requireJudge({ asksJudge }: Mode, { mode, judgeRepeats }: JudgeSettings
   );
 }
 
-/** A judge that is served here is held to the form of its replies, where the mode has one. */
-async function openJudge(settings: JudgeSettings, mode: Mode, { replyForm }: Method, io: Io): Promise<Target> {
-  const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-  const local = mode.asksJudge ? settings.local : undefined;
-  const target = await openTarget('judge', { baseUrls, model, apiKey, local }, settings, io);
-  return local === undefined || replyForm === undefined ? target : { ...target, responseFormat: replyForm };
-}
-
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
@@ -119,7 +114,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
-  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, summarise: summariseJudgement });
+  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, stateOf: judgementState });
   try {
     if (why !== undefined) run.notices.push(why);
     const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);

@@ -8,6 +8,8 @@ import type { ScheduleOptions } from './schedule/schedule-options.js';
 /** The options of every backend. Where one is absent, the backend decides. */
 export interface BackendOptions extends ScheduleOptions {
   readonly sampling: Sampling;
+  /** The form that replies are held to, as the wire format's `response_format`. */
+  readonly responseFormat?: unknown;
   /** Replies are streamed. */
   readonly stream: boolean;
   readonly clocks: Clocks;

@@ -18,7 +18,6 @@ export interface NamedEndpoints {
   readonly apiKey: string;
   /** Whose flags a remedy names. */
   readonly prefix: 'model' | 'judge';
-  readonly responseFormat?: unknown;
   /**
    * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
    * lost.
@@ -49,7 +48,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
         fitMaxTokens,
         dialect,
         context,
-        ...(named.responseFormat !== undefined && { responseFormat: named.responseFormat }),
+        ...(options.responseFormat !== undefined && { responseFormat: options.responseFormat }),
       }),
   );
   const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));

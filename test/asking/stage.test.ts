@@ -23,7 +23,7 @@ test('rows whose records become stale while others are asked are asked again in 
     async settle(...[job, outcome]: Parameters<typeof recordOf>) {
       if (job.id === 'row-2') form = 'new';
       const { log, ...record } = recordOf(job, outcome);
-      return { ...record, log: { ...log, stamp: form } };
+      return { ...record, log: { ...log, dropped: form } };
     },
   };
   const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 4, stage });

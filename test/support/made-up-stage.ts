@@ -1,7 +1,7 @@
 // A stage of made-up rows over a backend in this process, with everything that is asked written down.
 
 import type { StageListener } from '../../src/asking/listeners.js';
-import type { RowSummary } from '../../src/asking/run.js';
+import type { RowState } from '../../src/asking/run.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
@@ -58,7 +58,7 @@ export interface MadeUp {
 /** Runs the stage once, as a command would; `asked` are the ids of the rows that were put to the backend, in order. */
 export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; result: Promise<StageResult> }> {
   const { dir, rows = 6, slots = 1, listeners = [], answer = fine, stop = new AbortController().signal } = options;
-  const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), summarise });
+  const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), stateOf });
   const asked: string[] = [];
   const jobs = Array.from({ length: rows }, (_, row) => ({
     id: `row-${row}`,
@@ -97,11 +97,11 @@ export function recordOf(job: StageJob, outcome: Exclude<ModelOutcome, { status:
   return { id: job.id, row: { id: job.id, status, ...failure }, log: { usage: log.usage } };
 }
 
-function summarise({ row, log }: JournalRecord): RowSummary {
+function stateOf({ row }: JournalRecord): RowState {
   // Records of this stage alone.
   const { status, class: failure, reason } = row;
   const failed = failure === undefined ? {} : { class: failure, reason };
-  return { status, ...failed, flags: [], usage: log.usage, stamp: log.stamp } as RowSummary;
+  return { status, ...failed, flags: [] } as RowState;
 }
 
 function quietIo(cwd: string, stop: AbortSignal): Io {

@@ -12,13 +12,12 @@ import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
-import type { Flag, Io, ModelFailure, ModelReply, Usage } from '../../types.js';
-import { openInstrument } from '../instrument.js';
+import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
+import { type AskedStage, openInstrument } from '../instrument.js';
 import { progressListener } from '../progress-listener.js';
-import type { RowSummary, Run } from '../run.js';
+import { type RowState, type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
-import type { Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
 import type { InferSettings } from './options.js';
@@ -39,15 +38,15 @@ export interface Inference {
 export function inferRows(work: Inference, run: Run): Promise<StageResult> {
   const { settings, dataset, chosen, prompts, target } = work;
   const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.entries);
-  const instrument = openInstrument(run, target, settings);
   const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
-  const stage: Stage<InferJob> = {
+  const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
     settings,
     rows: jobs,
     order: inAskingOrder(jobs, chosen, settings),
-    isStale: (_job, summary) => summary.stamp !== instrument.mark(),
+    remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
+    stampOf: (_job, _failure, mark) => mark,
     isDone: (_job, summary) => summary.status === 'ok',
     async settleAlone(job) {
       if (settings.baseline === undefined) return undefined;
@@ -62,20 +61,12 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
         log: logOf({}),
       };
     },
-    async openBackend(notice) {
-      if (prompts !== undefined)
-        notice("system prompts: the bundled ones, not the rows' own (--system-prompt bundled)");
-      return instrument.open(notice);
-    },
     async request(job) {
-      instrument.starts(job.id);
       const sample = await dataset.readSample(job.row);
       const systemPrompt = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
       return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
     },
-    async settle(job, outcome) {
-      return instrument.accepts(job.id) ? recordOf(job, outcome, instrument.mark()) : 'again';
-    },
+    settle: async (job, outcome, mark) => recordOf(job, outcome, mark),
     async compose(job, record) {
       const text = await dataset.readText(job.row);
       return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
@@ -94,9 +85,10 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
     },
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
-  return runStage(stage, [progressListener(work.io.stderr, settings)]);
+  return runStage(openInstrument(run, target, settings).guard(stage), [progressListener(work.io.stderr, settings)]);
 }
 
+const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";
 const NO_KEYS: ReadonlySet<string> = new Set();
 const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
 
@@ -117,8 +109,8 @@ function idOf({ row, repeat }: InferJob) {
   return { key: row.key, trajectory: row.trajectory, repeat };
 }
 
-function recordOf(job: InferJob, outcome: ModelReply | ModelFailure, dropped: string): JournalRecord {
-  const log = { ...outcome.log, dropped };
+function recordOf(job: InferJob, outcome: ModelReply | ModelFailure, mark: string): JournalRecord {
+  const log = { ...outcome.log, [STAMP_KEY.infer]: mark };
   return outcome.status === 'failed'
     ? { id: job.id, row: unpredicted(idOf(job), outcome), log: logOf(log) }
     : {
@@ -139,16 +131,12 @@ function flagsOfReply(reply: ModelReply): Flag[] {
   return flags;
 }
 
-/** What stays in memory of a prediction's record. @throws TypeError for what infer never writes. */
-export function summarisePrediction({ row, log }: JournalRecord): RowSummary {
+/** What a prediction's record has come to. @throws TypeError for what infer never writes. */
+export function predictionState({ row }: JournalRecord): RowState {
   const prediction = recordedPrediction(row);
   return {
     status: prediction.status,
     ...(prediction.status === 'failed' ? { class: prediction.class, reason: prediction.reason } : {}),
     flags: prediction.flags,
-    // `openRun` checks that these are what they were written as.
-    usage: (log.usage ?? {}) as Usage,
-    // The same check.
-    stamp: (log.dropped ?? '') as string,
   };
 }

@@ -17,7 +17,7 @@ import { fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
-import { openInstrument } from '../instrument.js';
+import { type AskedStage, openInstrument } from '../instrument.js';
 import { progressListener } from '../progress-listener.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
@@ -27,7 +27,7 @@ import type { Target } from '../target.js';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount } from './jobs.js';
 import type { JudgeSettings } from './options.js';
 import { openParts } from './parts.js';
-import { isDone, openRecords } from './records.js';
+import { holds, isDone, recordOf, stampOf } from './records.js';
 import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
 
 /** Everything that one judging works on. */
@@ -54,41 +54,37 @@ export function judgeRows(
   count: number,
 ): Promise<StageResult> {
   const { settings, predictions, mode, method, target } = work;
-  const instrument = openInstrument(run, target, settings);
+  // A judge that is served here is held to the form of its replies, where the mode has one.
+  const replyForm = settings.local === undefined ? undefined : method.replyForm;
+  const instrument = openInstrument(run, target, settings, replyForm);
   const parts = openParts(method, settings.maxRetries);
-  const { isStale, holds, recordOf } = openRecords(run, () => instrument.mark());
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
   const most = Math.max(count, recordedCount(run.journal.entries.keys()));
-  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(job));
+  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(run, job, instrument.mark()));
   adoptSnapshot(run);
-  const stage: Stage<JudgeJob> = {
+  const stage: AskedStage<JudgeJob> = {
     io: work.io,
     run,
     settings,
     rows,
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
-    isStale,
+    stampOf,
     isDone: (_job, summary) => isDone(summary),
-    async settleAlone(job) {
+    async settleAlone(job, mark) {
       const { failure } = job.ref;
       if (failure === undefined && mode.asksJudge) return undefined;
       const subject = await predictions.read(job.ref);
       const record =
         failure === undefined ? method.join([], subject) : method.fail(withoutPrediction(failure), subject);
-      return recordOf(job, record, {});
-    },
-    async openBackend(notice) {
-      return instrument.open(notice);
+      return recordOf(job, record, {}, mark);
     },
     async request(job) {
-      instrument.starts(job.id);
       return parts.request(job, await predictions.read(job.ref));
     },
-    async settle(job, outcome) {
-      if (!instrument.accepts(job.id)) return 'again';
+    async settle(job, outcome, mark) {
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
-      const made = parts.settle(job, await predictions.read(job.ref), outcome, instrument.mark());
-      return made === 'again' ? made : recordOf(job, made.record, made.log);
+      const made = parts.settle(job, await predictions.read(job.ref), outcome, mark);
+      return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
     async compose({ ref, index }, { row }) {
       return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
@@ -99,7 +95,7 @@ export function judgeRows(
     manifest: manifestOf(work),
     absent: absentFrom(work, refs),
   };
-  return runStage(stage, [progressListener(work.io.stderr, settings)]);
+  return runStage(instrument.guard(stage), [progressListener(work.io.stderr, settings)]);
 }
 
 /** The prediction's own text, an earlier judgement in it replaced by this one. */

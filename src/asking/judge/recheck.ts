@@ -16,7 +16,7 @@ import { openRun } from '../run.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
 import { type Judging, judgeIdentity, judgeRows } from './judging.js';
 import { printRecheck, type Shift } from './recheck-report.js';
-import { summariseJudgement } from './records.js';
+import { judgementState } from './records.js';
 
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
@@ -43,7 +43,7 @@ export async function recheck(
       name: `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`,
       fresh: work.settings.fresh,
       identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
-      summarise: summariseJudgement,
+      stateOf: judgementState,
     });
     try {
       const result = await judgeRows({ ...work, predictions }, run, sample, 1);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { type Judging, judgeIdentity, judgeRows } from '../../../src/asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../../../src/asking/judge/options.js';
-import { summariseJudgement } from '../../../src/asking/judge/records.js';
+import { judgementState } from '../../../src/asking/judge/records.js';
 import { openRun } from '../../../src/asking/run.js';
 import type { StageResult } from '../../../src/asking/stage.js';
-import { openTarget } from '../../../src/asking/target.js';
+import { targetAt } from '../../../src/asking/target.js';
 import { openPredictions } from '../../../src/bench/predictions.js';
 import type { Mode, Reading } from '../../../src/judge/mode.js';
 import { measured, unmeasured } from '../../../src/judgement.js';
@@ -83,7 +83,7 @@ async function judge(answer: (request: SeenRequest) => string, flags: Record<str
   const { settings: resolved, shown } = await resolveWith(JUDGE_OPTIONS, { flags: given });
   // The options are those of awb judge.
   const settings = resolved as JudgeSettings;
-  const named = { baseUrls: [server.url], model: 'j', apiKey: undefined, local: undefined };
+  const named = { prefix: 'judge', baseUrls: [server.url], model: 'j', apiKey: undefined } as const;
   const work: Judging = {
     settings,
     io,
@@ -92,7 +92,7 @@ async function judge(answer: (request: SeenRequest) => string, flags: Record<str
     inferred: undefined,
     mode: twoParts,
     method: await twoParts.open({ verdicts: 'strict', rubrics: () => Promise.reject(new Error('not wanted')) }),
-    target: await openTarget('judge', named, settings, io),
+    target: targetAt(named, io),
     dir: folder.dir,
   };
   const identity = () => judgeIdentity(work, undefined);
@@ -102,7 +102,7 @@ async function judge(answer: (request: SeenRequest) => string, flags: Record<str
     name: 'judged',
     fresh: false,
     identity,
-    summarise: summariseJudgement,
+    stateOf: judgementState,
   });
   try {
     const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
