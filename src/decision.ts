@@ -1,7 +1,6 @@
 // What a gate decides: the words in which score says it and report shows it.
 
-import { percent } from './coverage.js';
-import { counted, twoDecimals } from './figures.js';
+import { counted } from './figures.js';
 import type { Dimension, Domain } from './types.js';
 
 /**
@@ -11,29 +10,59 @@ import type { Dimension, Domain } from './types.js';
 export const TIERS = ['critical', 'supporting', 'advisory'] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** What two runs can be required to share. */
-export const IDENTITIES = ['judge', 'rubric', 'protocol', 'data'] as const;
-export type Identity = (typeof IDENTITIES)[number];
-
-/** What a candidate may use: truncated predictions of all (0 to 1), completion tokens a row, money for the run. */
-export const LIMITS = ['truncated_share', 'tokens_per_row', 'cost'] as const;
-export type Limit = (typeof LIMITS)[number];
+/** What of its provenance two runs can be required to share. */
+export const PROVENANCE = ['judge', 'rubric', 'protocol', 'data'] as const;
+export type Provenance = (typeof PROVENANCE)[number];
 
 /** `INCONCLUSIVE`: the evidence is whole and does not decide. `INCOMPLETE`: evidence that the policy demands is missing. */
 export type GateVerdict = 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE';
 /** `ADVICE`: nothing that was tested may decide, so nothing is decided. */
 export type GateOutcome = GateVerdict | 'ADVICE';
 
-export interface RuleResult {
-  readonly kind: 'drop' | 'floor' | 'published' | 'coverage' | 'identity' | 'ratings' | 'limit';
-  /** Absent where the rule is on Overall or on the whole run. */
-  readonly domain?: Domain;
+/** What a rule is about: the whole run, the mean over domains, or one domain. */
+type Scope = 'run' | 'overall' | { readonly domain: Domain };
+
+/** What came of a rule, with every text that is shown of it: who lays it out needs to know no rule. */
+export type RuleResult = ConditionResult | BoundResult;
+
+/** Of a rule on the evidence itself: what has to be so before anything can be tested. That it holds is no GO yet. */
+export interface ConditionResult extends Result {
+  readonly isCondition: true;
+  readonly verdict: 'GO' | 'INCOMPLETE';
+  /** What a reader is told where it holds; results with one text are told once. Absent where it passes without being known to hold. */
+  readonly kept?: string;
+}
+
+/** Of a rule on a figure that has to be at least, or at most, so much. */
+export interface BoundResult extends Result {
+  readonly isCondition: false;
+  /** What it is called where its figures stand beside it, such as `Web` or `Overall floor`. */
+  readonly label: string;
+  readonly direction: 'at least' | 'at most';
+  /** The figures in words; absent where there are none. */
+  readonly shown: ShownFigures;
+}
+
+/** The figures of a rule as a table shows them. */
+interface ShownFigures {
+  readonly base?: string;
+  readonly candidate?: string;
+  /** Of a rule on a difference. */
+  readonly change?: string;
+  readonly interval?: string;
+  readonly bound?: string;
+}
+
+interface Result {
+  /** The rule in JSON. */
+  readonly kind: string;
+  /** What it is called where it stands alone, such as `Web drop` or `same judge`. */
+  readonly name: string;
+  readonly scope: Scope;
   /** Absent where the rule is on the total, or on no score. */
   readonly dimension?: Dimension;
-  readonly identity?: Identity;
-  /** Of a rule on an identity: false where nobody recorded it, which passes. */
-  readonly isRecorded?: boolean;
-  readonly limit?: Limit;
+  /** What else tells it from others of its kind, by its key in JSON, such as `{ identity: 'judge' }`. */
+  readonly subject?: Readonly<Record<string, string>>;
   readonly tier: Tier;
   /** Of the rule taken alone. */
   readonly verdict: GateVerdict;
@@ -84,12 +113,14 @@ export interface GateDecision {
   readonly summary: string;
   /** Those that brought the verdict first, then by impact. */
   readonly rules: readonly RuleResult[];
+  /** What the conditions that hold come to, in the order in which the gate asks for them. */
+  readonly kept: readonly string[];
   readonly level: GateLevel;
   /** Where the verdict is INCONCLUSIVE over drops: the chance that more repeats decide, at most that of each of them. */
   readonly repeats?: RepeatAdvice;
   /** What can be done about an open verdict: a sentence each. */
   readonly further: readonly string[];
-  /** No rule can count: whatever the rules say is advice. */
+  /** No rule on a figure can count: whatever those rules say is advice, and conditions that hold make no GO of it. */
   readonly advisoryOnly: boolean;
   /** What the advisory rules come to, where there are some. */
   readonly advice?: GateAdvice;
@@ -103,20 +134,6 @@ export interface GateLevel {
   readonly look?: number;
   /** What decides, in one sentence. */
   readonly sentence: string;
-}
-
-/** What a limit holds, in its unit: the same text in a sentence and in a table. */
-export function limitText(limit: Limit, value: number): string {
-  switch (limit) {
-    case 'truncated_share':
-      return percent(value);
-    case 'tokens_per_row':
-      return String(Number(value.toFixed(1)));
-    case 'cost':
-      return twoDecimals(value);
-    default:
-      return limit satisfies never;
-  }
 }
 
 /** How many rules stand against a GO, and how, such as `1 of 9 rules broken`. */
@@ -133,9 +150,9 @@ export function adviceText(advice: GateAdvice | undefined): string {
   return `would be ${advice.verdict} (${againstText(advice)})`;
 }
 
-/** What has to be so before anything can be tested. */
-export function isCondition({ kind }: RuleResult): boolean {
-  return kind === 'identity' || kind === 'coverage' || kind === 'ratings';
+/** The domain that a rule is about; undefined where it is about more than one. */
+export function domainOf({ scope }: RuleResult): Domain | undefined {
+  return typeof scope === 'string' ? undefined : scope.domain;
 }
 
 /** Whether a gate heeds a rule of this tier with this verdict. */

@@ -1,12 +1,12 @@
 // awb compare: how a run differs from another on the rows of both, how sure that is, and which rows moved most.
 
-import { IDENTITIES } from '../decision.js';
+import { PROVENANCE } from '../decision.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { keysOf } from '../keys.js';
 import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison/formats.js';
 import { readPair } from '../runs/find.js';
 import { heedStop } from '../runs/heed-stop.js';
-import { identitiesIn, RUN_OPTIONS } from '../runs/options.js';
+import { provenanceIn, RUN_OPTIONS } from '../runs/options.js';
 import { deliver, formatOf } from '../runs/output.js';
 import { notesOn, nothingToCompare, requireShared, sameBytesNote, sharedBy, shownRun } from '../runs/shared.js';
 import { warningsOn } from '../runs/warnings.js';
@@ -71,7 +71,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   const pair = await readPair(settings.base, settings.candidate, settings, io);
   const { base, candidate } = pair;
   const shared = sharedBy(pair);
-  const allowed = identitiesIn(settings.allowDifferent);
+  const allowed = provenanceIn(settings.allowDifferent);
   requireShared(shared, allowed);
   const comparison = compareRuns(base, candidate, { moved: settings.moved, seed: settings.seed });
   await heedStop(io);
@@ -81,7 +81,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
     base: shownRun(base),
     candidate: shownRun(candidate),
     comparison,
-    shared: Object.fromEntries(IDENTITIES.map((name) => [name, shared[name].state])),
+    shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
     weaknesses,
     notes: [
       ...warningsOn(base),

@@ -1,6 +1,6 @@
 // What made a run: the one reader of what a manifest says of judge, rubrics, world model, protocol and data.
 
-import type { Identity } from '../decision.js';
+import type { Provenance } from '../decision.js';
 import { isObject, type JsonObject } from '../json.js';
 import type { Manifest } from './manifest.js';
 
@@ -43,7 +43,7 @@ export interface MadeWith {
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
   /** What two runs may have to share: of each, a JSON value that is equal where they share it, undefined where nobody recorded it. */
-  readonly shares: Readonly<Record<Identity, unknown>>;
+  readonly shares: Readonly<Record<Provenance, unknown>>;
 }
 
 /** Reads what made a run from its checked manifest; from none for a file of the official script. */

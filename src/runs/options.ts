@@ -1,6 +1,6 @@
 // How a command is told which runs it works on.
 
-import { IDENTITIES, type Identity } from '../decision.js';
+import { PROVENANCE, type Provenance } from '../decision.js';
 import type { OptionTable } from '../settings/options.js';
 import { DEFAULT_DB } from './databases.js';
 
@@ -17,12 +17,12 @@ export const RUN_OPTIONS = {
     kind: 'list',
     value: 'A,B',
     group: 'Runs',
-    check: (text) => (identitiesIn([text]).length > 0 ? undefined : `any of ${IDENTITIES.join(', ')}`),
-    help: `what the runs need not share: ${IDENTITIES.join(', ')}`,
+    check: (text) => (provenanceIn([text]).length > 0 ? undefined : `any of ${PROVENANCE.join(', ')}`),
+    help: `what the runs need not share: ${PROVENANCE.join(', ')}`,
   },
 } as const satisfies OptionTable;
 
-/** The identities among the values of `--allow-different`. */
-export function identitiesIn(given: readonly string[]): Identity[] {
-  return IDENTITIES.filter((name) => given.includes(name));
+/** What of their provenance two runs need not share, by the values of `--allow-different`. */
+export function provenanceIn(given: readonly string[]): Provenance[] {
+  return PROVENANCE.filter((name) => given.includes(name));
 }

@@ -1,6 +1,6 @@
 // What two runs share of what made them, and whether they may be compared.
 
-import { IDENTITIES, type Identity } from '../decision.js';
+import { PROVENANCE, type Provenance } from '../decision.js';
 import { EXIT, UserError } from '../errors.js';
 import { canonicalJson, isObject } from '../json.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
@@ -21,8 +21,8 @@ interface Shared {
  * What two runs share. It is `unknown` where one of them does not say what it was made with, as files of the official script do not.
  * A baseline was asked under no protocol, and counts as equal to any. The data are equal where the rows are.
  */
-export function sharedBy({ base, candidate }: Pair): Readonly<Record<Identity, Shared>> {
-  const compare = (name: Identity): Shared => {
+export function sharedBy({ base, candidate }: Pair): Readonly<Record<Provenance, Shared>> {
+  const compare = (name: Provenance): Shared => {
     const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
     const state =
       a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
@@ -60,8 +60,8 @@ function fieldText(value: unknown): string {
 }
 
 /** What a reader has to know of how two runs were made: what differs, and what nobody recorded. */
-export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyway: readonly Identity[]): string[] {
-  const of = (state: Shared['state']) => IDENTITIES.filter((name) => shared[name].state === state);
+export function notesOn(shared: Readonly<Record<Provenance, Shared>>, comparedAnyway: readonly Provenance[]): string[] {
+  const of = (state: Shared['state']) => PROVENANCE.filter((name) => shared[name].state === state);
   const different = of('different').map((name) => {
     const { base, candidate } = shared[name];
     const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
@@ -73,8 +73,8 @@ export function notesOn(shared: Readonly<Record<Identity, Shared>>, comparedAnyw
 }
 
 /** @throws UserError (78) where the runs differ in what is not allowed to differ. */
-export function requireShared(shared: Readonly<Record<Identity, Shared>>, allowed: readonly Identity[]): void {
-  const refused = IDENTITIES.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
+export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
+  const refused = PROVENANCE.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
   if (refused.length === 0) return;
   throw new UserError(
     [

@@ -12,19 +12,29 @@ import { type Bound, type Bounds, EACH_DOMAIN, OVERALL, ownOf, type Policy } fro
 
 /** A figure that has to be at least its bound. */
 export interface Test {
-  readonly kind: 'drop' | 'floor' | 'published';
+  /** The rule in JSON. */
+  readonly kind: string;
+  /** What the figure is: a difference of -100 to 100 points, or a score. */
+  readonly scale: 'difference' | 'score';
   readonly target: Target;
   readonly tier: Tier;
   readonly bound: number;
-  /** What the policy says: points that may be lost, or the least score. */
-  readonly allowed: number;
   /** Absent where there is nothing to test. */
   readonly estimate?: Estimate | undefined;
   readonly split?: VarianceSplit | undefined;
-  /** What to call the target in a sentence. */
-  readonly name: string;
-  /** Of a published base: whose, and what it scored. */
-  readonly against?: string;
+  /** Of a difference: what the runs score. */
+  readonly sides?: { readonly base: number; readonly candidate: number } | undefined;
+  readonly texts: {
+    /** What to call the target in a sentence. */
+    readonly target: string;
+    /** What the rule is called behind its target: where it stands alone, and in a table, where drops need no word. */
+    readonly rule: string;
+    readonly column?: string;
+    /** What is demanded, behind the figure. */
+    readonly demand: string;
+    /** What there is none of where there is nothing to test. */
+    readonly lacking: string;
+  };
 }
 
 interface Target {
@@ -49,13 +59,19 @@ export function dropTests(evidence: Evidence, policy: Policy): Test[] {
         : comparison?.domains.find(({ domain }) => domain === target.domain)?.figures;
     return {
       kind: 'drop',
+      scale: 'difference',
       target,
       tier: bound.tier,
       bound: -bound.value,
-      allowed: bound.value,
       estimate: withWholeRerun(set?.[figure]?.difference, comparison?.overall[figure]),
       split: set?.[figure]?.split,
-      name: nameOf(target, comparison?.macroOf, compared),
+      sides: set?.[figure],
+      texts: {
+        target: nameOf(target, comparison?.macroOf, compared),
+        rule: 'drop',
+        demand: `it may lose ${twoDecimals(bound.value)}`,
+        lacking: 'no row that both runs rated',
+      },
     };
   });
 }
@@ -86,10 +102,10 @@ function publishedTests(
     const score = parts.length === 0 ? Number.NaN : mean(parts.map((part) => part.score));
     return {
       kind: 'published',
+      scale: 'score',
       target,
       tier: 'advisory',
       bound: score - bound.value,
-      allowed: bound.value,
       estimate:
         parts.length === 0
           ? undefined
@@ -97,12 +113,16 @@ function publishedTests(
               parts.map((part) => part.total),
               'score',
             ),
-      name: nameOf(
-        target,
-        both.length,
-        both.map(({ domain }) => domain),
-      ),
-      against: `the published ${twoDecimals(score)} of ${name}`,
+      texts: {
+        target: nameOf(
+          target,
+          both.length,
+          both.map(({ domain }) => domain),
+        ),
+        rule: 'against published',
+        demand: `against the published ${twoDecimals(score)} of ${name}, of which ${twoDecimals(bound.value)} may be lost`,
+        lacking: 'no score on both sides',
+      },
     };
   });
 }
@@ -119,12 +139,18 @@ export function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
         : candidate?.domains.find(({ domain }) => domain === target.domain)?.withFailures;
     return {
       kind: 'floor',
+      scale: 'score',
       target,
       tier: bound.tier,
       bound: bound.value,
-      allowed: bound.value,
       estimate: set?.[target.dimension ?? 'total'],
-      name: nameOf(target, candidate === undefined ? undefined : scored.length, scored),
+      texts: {
+        target: nameOf(target, candidate === undefined ? undefined : scored.length, scored),
+        rule: 'floor',
+        column: 'floor',
+        demand: `it has to reach ${twoDecimals(bound.value)}`,
+        lacking: 'no score',
+      },
     };
   });
 }
@@ -163,6 +189,6 @@ export function isInFamily(test: Test): boolean {
   return test.tier !== 'advisory' && !isOverallDrop(test);
 }
 
-export function isOverallDrop({ kind, target }: Test): boolean {
-  return kind === 'drop' && target.domain === undefined && target.dimension === undefined;
+export function isOverallDrop({ scale, target }: Test): boolean {
+  return scale === 'difference' && target.domain === undefined && target.dimension === undefined;
 }

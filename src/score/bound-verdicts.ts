@@ -1,17 +1,18 @@
 // Tests of bounds -> the rules' results: held, broken or open, and why, in a sentence.
 
 import type { Interval } from '../comparison.js';
-import { doesCount, type GateVerdict, type RuleResult } from '../decision.js';
+import { type BoundResult, doesCount, type GateVerdict } from '../decision.js';
+import { domainName } from '../domains.js';
 import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { LEAST_CLUSTERS } from '../types.js';
 import { isInFamily, type Test } from './bound-tests.js';
-import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM, type Scale } from './intervals.js';
+import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from './intervals.js';
 import type { Next } from './levels.js';
 import { holm } from './multiple.js';
 import { predictivePower } from './predictive.js';
 
 /** Every test's result at a level; `next` is the look that more repeats would lead to. */
-export function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): RuleResult[] {
+export function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): BoundResult[] {
   const family = tests.filter(isInFamily);
   const chances = family.map(chanceOf);
   const tested = family.filter((_, index) => chances[index] !== undefined);
@@ -25,12 +26,8 @@ export function judgeTests(tests: readonly Test[], alpha: number, next: Next | u
 }
 
 function chanceOf(test: Test): number | undefined {
-  const { estimate, bound } = test;
-  return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scaleOf(test));
-}
-
-function scaleOf({ kind }: Test): Scale {
-  return kind === 'drop' ? 'difference' : 'score';
+  const { estimate, bound, scale } = test;
+  return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scale);
 }
 
 /** Below this many degrees of freedom the tails of t are too uncertain for Overall to pass or fail by them. */
@@ -53,13 +50,13 @@ function lackOf({ target, estimate }: Test): string | undefined {
     : undefined;
 }
 
-function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult {
-  const { kind, target, tier, bound, estimate, split } = test;
+function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
+  const { kind, scale, target, tier, bound, estimate, split } = test;
   const { alpha, adjustedP, family, lack } = level;
-  const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scaleOf(test));
-  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scaleOf(test));
+  const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scale);
+  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scale);
   const verdict = verdictOf(test, holdsP, level);
-  const isOpen = kind === 'drop' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
+  const isOpen = scale === 'difference' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
   const advice =
     isOpen && estimate !== undefined && next !== undefined
       ? predictivePower(
@@ -71,7 +68,13 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult
       : undefined;
   return {
     kind,
-    ...target,
+    isCondition: false,
+    name: [wholeOr('overall', target), target.dimension, test.texts.rule].filter(isGiven).join(' '),
+    label: [wholeOr('Overall', target), target.dimension, test.texts.column].filter(isGiven).join(' '),
+    direction: 'at least',
+    shown: shownOf(test, interval),
+    scope: target.domain === undefined ? 'overall' : { domain: target.domain },
+    ...(target.dimension === undefined ? {} : { dimension: target.dimension }),
     tier,
     verdict,
     counts: doesCount(tier, verdict),
@@ -85,6 +88,28 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): RuleResult
     sentence: sentenceOf(test, verdict, interval, level),
   };
 }
+
+function wholeOr(whole: string, { domain }: Test['target']): string {
+  return domain === undefined ? whole : domainName(domain);
+}
+
+function isGiven(part: string | undefined): part is string {
+  return part !== undefined;
+}
+
+function shownOf({ scale, estimate, bound, sides }: Test, interval: Interval | undefined): BoundResult['shown'] {
+  const show = SHOW[scale];
+  const around = interval && intervalText(interval, show);
+  return {
+    ...(sides === undefined ? {} : { base: twoDecimals(sides.base), candidate: twoDecimals(sides.candidate) }),
+    ...(estimate === undefined ? {} : { [scale === 'difference' ? 'change' : 'candidate']: show(estimate.value) }),
+    ...(around === undefined ? {} : { interval: around }),
+    ...(Number.isNaN(bound) ? {} : { bound: show(bound) }),
+  };
+}
+
+/** Differences have a sign. */
+const SHOW = { difference: signed, score: twoDecimals } as const;
 
 function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
   if (estimate === undefined) {
@@ -107,23 +132,17 @@ interface Level {
 }
 
 function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undefined, level: Level): string {
-  const { kind, name, estimate, allowed, against } = test;
+  const { scale, texts, estimate } = test;
   if (estimate === undefined) {
-    const lacking = { drop: 'no row that both runs rated', floor: 'no score', published: 'no score on both sides' };
-    return `${name}: there is ${lacking[kind]}, so the rule cannot be tested.`;
+    return `${texts.target}: there is ${texts.lacking}, so the rule cannot be tested.`;
   }
-  const show = kind === 'drop' ? signed : twoDecimals;
+  const show = SHOW[scale];
   const around =
     interval === undefined
       ? 'no interval'
       : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${intervalText(interval, show)}`;
-  const figure = `${name} ${kind === 'drop' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
-  const demand = {
-    drop: `it may lose ${twoDecimals(allowed)}`,
-    floor: `it has to reach ${twoDecimals(allowed)}`,
-    published: `against ${against ?? ''}, of which ${twoDecimals(allowed)} may be lost`,
-  }[kind];
-  return `${figure}; ${demand}: ${conclusion(test, verdict, interval, level)}.`;
+  const figure = `${texts.target} ${scale === 'difference' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
+  return `${figure}; ${texts.demand}: ${conclusion(test, verdict, interval, level)}.`;
 }
 
 function conclusion(

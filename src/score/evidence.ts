@@ -1,7 +1,7 @@
 // What a gate looks at.
 
 import type { Comparison } from '../comparison.js';
-import type { Identity, Limit } from '../decision.js';
+import type { Provenance } from '../decision.js';
 import type { Domain, ScoreCard } from '../types.js';
 import type { RunRepeats } from './looks.js';
 
@@ -14,28 +14,11 @@ export interface Evidence {
   /** Completion tokens a row, reasoning included, and the cost of the candidate's run. */
   readonly usage?: { readonly tokensPerRow?: number; readonly cost?: number };
   /** What the two runs share; one that is absent is unknown. */
-  readonly identity?: Readonly<Partial<Record<Identity, 'equal' | 'different'>>>;
+  readonly shared?: Readonly<Partial<Record<Provenance, 'equal' | 'different'>>>;
   /** How many rows have ratings outside 1 to 5, which no judge can have meant. A run that has any passes nothing. */
   readonly impossible?: { readonly base: number; readonly candidate: number };
   /** How many repeats the runs have; what a schedule of looks goes by. */
   readonly repeats?: RunRepeats;
   /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
   readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
-}
-
-/** What the candidate used of what a limit holds, in its unit; undefined where nobody recorded it. */
-export function usedOf({ candidate, usage }: Evidence, limit: Limit): number | undefined {
-  switch (limit) {
-    case 'tokens_per_row':
-      return usage?.tokensPerRow;
-    case 'cost':
-      return usage?.cost;
-    case 'truncated_share': {
-      const rows = (candidate?.domains ?? []).reduce((sum, { valid, failed }) => sum + valid + failed, 0);
-      const truncated = (candidate?.domains ?? []).reduce((sum, { flags }) => sum + (flags.truncated ?? 0), 0);
-      return rows === 0 ? undefined : truncated / rows;
-    }
-    default:
-      return limit satisfies never;
-  }
 }

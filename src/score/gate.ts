@@ -3,22 +3,23 @@
 import { percent } from '../coverage.js';
 import {
   adviceText,
+  type BoundResult,
+  type ConditionResult,
   doesCount,
   type GateAdvice,
   type GateDecision,
   type GateLevel,
   type GateVerdict,
-  isCondition,
-  LIMITS,
-  type Limit,
-  limitText,
   type RuleResult,
 } from '../decision.js';
+import { domainName } from '../domains.js';
+import { counted } from '../figures.js';
 import { dropTests, floorTests, type Test } from './bound-tests.js';
 import { judgeTests } from './bound-verdicts.js';
-import { type Evidence, usedOf } from './evidence.js';
+import type { Evidence } from './evidence.js';
 import { adviceForAll, furtherSteps, levelOf, type Next, nextOf } from './levels.js';
-import { type Bound, EACH_DOMAIN, ownOf, type Policy } from './policy.js';
+import { LIMITS } from './limits.js';
+import { EACH_DOMAIN, ownOf, type Policy } from './policy.js';
 
 /** All that a rule may go by. */
 interface Question {
@@ -31,14 +32,11 @@ interface Question {
   readonly next: Next | undefined;
 }
 
-/** The gate's rules; those of equal weight are told in this order. Each gives a result for all that the policy demands of it. */
-const RULES: readonly ((question: Question) => readonly RuleResult[])[] = [
-  identityRules,
-  ratingRules,
-  coverageRules,
-  boundRules,
-  limitRules,
-];
+/** Gives a result for each thing that the policy demands of it; none where it demands nothing. */
+type Rule = (question: Question) => readonly RuleResult[];
+
+/** The gate's rules; those of equal weight are told in this order. */
+export const RULES: readonly Rule[] = [provenanceRules, ratingRules, coverageRules, boundRules, limitRules];
 
 /**
  * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
@@ -60,17 +58,19 @@ const RULES: readonly ((question: Question) => readonly RuleResult[])[] = [
  * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and
  * rules against a published row, hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same
  * decision.
+ * @param asked the rules that are asked, in this order.
  * @throws UserError (2) where the runs' repeats are none of the planned looks.
  */
-export function decide(evidence: Evidence, policy: Policy): GateDecision {
+export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[] = RULES): GateDecision {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
   const level = levelOf(evidence, policy, tests);
   const next = nextOf(evidence, policy, level);
   const question = { evidence, policy, tests, level, next };
-  const rules = RULES.flatMap((rule) => rule(question)).sort(byWeight);
+  const results = asked.flatMap((rule) => rule(question));
+  const rules = [...results].sort(byWeight);
   const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
   const repeats = outcome === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
-  const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || isCondition(rule));
+  const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || rule.isCondition);
   const advice = adviceOf(rules);
   // Advice is worth nothing where evidence is missing, so that stays INCOMPLETE.
   const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
@@ -78,6 +78,7 @@ export function decide(evidence: Evidence, policy: Policy): GateDecision {
     verdict,
     summary: verdict === 'ADVICE' ? `ADVICE: ${adviceText(advice)}` : summaryOf(verdict, rules),
     rules,
+    kept: keptOf(results),
     level,
     ...(repeats === undefined ? {} : { repeats }),
     further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, next) : [],
@@ -88,8 +89,13 @@ export function decide(evidence: Evidence, policy: Policy): GateDecision {
 
 function summaryOf(verdict: GateVerdict, rules: readonly RuleResult[]): string {
   // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
-  const first = (verdict === 'GO' ? rules.find((rule) => !isCondition(rule)) : undefined) ?? rules[0];
+  const first = (verdict === 'GO' ? rules.find((rule) => !rule.isCondition) : undefined) ?? rules[0];
   return `${verdict}: ${first?.sentence ?? 'there was nothing to test.'}`;
+}
+
+function keptOf(results: readonly RuleResult[]): string[] {
+  const held = results.flatMap((rule) => (rule.isCondition && rule.verdict === 'GO' ? (rule.kept ?? []) : []));
+  return [...new Set(held)];
 }
 
 function adviceOf(all: readonly RuleResult[]): GateAdvice | undefined {
@@ -111,12 +117,13 @@ function byWeight(a: RuleResult, b: RuleResult): number {
 }
 
 /** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
-function identityRules({ evidence, policy }: Question): RuleResult[] {
-  const { comparison, identity } = evidence;
+function provenanceRules({ evidence, policy }: Question): ConditionResult[] {
+  const { comparison, shared } = evidence;
+  const same = policy.requireEqual.filter((name) => shared?.[name] === 'equal');
   return comparison === undefined
     ? []
     : policy.requireEqual.map((name) => {
-        const state = identity?.[name];
+        const state = shared?.[name];
         const sentence = {
           equal: `The runs have the same ${name}.`,
           different: `The runs differ in their ${name}, so their scores cannot be compared.`,
@@ -125,8 +132,11 @@ function identityRules({ evidence, policy }: Question): RuleResult[] {
         const isDifferent = state === 'different';
         return {
           kind: 'identity',
-          identity: name,
-          isRecorded: state !== undefined,
+          isCondition: true,
+          name: `same ${name}`,
+          scope: 'run',
+          subject: { identity: name },
+          ...(state === 'equal' ? { kept: `the same ${same.join(' and ')}` } : {}),
           tier: 'critical',
           verdict: isDifferent ? 'INCOMPLETE' : 'GO',
           counts: true,
@@ -138,7 +148,7 @@ function identityRules({ evidence, policy }: Question): RuleResult[] {
 }
 
 /** Not in a policy: no policy can want such ratings, and where there are none there is nothing to say. */
-function ratingRules({ evidence }: Question): RuleResult[] {
+function ratingRules({ evidence }: Question): ConditionResult[] {
   const { base = 0, candidate = 0 } = evidence.impossible ?? {};
   const found = [
     ...(base > 0 ? [`${base} of the base`] : []),
@@ -148,6 +158,9 @@ function ratingRules({ evidence }: Question): RuleResult[] {
   return [
     {
       kind: 'ratings',
+      isCondition: true,
+      name: 'ratings of 1 to 5',
+      scope: 'run',
       tier: 'critical',
       verdict: 'INCOMPLETE',
       counts: true,
@@ -159,7 +172,7 @@ function ratingRules({ evidence }: Question): RuleResult[] {
 }
 
 /** Each domain has to have enough rows that something is known of. */
-function coverageRules({ evidence, policy }: Question): RuleResult[] {
+function coverageRules({ evidence, policy }: Question): ConditionResult[] {
   const { comparison, candidate } = evidence;
   const domains =
     comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
@@ -179,12 +192,18 @@ function coverageRules({ evidence, policy }: Question): RuleResult[] {
   const absent = Object.keys(policy.minCoverage)
     .filter((domain) => domain !== EACH_DOMAIN && !known.has(domain))
     .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
-  return [...domains, ...absent].map(({ domain, coverage, figure, lack }) => {
-    const least = ownOf(policy.minCoverage, domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
-    const isEnough = coverage >= least;
+  const demanded = [...domains, ...absent].map((one) => {
+    const least = ownOf(policy.minCoverage, one.domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
+    return { ...one, least, isEnough: one.coverage >= least };
+  });
+  const covered = demanded.filter(({ isEnough }) => isEnough).length;
+  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
     return {
       kind: 'coverage',
-      domain,
+      isCondition: true,
+      name: `${domainName(domain)} coverage`,
+      scope: { domain },
+      kept: `coverage of ${counted(covered, 'domain')}`,
       tier: 'critical',
       verdict: isEnough ? 'GO' : 'INCOMPLETE',
       counts: true,
@@ -197,40 +216,40 @@ function coverageRules({ evidence, policy }: Question): RuleResult[] {
 }
 
 /** The bounds on drops and scores. */
-function boundRules({ tests, level, next }: Question): RuleResult[] {
+function boundRules({ tests, level, next }: Question): BoundResult[] {
   return judgeTests(tests, level.alpha, next);
 }
 
-const LIMIT_NAMES: Readonly<Record<Limit, string>> = {
-  truncated_share: 'truncated predictions',
-  tokens_per_row: 'completion tokens a row',
-  cost: 'cost',
-};
-
 /** What the candidate may use. */
-function limitRules({ evidence, policy }: Question): RuleResult[] {
-  return LIMITS.flatMap((limit) => {
-    const bound = policy.limits[limit];
-    return bound === undefined ? [] : [limitRule(limit, bound, usedOf(evidence, limit))];
+function limitRules({ evidence, policy }: Question): BoundResult[] {
+  return LIMITS.flatMap(({ name, what, text, used: usedOf }): BoundResult[] => {
+    const limit = ownOf(policy.limits, name);
+    if (limit === undefined) return [];
+    const { value: most, tier } = limit;
+    const used = usedOf(evidence);
+    const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
+    const relation = verdict === 'NO-GO' ? 'more than' : 'within';
+    return [
+      {
+        kind: 'limit',
+        isCondition: false,
+        name: `limit ${name}`,
+        label: `limit ${name}`,
+        direction: 'at most',
+        shown: { ...(used === undefined ? {} : { candidate: text(used) }), bound: text(most) },
+        scope: 'run',
+        subject: { limit: name },
+        tier,
+        verdict,
+        counts: doesCount(tier, verdict),
+        ...(used === undefined ? {} : { value: used }),
+        bound: most,
+        impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
+        sentence:
+          used === undefined
+            ? `The candidate's ${what}: not recorded, so the limit of ${text(most)} cannot be tested.`
+            : `The candidate's ${what}: ${text(used)}, ${relation} the limit of ${text(most)}.`,
+      },
+    ];
   });
-}
-
-function limitRule(limit: Limit, { value: most, tier }: Bound, used: number | undefined): RuleResult {
-  const what = LIMIT_NAMES[limit];
-  const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
-  const relation = verdict === 'NO-GO' ? 'more than' : 'within';
-  return {
-    kind: 'limit',
-    limit,
-    tier,
-    verdict,
-    counts: doesCount(tier, verdict),
-    ...(used === undefined ? {} : { value: used }),
-    bound: most,
-    impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
-    sentence:
-      used === undefined
-        ? `The candidate's ${what}: not recorded, so the limit of ${limitText(limit, most)} cannot be tested.`
-        : `The candidate's ${what}: ${limitText(limit, used)}, ${relation} the limit of ${limitText(limit, most)}.`,
-  };
 }

@@ -1,9 +1,10 @@
 // What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
 import { LEAST_COVERAGE } from '../coverage.js';
-import { IDENTITIES, type Identity, LIMITS, type Limit, TIERS, type Tier } from '../decision.js';
+import { PROVENANCE, type Provenance, TIERS, type Tier } from '../decision.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { canonicalJson, isObject, type JsonObject } from '../json.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
+import { LIMITS } from './limits.js';
 import type { Schedule } from './looks.js';
 
 export interface Bound {
@@ -28,8 +29,9 @@ export interface Policy {
   readonly minScore: Bounds;
   /** Least share of rows, 0 to 1, by domain, or `each_domain`. */
   readonly minCoverage: Readonly<Record<string, number>>;
-  readonly requireEqual: readonly Identity[];
-  readonly limits: Readonly<Partial<Record<Limit, Bound>>>;
+  readonly requireEqual: readonly Provenance[];
+  /** By the names of the limits (limits.ts). */
+  readonly limits: Readonly<Record<string, Bound>>;
 }
 
 export const OVERALL = 'overall';
@@ -66,14 +68,13 @@ export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha, looks }: 
 export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Policy {
   const policy = objectAt(value, 'the policy');
   refuseUnknown(policy, KEYS, 'the policy');
-  const targets = [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
   const parsed: Policy = {
     alpha: policy.alpha === undefined ? DEFAULTS.alpha : numberAt(policy.alpha, 'alpha', 1e-6, 0.5),
-    ...(policy.looks === undefined ? {} : { looks: looksAt(policy.looks) }),
-    maxDrop: boundsAt(policy.max_drop, 'max_drop', targets),
-    minScore: boundsAt(policy.min_score, 'min_score', targets),
-    minCoverage: coverageAt(policy.min_coverage, targets),
-    requireEqual: identitiesAt(policy.require_equal),
+    ...(policy.looks === undefined ? {} : { looks: parseLooks(policy.looks) }),
+    maxDrop: boundsAt(policy.max_drop, 'max_drop', domains),
+    minScore: parseFloors(policy.min_score, domains),
+    minCoverage: coverageAt(policy.min_coverage, domains),
+    requireEqual: provenanceAt(policy.require_equal),
     limits: limitsAt(policy.limits),
   };
   if ([parsed.maxDrop, parsed.minScore, parsed.limits].every((rules) => Object.keys(rules).length === 0)) {
@@ -124,7 +125,8 @@ function numberAt(value: unknown, where: string, least: number, most: number): n
 const MOST_REPEATS = 100;
 const MOST_LOOKS = 10;
 
-function looksAt(value: unknown): Schedule {
+/** The repeats after which the gate is asked. @throws UserError (65) where they are no rising numbers. */
+export function parseLooks(value: unknown): Schedule {
   const isRising = (looks: readonly unknown[]) =>
     looks.every((one, index) => Number.isInteger(one) && Number(one) > Number(looks[index - 1] ?? 0));
   if (
@@ -141,9 +143,23 @@ function looksAt(value: unknown): Schedule {
   return value;
 }
 
-function boundsAt(value: unknown, where: string, domains: readonly string[]): Bounds {
+/**
+ * The least scores that a policy names.
+ * @param domains names of domains beside the published seven.
+ * @throws UserError 65 on an unknown domain, with the nearest known one, and on a score out of range.
+ */
+export function parseFloors(value: unknown, domains: readonly Domain[]): Bounds {
+  return boundsAt(value, 'min_score', domains);
+}
+
+/** What shares and bounds can be stated for, beside Overall. */
+function targetsOf(domains: readonly Domain[]): readonly string[] {
+  return [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
+}
+
+function boundsAt(value: unknown, where: string, domains: readonly Domain[]): Bounds {
   const bounds = value === undefined ? {} : objectAt(value, where);
-  const targets = [OVERALL, ...domains];
+  const targets = [OVERALL, ...targetsOf(domains)];
   refuseUnknown(
     bounds,
     [...targets, ...targets.flatMap((target) => DIMENSIONS.map((dimension) => `${target}.${dimension}`))],
@@ -177,36 +193,35 @@ function oneOf<T extends string>(known: readonly T[], value: unknown, where: str
   return found;
 }
 
-function coverageAt(value: unknown, domains: readonly string[]): Readonly<Record<string, number>> {
+function coverageAt(value: unknown, domains: readonly Domain[]): Readonly<Record<string, number>> {
   if (value === undefined || typeof value === 'number') {
     return { [EACH_DOMAIN]: value === undefined ? DEFAULTS.minCoverage : numberAt(value, 'min_coverage', 0, 1) };
   }
   const shares = objectAt(value, 'min_coverage');
-  refuseUnknown(shares, domains, 'min_coverage');
+  refuseUnknown(shares, targetsOf(domains), 'min_coverage');
   const parsed = Object.entries(shares).map(
     ([domain, share]) => [domain, numberAt(share, `min_coverage.${domain}`, 0, 1)] as const,
   );
   return { [EACH_DOMAIN]: DEFAULTS.minCoverage, ...Object.fromEntries(parsed) };
 }
 
-function identitiesAt(value: unknown): readonly Identity[] {
+function provenanceAt(value: unknown): readonly Provenance[] {
   if (value === undefined) {
     return DEFAULTS.requireEqual;
   }
   if (!Array.isArray(value)) {
-    throw bad(`require_equal has to be a list of ${IDENTITIES.join(', ')}; it is ${shown(value)}`);
+    throw bad(`require_equal has to be a list of ${PROVENANCE.join(', ')}; it is ${shown(value)}`);
   }
-  return value.map((name, index) => oneOf(IDENTITIES, name, `require_equal[${index}]`));
+  return value.map((name, index) => oneOf(PROVENANCE, name, `require_equal[${index}]`));
 }
 
 function limitsAt(value: unknown): Policy['limits'] {
   const limits = value === undefined ? {} : objectAt(value, 'limits');
-  refuseUnknown(limits, LIMITS, 'limits');
+  const known = LIMITS.map(({ name }) => name);
+  refuseUnknown(limits, known, 'limits');
+  const mostOf = (name: string) => LIMITS.find((limit) => limit.name === name)?.most ?? Number.POSITIVE_INFINITY;
   return Object.fromEntries(
-    Object.entries(limits).map(([name, limit]) => [
-      name,
-      boundAt(limit, `limits.${name}`, 'max', name === 'truncated_share' ? 1 : Number.POSITIVE_INFINITY),
-    ]),
+    Object.entries(limits).map(([name, limit]) => [name, boundAt(limit, `limits.${name}`, 'max', mostOf(name))]),
   );
 }
 

@@ -1,7 +1,7 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import { describe, expect, test } from 'vitest';
 import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
-import type { GateDecision } from '../../src/decision.js';
+import { domainOf, type GateDecision } from '../../src/decision.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import { compareRuns } from '../../src/score/compare.js';
 import type { Evidence } from '../../src/score/evidence.js';
@@ -147,7 +147,7 @@ describe('too little evidence', () => {
   test('a domain whose few rows agree does not pass beside others that moved', () => {
     const os = domain('os', { ...difference(0, 0), difference: { value: 0, rows: 40, clusters: 40, se: 0, df: 39 } });
     const { rules } = gate(fine, [os], { max_drop: { os: 1 } });
-    expect(rules[0]).toMatchObject({ domain: 'os', verdict: 'INCONCLUSIVE' });
+    expect(rules[0]).toMatchObject({ scope: { domain: 'os' }, verdict: 'INCONCLUSIVE' });
   });
 
   test.each([-9, 0])('fewer than 8 degrees of freedom of Overall decide nothing at %d points', (value) => {
@@ -163,7 +163,7 @@ describe('domains without a policy', () => {
   test('can bring a NO-GO where Overall holds', () => {
     const report = gate(fine, [domain('os', difference(-12, 1)), domain('web', fine)]);
     expect(report.verdict).toBe('NO-GO');
-    expect(report.rules[0]).toMatchObject({ kind: 'drop', domain: 'os', tier: 'supporting', counts: true });
+    expect(report.rules[0]).toMatchObject({ kind: 'drop', scope: { domain: 'os' }, tier: 'supporting', counts: true });
   });
 
   test.each([
@@ -185,7 +185,7 @@ describe('domains without a policy', () => {
     expect(gate(fine, [beyond]).verdict).toBe('NO-GO');
     const report = gate(fine, [beyond, ...others]);
     expect(report.verdict).toBe('GO');
-    const rule = report.rules.find((one) => one.domain === 'os' && one.kind === 'drop');
+    const rule = report.rules.find((one) => domainOf(one) === 'os' && one.kind === 'drop');
     expect(rule).toMatchObject({ verdict: 'INCONCLUSIVE', counts: false });
     expect(rule?.adjustedP).toBeCloseTo(7 * 0.01248, 3);
     expect(rule?.sentence).toContain(
@@ -196,7 +196,7 @@ describe('domains without a policy', () => {
   test('two beyond do not hide one another', () => {
     const domains = [domain('os', difference(-12, 1)), domain('web', difference(-8, 1)), domain('mcp', fine)];
     const broken = gate(fine, domains).rules.filter((rule) => rule.verdict === 'NO-GO');
-    expect(broken.map((rule) => rule.domain)).toEqual(['os', 'web']);
+    expect(broken.map(domainOf)).toEqual(['os', 'web']);
   });
 });
 
@@ -223,7 +223,7 @@ describe('a policy', () => {
   test('a domain’s own bound takes the place of that for each domain', () => {
     const domains = [domain('os', difference(-4, 0.5)), domain('web', difference(-4, 0.5))];
     const report = gate(fine, domains, { max_drop: { each_domain: 2, os: 9 } });
-    expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [rule.domain, rule.verdict])).toEqual([
+    expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [domainOf(rule), rule.verdict])).toEqual([
       ['web', 'NO-GO'],
       ['os', 'GO'],
     ]);
@@ -242,7 +242,7 @@ describe('a policy', () => {
     };
     const policy = parsePolicy({ max_drop: { 'overall.format': 2, 'each_domain.format': 4 } });
     const drops = decide(evidence, policy).rules.filter((rule) => rule.kind === 'drop');
-    expect(drops.map(({ domain: name, dimension, verdict }) => [name, dimension, verdict])).toEqual([
+    expect(drops.map((rule) => [domainOf(rule), rule.dimension, rule.verdict])).toEqual([
       ['os', 'format', 'NO-GO'],
       [undefined, 'format', 'GO'],
       ['web', 'format', 'GO'],
@@ -305,8 +305,8 @@ describe('coverage and identity', () => {
     ['equal', 'GO', 'The runs have the same rubric.'],
     [undefined, 'GO', 'Whether the runs have the same rubric is not recorded.'],
   ] as const)('a rubric pack that is %s is %s', (rubric, verdict, sentence) => {
-    const identity = rubric === undefined ? {} : { rubric };
-    const report = decide({ comparison: comparison(fine), identity }, defaultPolicy());
+    const shared = rubric === undefined ? {} : { rubric };
+    const report = decide({ comparison: comparison(fine), shared }, defaultPolicy());
     expect(report.verdict).toBe(verdict);
     expect(report.rules.map((rule) => rule.sentence)).toContain(sentence);
   });
@@ -412,17 +412,17 @@ describe('a published base', () => {
       advice: { verdict: 'NO-GO', against: 2, rules: 3 },
     });
     expect(report.summary).toBe('ADVICE: would be NO-GO (2 of 3 rules broken)');
-    expect(report.rules.filter((rule) => rule.kind === 'published').map((rule) => [rule.domain, rule.verdict])).toEqual(
-      [
-        ['os', 'NO-GO'],
-        [undefined, 'NO-GO'],
-        ['web', 'GO'],
-      ],
-    );
+    expect(
+      report.rules.filter((rule) => rule.kind === 'published').map((rule) => [domainOf(rule), rule.verdict]),
+    ).toEqual([
+      ['os', 'NO-GO'],
+      [undefined, 'NO-GO'],
+      ['web', 'GO'],
+    ]);
   });
 
   test('is compared over the domains that both have', () => {
-    const overall = report.rules.find((rule) => rule.kind === 'published' && rule.domain === undefined);
+    const overall = report.rules.find((rule) => rule.kind === 'published' && rule.scope === 'overall');
     expect(overall?.bound).toBe(78);
     expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
     expect(overall?.sentence).not.toMatch(/advice/i);
@@ -575,7 +575,7 @@ describe('the order of rules', () => {
       domain('mcp', difference(-5, 2)),
     ];
     const { rules } = gate(difference(-2, 1), domains);
-    expect(rules.slice(0, 3).map((rule) => rule.domain)).toEqual(['os', 'web', undefined]);
-    expect(rules.at(-1)).toMatchObject({ domain: 'mcp', kind: 'drop', counts: false });
+    expect(rules.slice(0, 3).map(domainOf)).toEqual(['os', 'web', undefined]);
+    expect(rules.at(-1)).toMatchObject({ scope: { domain: 'mcp' }, kind: 'drop', counts: false });
   });
 });

@@ -1,11 +1,20 @@
 // Decisions of a gate, made up for tests of how they are told.
 
-import type { RuleResult } from '../../src/decision.js';
+import type { BoundResult, ConditionResult, RuleResult } from '../../src/decision.js';
 import type { GatePage } from '../../src/report/gate/page.js';
 
-/** A rule that holds. */
-export function rule(more: Partial<RuleResult> = {}): RuleResult {
-  return { kind: 'drop', tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.', ...more };
+const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.' } as const;
+
+/** A rule on a figure that holds, on Overall where nothing else is said. */
+export function rule(more: Partial<BoundResult> = {}): BoundResult {
+  const where = typeof more.scope === 'object' ? more.scope.domain : 'Overall';
+  const texts = { name: `${where} drop`, label: where, shown: {} };
+  return { ...HOLDS, ...texts, kind: 'drop', isCondition: false, direction: 'at least', scope: 'overall', ...more };
+}
+
+/** A condition that holds, on the whole run where nothing else is said. */
+export function condition(more: Partial<ConditionResult> = {}): ConditionResult {
+  return { ...HOLDS, kind: 'identity', isCondition: true, name: 'same judge', scope: 'run', ...more };
 }
 
 /** A decision against a candidate. */
@@ -15,6 +24,7 @@ export function gatePage(rules: readonly RuleResult[], more: Partial<GatePage> =
     exitCode: 4,
     summary: 'NO-GO: it fell.',
     rules,
+    kept: [],
     advisoryOnly: false,
     policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: { alpha: 0.05 } },
     base: { name: 'a', source: '/a' },
@@ -46,21 +56,23 @@ export const HOSTILE = [
 
 /** A decision in which every text is this one. */
 export function hostilePage(text: string): GatePage {
+  const scope = { domain: text };
+  const shown = { candidate: text, bound: text };
   const rules = [
-    rule({ domain: text, verdict: 'NO-GO', sentence: text, impact: 3 }),
-    rule({ kind: 'floor', domain: text, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
-    rule({ domain: text, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
+    rule({ scope, shown, verdict: 'NO-GO', sentence: text, impact: 3 }),
+    rule({ kind: 'floor', scope, shown, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
+    rule({ scope, shown, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
   ];
   const run = { name: text, source: text, judge: text, rubricPack: text };
   const policy = { from: text, fingerprint: 'f'.repeat(64), rules: {} };
-  return gatePage(rules, { summary: text, base: run, candidate: run, notes: [text], policy });
+  return gatePage(rules, { summary: text, kept: [text], base: run, candidate: run, notes: [text], policy });
 }
 
 /** A decision that advises against the candidate. */
 export function advisedPage(): GatePage {
   const rules = [
-    rule({ kind: 'published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
-    rule({ kind: 'published', domain: 'os', tier: 'advisory', counts: false, sentence: 'Not behind.' }),
+    rule({ name: 'overall against published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
+    rule({ scope: { domain: 'os' }, tier: 'advisory', counts: false, sentence: 'Not behind.' }),
   ];
   return gatePage(rules, {
     verdict: 'ADVICE',

@@ -2,7 +2,7 @@
 
 import type { GateOutcome, RuleResult } from '../../decision.js';
 import { oneLine } from '../../printable.js';
-import { type GatePage, ruleName } from './page.js';
+import type { GatePage } from './page.js';
 
 /** GitHub shows at most this many annotations of each kind for a step. */
 const ANNOTATION_LIMIT = 10;
@@ -18,7 +18,7 @@ export function annotations({ verdict, summary, rules }: GatePage): string {
   const titled = (found: readonly RuleResult[]) =>
     [...found]
       .sort((a, b) => b.impact - a.impact)
-      .map((rule) => ({ title: `awb gate: ${verdictIn(rule)}, ${ruleName(rule)}`, text: rule.sentence }));
+      .map((rule) => ({ title: `awb gate: ${verdictIn(rule)}, ${rule.name}`, text: rule.sentence }));
   const broken = (rule: RuleResult) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
   const kinds = {
     error: titled(rules.filter((rule) => rule.counts && broken(rule))),

@@ -1,6 +1,6 @@
 // What a gate decided, as JSON.
 
-import type { RuleResult } from '../../decision.js';
+import { domainOf, type RuleResult } from '../../decision.js';
 import { differencesDocument, runDocument } from '../comparison/json.js';
 import { asciiJson } from '../formats/json.js';
 import type { GatePage } from './page.js';
@@ -29,13 +29,12 @@ export function gateJson(page: GatePage): string {
   return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
 }
 
-function ruleDocument({ holdsP, adjustedP, ...rule }: RuleResult) {
+function ruleDocument(rule: RuleResult) {
   return {
     kind: rule.kind,
-    domain: rule.domain ?? null,
+    domain: domainOf(rule) ?? null,
     dimension: rule.dimension ?? null,
-    ...(rule.identity === undefined ? {} : { identity: rule.identity }),
-    ...(rule.limit === undefined ? {} : { limit: rule.limit }),
+    ...rule.subject,
     tier: rule.tier,
     verdict: rule.verdict,
     counts: rule.counts,
@@ -43,8 +42,8 @@ function ruleDocument({ holdsP, adjustedP, ...rule }: RuleResult) {
     low: rule.low ?? null,
     high: rule.high ?? null,
     bound: rule.bound ?? null,
-    p_holds: holdsP ?? null,
-    p_adjusted: adjustedP ?? null,
+    p_holds: rule.holdsP ?? null,
+    p_adjusted: rule.adjustedP ?? null,
     repeats: rule.repeats ?? null,
     impact: rule.impact,
     sentence: rule.sentence,

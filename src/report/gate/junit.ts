@@ -2,7 +2,7 @@
 
 import type { RuleResult } from '../../decision.js';
 import { printable } from '../../printable.js';
-import { type GatePage, ruleName } from './page.js';
+import type { GatePage } from './page.js';
 
 /**
  * JUnit XML: a suite for each domain, one for Overall, and one for what concerns the whole run. A case fails only where the gate is
@@ -11,8 +11,7 @@ import { type GatePage, ruleName } from './page.js';
 export function junit({ rules, verdict }: GatePage): string {
   const suites = new Map<string, RuleResult[]>();
   for (const rule of rules) {
-    const whole = ['identity', 'ratings', 'limit'].includes(rule.kind) ? 'run' : 'overall';
-    const suite = rule.domain ?? whole;
+    const suite = typeof rule.scope === 'string' ? rule.scope : rule.scope.domain;
     suites.set(suite, [...(suites.get(suite) ?? []), rule]);
   }
   const sections = [...suites].map(([name, found]) => {
@@ -37,7 +36,7 @@ function countsOf(rules: readonly RuleResult[]): string {
 
 function caseOf(suite: string, rule: RuleResult): string {
   const result = resultOf(rule);
-  const name = `${ruleName(rule)}${rule.tier === 'critical' ? '' : ` (${rule.tier})`}`;
+  const name = `${rule.name}${rule.tier === 'critical' ? '' : ` (${rule.tier})`}`;
   const said = `<system-out>${xmlText(rule.sentence)}</system-out>`;
   const type = result === 'skipped' ? '' : ` type="${rule.verdict}"`;
   const message = rule.tier === 'advisory' ? `ADVICE: ${rule.sentence}` : rule.sentence;

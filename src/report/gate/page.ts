@@ -1,8 +1,7 @@
 // What a gate decided, with all that is told of it: its headline, who was held against whom, and which rules need words.
 
 import type { Comparison } from '../../comparison.js';
-import { againstText, type GateDecision, isCondition, type RuleResult } from '../../decision.js';
-import { domainName } from '../../domains.js';
+import { againstText, type BoundResult, type GateDecision, type RuleResult } from '../../decision.js';
 import { oneLine } from '../../printable.js';
 import type { ShownRun } from '../comparison/page.js';
 
@@ -35,8 +34,8 @@ export function headlineOf({ verdict, rules, summary }: GatePage): string {
 }
 
 /** Whether a rule is on a figure; the others are conditions for testing at all. */
-export function isTest(rule: RuleResult): boolean {
-  return !isCondition(rule);
+export function isTest(rule: RuleResult): rule is BoundResult {
+  return !rule.isCondition;
 }
 
 /** Whether a reader has to be told in words: what stands against a GO, and what is broken without counting. */
@@ -57,16 +56,4 @@ export function factsOf({ verdict, base, candidate, policy, level }: GatePage): 
     `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
     ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
   ];
-}
-
-/** What a rule is called where it stands alone, such as `Web drop` or `same judge`. */
-export function ruleName({ kind, domain, dimension, identity, limit }: RuleResult): string {
-  const target = [domain === undefined ? 'overall' : domainName(domain), dimension].filter(
-    (part) => part !== undefined,
-  );
-  const names = { drop: 'drop', floor: 'floor', published: 'against published', coverage: 'coverage' };
-  if (kind === 'identity') return `same ${identity}`;
-  if (kind === 'limit') return `limit ${limit}`;
-  if (kind === 'ratings') return 'ratings of 1 to 5';
-  return `${target.join(' ')} ${names[kind]}`;
 }

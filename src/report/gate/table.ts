@@ -1,9 +1,7 @@
 // The table of a gate's rules on figures.
 
-import type { Comparison, Difference } from '../../comparison.js';
-import { limitText, type RuleResult } from '../../decision.js';
-import { domainName } from '../../domains.js';
-import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
+import type { BoundResult } from '../../decision.js';
+import { oneLine } from '../../printable.js';
 import { NONE, type Table } from '../table.js';
 import { type GatePage, isTest } from './page.js';
 
@@ -17,10 +15,15 @@ const COLUMNS: Table['columns'] = [
   { heading: 'Result', short: 'Result', align: 'left' },
 ];
 
+/** Longest text of a cell that is shown whole. */
+const CELL = 100;
+
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
 export function ruleTable(page: GatePage): Table {
   const tests = page.rules.filter(isTest);
-  const lines = tests.map((rule) => [nameOf(rule), ...figuresOf(rule, page.comparison), resultOf(rule)]);
+  const lines = tests.map((rule) =>
+    [rule.label, ...figuresOf(rule), resultOf(rule)].map((text) => oneLine(text, CELL)),
+  );
   const shown = COLUMNS.map((_, column) => lines.some((line) => line[column] !== NONE));
   const pick = <T>(cells: readonly T[]) => cells.filter((_, column) => shown[column]);
   return {
@@ -32,61 +35,19 @@ export function ruleTable(page: GatePage): Table {
             'In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.',
           ]
         : []),
-      ...keptLine(page.rules),
+      ...(page.kept.length === 0 ? [] : [oneLine(`Kept: ${page.kept.join(', ')}.`, 1000)]),
     ],
   };
 }
 
-/** What a rule is called where its figures stand beside it. */
-function nameOf({ kind, domain, dimension, limit }: RuleResult): string {
-  if (kind === 'limit') return `limit ${limit}`;
-  const parts = [domain === undefined ? 'Overall' : domainName(domain), dimension, kind === 'floor' ? kind : undefined];
-  return parts.filter((part) => part !== undefined).join(' ');
-}
-
-function figuresOf(rule: RuleResult, comparison: Comparison | undefined): string[] {
-  const { kind, value, low, high, bound } = rule;
-  if (kind === 'limit')
-    return [NONE, inUnit(rule, value), NONE, NONE, bound === undefined ? NONE : `≤ ${inUnit(rule, bound)}`];
-  const show = kind === 'drop' ? signed : twoDecimals;
-  const shown = (figure: number | undefined) => (figure === undefined ? NONE : show(figure));
-  const least = bound === undefined ? NONE : `≥ ${show(bound)}`;
-  const around = intervalText({ low, high }, show) ?? NONE;
-  if (kind !== 'drop') return [NONE, shown(value), NONE, around, least];
-  const found = differenceOf(rule, comparison);
-  const sides = [found?.base, found?.candidate].map((score) => (score === undefined ? NONE : twoDecimals(score)));
-  return [...sides, shown(value), around, least];
-}
-
-function differenceOf({ domain, dimension }: RuleResult, comparison: Comparison | undefined): Difference | undefined {
-  const set =
-    domain === undefined ? comparison?.overall : comparison?.domains.find((one) => one.domain === domain)?.figures;
-  return set?.[dimension ?? 'total'];
-}
-
-function inUnit({ limit }: RuleResult, value: number | undefined): string {
-  return limit === undefined || value === undefined ? NONE : limitText(limit, value);
+function figuresOf({ shown, direction }: BoundResult): string[] {
+  const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
+  const demand = bound === undefined ? NONE : `${{ 'at least': '≥', 'at most': '≤' }[direction]} ${bound}`;
+  return [base, candidate, change, interval, demand];
 }
 
 /** What came of a rule, in parentheses where the gate does not heed it. */
-function resultOf({ verdict, counts }: RuleResult): string {
+function resultOf({ verdict, counts }: BoundResult): string {
   const word = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' }[verdict];
   return counts || verdict === 'GO' ? word : `(${word})`;
-}
-
-/** Whether a condition for testing holds. One line lists all that do. */
-function isKept(rule: RuleResult): boolean {
-  return rule.verdict === 'GO' && !isTest(rule);
-}
-
-function keptLine(rules: readonly RuleResult[]): string[] {
-  const kept = rules.filter(isKept);
-  const covered = kept.filter(({ kind }) => kind === 'coverage').length;
-  // What was not recorded passes without being known to hold: the notes say so.
-  const same = kept.filter(({ kind, isRecorded }) => kind === 'identity' && isRecorded !== false);
-  const parts = [
-    ...(same.length === 0 ? [] : [`the same ${same.map(({ identity }) => identity).join(' and ')}`]),
-    ...(covered === 0 ? [] : [`coverage of ${counted(covered, 'domain')}`]),
-  ];
-  return parts.length === 0 ? [] : [`Kept: ${parts.join(', ')}.`];
 }

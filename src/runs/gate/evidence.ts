@@ -1,6 +1,6 @@
 // What a gate is given to decide on: a comparison with a base, a published row, or the candidate alone.
 
-import { IDENTITIES } from '../../decision.js';
+import { PROVENANCE } from '../../decision.js';
 import { domainName } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
@@ -73,11 +73,11 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
     throw nothingToCompare(pair, comparison.reason);
   }
   const shared = sharedBy(pair);
-  const known = IDENTITIES.filter((name) => shared[name].state !== 'unknown');
-  const identity: Evidence['identity'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
-  const allowed = IDENTITIES.filter((name) => !policy.requireEqual.includes(name));
+  const known = PROVENANCE.filter((name) => shared[name].state !== 'unknown');
+  const states: Evidence['shared'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
+  const allowed = PROVENANCE.filter((name) => !policy.requireEqual.includes(name));
   return {
-    evidence: { ...own, comparison, identity },
+    evidence: { ...own, comparison, shared: states },
     notes: [...sameBytesNote(pair), ...notesOn(shared, allowed)],
   };
 }

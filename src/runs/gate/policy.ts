@@ -5,7 +5,14 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { oneLine } from '../../printable.js';
-import { canonicalPolicy, defaultPolicy, type Policy, parsePolicy } from '../../score/policy.js';
+import {
+  canonicalPolicy,
+  defaultPolicy,
+  type Policy,
+  parseFloors,
+  parseLooks,
+  parsePolicy,
+} from '../../score/policy.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import { parseYaml } from '../../settings/yaml-file.js';
 import type { Domain, Io } from '../../types.js';
@@ -120,7 +127,7 @@ function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], has
 function looksOf({ looks }: PolicySettings): Policy['looks'] {
   if (looks.length === 0) return undefined;
   try {
-    return parsePolicy({ looks: looks.map(Number), max_drop: { overall: 0 } }).looks;
+    return parseLooks(looks.map(Number));
   } catch {
     throw new UserError(`--looks ${oneLine(looks.join(','), 60)}: expected rising numbers of repeats, such as 1,3`);
   }
@@ -137,7 +144,7 @@ function floorsOf({ minOverall, min }: PolicySettings, domains: readonly Domain[
   const floors = { ...(minOverall === undefined ? {} : { overall: minOverall }), ...Object.fromEntries(scores) };
   if (Object.keys(floors).length === 0) return {};
   try {
-    return parsePolicy({ min_score: floors }, domains).minScore;
+    return parseFloors(floors, domains);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     throw new UserError(`--min: ${error.message}`);

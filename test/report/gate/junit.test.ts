@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { junit } from '../../../src/report/gate/junit.js';
-import { advisedPage, gatePage, HOSTILE, hostilePage, rule } from '../../support/gate-pages.js';
+import { advisedPage, condition, gatePage, HOSTILE, hostilePage, rule } from '../../support/gate-pages.js';
 
 describe('JUnit', () => {
   it.each([
@@ -21,9 +21,9 @@ describe('JUnit', () => {
     const xml = junit(
       gatePage([
         rule({ verdict: 'NO-GO' }),
-        rule({ domain: 'web', kind: 'coverage' }),
-        rule({ domain: 'web', verdict: 'NO-GO' }),
-        rule({ kind: 'identity', identity: 'judge' }),
+        condition({ scope: { domain: 'web' } }),
+        rule({ scope: { domain: 'web' }, verdict: 'NO-GO' }),
+        condition(),
       ]),
     );
     expect([...xml.matchAll(/<testsuite name="(\w+)" tests="(\d)" failures="(\d)"/g)].map((m) => m.slice(1))).toEqual([

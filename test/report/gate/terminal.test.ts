@@ -2,14 +2,26 @@
 
 import { describe, expect, it } from 'vitest';
 import { gateText } from '../../../src/report/gate/terminal.js';
-import { advisedPage, gatePage, rule } from '../../support/gate-pages.js';
+import { advisedPage, condition, gatePage, rule } from '../../support/gate-pages.js';
 
 describe('in a terminal', () => {
   const long = `It fell by much: ${'everywhere and anywhere '.repeat(9)}.`;
   const rules = [
-    rule({ verdict: 'NO-GO', value: -3, low: -4, high: -2.5, bound: -2, sentence: long }),
-    rule({ domain: 'os', tier: 'supporting', counts: false, verdict: 'INCONCLUSIVE', value: -1, sentence: 'Open.' }),
-    rule({ domain: 'web', kind: 'coverage', value: 1, bound: 0.99, sentence: 'All of it.' }),
+    rule({
+      verdict: 'NO-GO',
+      shown: { change: '-3.00', interval: '-4.00 to -2.50', bound: '-2.00' },
+      sentence: long,
+    }),
+    rule({
+      scope: { domain: 'os' },
+      label: 'OS',
+      tier: 'supporting',
+      counts: false,
+      verdict: 'INCONCLUSIVE',
+      shown: { change: '-1.00' },
+      sentence: 'Open.',
+    }),
+    condition({ scope: { domain: 'web' }, sentence: 'All of it.' }),
   ];
   const shown = (columns: number, color = false) =>
     gateText(gatePage(rules, { summary: `NO-GO: ${long}`, notes: ['A note.'] }), { columns, color });
