@@ -2,9 +2,7 @@
 
 import { asObject, isContainer } from '../../json.js';
 import { isTokenCount } from '../../usage.js';
-
-/** How much of a server's text the patterns are tried on, in characters. */
-export const MOST_LOOKED_THROUGH = 4000;
+import { MOST_LOOKED_THROUGH } from '../http/wording.js';
 
 export interface Said {
   /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */

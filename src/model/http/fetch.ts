@@ -48,7 +48,7 @@ export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
 
 /** The answer that the client was given by our transport. @throws TypeError for any other */
 export function wireResponseOf(response: object): WireResponse {
-  if (response instanceof Exchange) return response;
+  if (response instanceof Answer) return response;
   throw new TypeError('the response is not of this transport');
 }
 
@@ -58,7 +58,7 @@ function accessTo({ url, authorization }: HttpProxy): { uri: string; token?: str
 
 function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promise<WireResponse> {
   return new Promise((resolve, reject) => {
-    const exchange = new Exchange(url, resolve, reject, init.signal ?? undefined);
+    const answer = new Answer(url, resolve, reject, init.signal ?? undefined);
     const { origin, pathname, search } = new URL(url);
     const { body } = init;
     if (body !== null && body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
@@ -66,7 +66,7 @@ function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promi
     }
     const method = init.method === 'POST' ? 'POST' : 'GET';
     const request = { origin, path: pathname + search, method, headers: headersOf(init), body: body ?? null } as const;
-    dispatcher.dispatch(request, exchange);
+    dispatcher.dispatch(request, answer);
   });
 }
 
@@ -99,7 +99,7 @@ interface Ended {
 }
 
 /** One request and its answer: undici's handler on one side, a `WireResponse` on the other. */
-class Exchange implements Dispatcher.DispatchHandler, WireResponse {
+class Answer implements Dispatcher.DispatchHandler, WireResponse {
   readonly ok = true;
   readonly url: string;
   status = 0;

@@ -1,9 +1,13 @@
-// Makes a server's words fit to be shown and kept: on one line, without secrets, the same in every run.
+// Makes a server's words fit to be shown and kept: replies without secrets, names and reasons on one line, the same in every run.
 
 import { oneLine, printable } from '../../printable.js';
 import type { Redact } from '../../redaction.js';
-import { MOST_LOOKED_THROUGH } from '../failures/error-body.js';
+import type { AttemptReply } from '../attempt.js';
 
+/** How much of a server's text the patterns are tried on, in characters. */
+export const MOST_LOOKED_THROUGH = 4000;
+/** The longest name of a model, or of a reply's end, that is kept; in terminal columns. */
+const MOST_NAME = 200;
 /** Longest piece of a server's text in a reason, in terminal columns. */
 const MOST_SERVER_TEXT = 300;
 
@@ -26,3 +30,22 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, '[time]'],
   [/\b(?:\d+m)?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b/gi, '[time]'],
 ];
+
+/** A reply without the secrets that the server echoed; names are cut short and put on one line. */
+export function cleaned({ finishReason, servedModel, ...reply }: AttemptReply, redact: Redact): AttemptReply {
+  let redacted = false;
+  const withoutSecrets = (text: string): string => {
+    const shown = redact(text);
+    redacted ||= shown !== text;
+    return shown;
+  };
+  // Cut after redacting, so that no half of a secret is left.
+  const named = (text: string) => oneLine(withoutSecrets(printable(text)), MOST_NAME);
+  const texts = {
+    content: withoutSecrets(reply.content),
+    ...(reply.reasoning !== undefined && { reasoning: withoutSecrets(reply.reasoning) }),
+    ...(finishReason !== undefined && { finishReason: named(finishReason) }),
+    ...(servedModel !== undefined && { servedModel: named(servedModel) }),
+  };
+  return redacted ? { ...reply, ...texts, redacted } : { ...reply, ...texts };
+}
