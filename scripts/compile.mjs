@@ -35,7 +35,7 @@ async function joinBrowserScript() {
     build: {
       outDir,
       emptyOutDir: false,
-      minify: false,
+      minify: true,
       target: 'es2022',
       lib: { entry: `src/${BROWSER}/page.ts`, formats: ['iife'], name: 'page', fileName: () => file },
     },
