@@ -4,13 +4,15 @@ import type { Measure } from '../../measures.js';
 import { present } from '../../present.js';
 import type { ReportBin, ReportSample } from '../../report/page/contents.js';
 import { clusteredEstimate } from '../../score/clusters.js';
+import { meanFigure, predictionsOf } from '../../score/predictions.js';
 import type { JudgedRow } from '../../types.js';
 
 /** Parts of about equal size that turns and context lengths are cut into. */
 const BINS = 6;
 
 /**
- * Scores over parts of the rows by some quantity, each part with about as many rows, one value never in two of them.
+ * Scores over parts of the rows by some quantity, each part with about as many predictions, one value never in two of them.
+ * The judgements of a prediction are averaged first.
  * @param range where a score ends
  */
 export function binsOf(
@@ -18,10 +20,13 @@ export function binsOf(
   quantity: (row: JudgedRow) => number,
   range: Measure['range'],
 ): ReportBin[] {
-  const scored = samples
-    .flatMap(({ row, points }) =>
-      points === undefined ? [] : [{ value: points, cluster: row.trajectory, at: quantity(row) }],
-    )
+  const points = new Map(samples.map((sample) => [sample.row, sample.points]));
+  const scored = predictionsOf(samples.map(({ row }) => row))
+    .flatMap((judgements) => {
+      const value = meanFigure(judgements, (row) => points.get(row));
+      const [row] = judgements;
+      return value === undefined ? [] : [{ value, cluster: row.trajectory, at: quantity(row) }];
+    })
     .sort((a, b) => a.at - b.at);
   const bins: (typeof scored)[] = [];
   let from = 0;

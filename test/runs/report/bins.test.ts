@@ -43,6 +43,19 @@ test('large quantities are told in thousands, and without a score there is no pa
   expect(binsOf([unrated], () => 1, SCORES)).toEqual([]);
 });
 
+test('the judgements of a prediction count as one row, those without a score not at all', () => {
+  const again = (index: number, points: number | undefined): ReportSample => {
+    const { row } = sample(1, 0);
+    return { row: { ...row, index }, ...(points === undefined ? {} : { points }), note: '' };
+  };
+  const samples = [again(0, 0), again(1, undefined), again(2, 50), sample(2, 100)];
+  const bins = binsOf(samples, (row) => row.turnIdx, SCORES);
+  expect(bins.map(({ estimate: { value, rows } }) => [value, rows])).toEqual([
+    [25, 1],
+    [100, 1],
+  ]);
+});
+
 test('intervals stay within the range of what is shown, and are plain where it has no end', () => {
   const samples = Array.from({ length: 12 }, (_, index) => ({
     ...sample(1, index < 6 ? 1 : 99),
