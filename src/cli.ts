@@ -10,8 +10,9 @@ import { describeSettings } from './settings/shown-settings.js';
 import type { Io, TextSink } from './types.js';
 import { openCommandFilter } from './workflow-commands.js';
 
+/** The subcommands, in the order of the help. */
 // biome-ignore format: a table, a line a command
-const COMMANDS: readonly CommandEntry[] = [
+export const COMMANDS: readonly CommandEntry[] = [
   { name: 'quickstart', load: () => import('./commands/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
   { name: 'infer', load: () => import('./commands/infer.js'), summary: 'ask a world model for the next observation of every row' },
   { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli.js';
 import { EXIT } from '../../src/errors.js';
 import { COMMON } from '../../src/settings/options.js';
 import { openSqlite } from '../../src/store/sqlite.js';
@@ -27,10 +28,7 @@ function blocks(language: string): string[] {
 
 async function optionNames(): Promise<Set<string>> {
   const names = new Set([...Object.keys(COMMON), 'help']);
-  for (const name of ['quickstart', 'infer', 'judge', 'score', 'serve', 'compare', 'gate', 'leaderboard', 'report']) {
-    const { command } = (await import(`../../src/commands/${name}.ts`)) as { command: { options: object } };
-    for (const option of Object.keys(command.options)) names.add(option);
-  }
+  for (const { load } of COMMANDS) for (const option of Object.keys((await load()).command.options)) names.add(option);
   return names;
 }
 
