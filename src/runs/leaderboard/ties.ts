@@ -19,20 +19,22 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
     ([best, other, measure]: readonly [BoardRun, BoardRun, string | undefined]) =>
       `${best.id}\n${other.id}\n${measure ?? ''}`,
     ([best, other, measure]) => {
-      const pointsOf = measure === undefined ? countedPoints : measuredPoints(measure, measureOf(measure));
+      const pointsOf = measure === undefined ? countedPoints : valuesOf(measure);
       return compareRuns({ rows: rows(best) }, { rows: rows(other) }, { draws: 0, moved: 0, pointsOf });
     },
   );
   const critical = remembered(String, (runs: number) => criticalBest(runs));
   return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.rates ? undefined : name;
+    const direction = measure === undefined ? 1 : directionOf(measureOf(measure));
+    if (direction === undefined) return undefined;
     // One comparison of a pair answers for both orders.
-    const sign = best.id < other.id ? 1 : -1;
-    const pair = sign === 1 ? ([best, other, measure] as const) : ([other, best, measure] as const);
+    const order = best.id < other.id ? 1 : -1;
+    const pair = order === 1 ? ([best, other, measure] as const) : ([other, best, measure] as const);
     const found = differenceIn(comparison(pair), domain, measure === undefined ? name : 'total');
     const { se, df, low } = found?.difference ?? {};
     if (found === undefined || se === undefined || df === undefined) return undefined;
-    const value = sign * found.difference.value;
+    const value = direction * order * found.difference.value;
     // Where there is no interval (few trajectories in common, or few that all say the same), nothing shows that a run is worse.
     if (value >= 0 || low !== undefined) return value + critical(runs)(df) * se >= 0;
     return undefined;
@@ -50,14 +52,15 @@ function differenceIn(
   return new Map(Object.entries(figures ?? {})).get(name);
 }
 
-/** A measure in place of the ratings' total, so that it is compared as totals are. Where smaller is better its sign is turned. */
-function measuredPoints(measure: string, { better }: Measure): NonNullable<CompareOptions['pointsOf']> {
-  const sign = better === 'larger' ? 1 : better === 'smaller' ? -1 : undefined;
-  return (row, figure) => {
-    const value = figure === 'total' ? row.measures?.[measure] : undefined;
-    // A difference of means says which run is better only where one direction is better.
-    return value === undefined || sign === undefined ? undefined : sign * value;
-  };
+/** A measure's values in the place of the total, which is what a comparison has for one figure of a whole row. */
+function valuesOf(measure: string): NonNullable<CompareOptions['pointsOf']> {
+  return (row, figure) => (figure === 'total' ? row.measures?.[measure] : undefined);
+}
+
+/** 1 where a larger value is better, -1 where a smaller one is. Elsewhere a difference of means does not say which run is better. */
+function directionOf({ better }: Measure): 1 | -1 | undefined {
+  if (better === 'larger') return 1;
+  return better === 'smaller' ? -1 : undefined;
 }
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {
