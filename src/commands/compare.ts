@@ -3,7 +3,7 @@
 import { PROVENANCE } from '../decision.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { keysOf } from '../keys.js';
-import { COMPARISON_FORMATS, type ComparisonFormat } from '../report/comparison/formats.js';
+import { COMPARISON_FORMATS } from '../report/comparison/formats.js';
 import { readPair } from '../runs/find.js';
 import { heedStop } from '../runs/heed-stop.js';
 import { provenanceIn, RUN_OPTIONS } from '../runs/options.js';
@@ -64,10 +64,8 @@ export const command = defineCommand({
   run: compare,
 });
 
-const ENDINGS: Readonly<Record<string, ComparisonFormat>> = { '.md': 'md', '.csv': 'csv', '.json': 'json' };
-
 async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
-  const format = formatOf(settings, ENDINGS);
+  const format = formatOf(settings, COMPARISON_FORMATS);
   const pair = await readPair(settings.base, settings.candidate, settings, io);
   const { base, candidate } = pair;
   const shared = sharedBy(pair);
@@ -77,7 +75,7 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   await heedStop(io);
   if (comparison.status !== 'ok') throw nothingToCompare(pair, comparison.reason);
   const { weaknesses, notes } = await reasonsFor(pair, comparison.moved, io);
-  const page = {
+  const view = {
     base: shownRun(base),
     candidate: shownRun(candidate),
     comparison,
@@ -94,6 +92,6 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   };
   const isText = format === 'terminal';
   const color = isText && settings.color && io.stdout.isTTY && settings.output === undefined;
-  await deliver(COMPARISON_FORMATS[format](page, { columns: io.stdout.columns, color }), settings, io);
+  await deliver(COMPARISON_FORMATS[format].print(view, { columns: io.stdout.columns, color }), settings, io);
   return EXIT.done;
 }

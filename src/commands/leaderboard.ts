@@ -1,18 +1,17 @@
 // awb leaderboard: the runs of SQLite files -> tables of what was judged alike, in any format.
 
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { measureOf } from '../judge/modes.js';
 import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
-import { FORMATS, type Format } from '../report/formats.js';
+import { FORMATS } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
 import { heedStop } from '../runs/heed-stop.js';
 import { boardRun, latestOf, selected } from '../runs/leaderboard/board-runs.js';
 import { tiesOf } from '../runs/leaderboard/ties.js';
-import { deliver, formatOf } from '../runs/output.js';
+import { deliver, formatOf, policyHash } from '../runs/output.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -92,20 +91,8 @@ export const command = defineCommand({
   run: showLeaderboard,
 });
 
-/** Formats by the ending of the output file. */
-const ENDINGS: Readonly<Record<string, Format>> = {
-  '.md': 'md',
-  '.csv': 'csv',
-  '.json': 'json',
-  '.tex': 'latex',
-  '.html': 'html',
-  '.htm': 'html',
-  '.yaml': 'hf',
-  '.yml': 'hf',
-};
-
 async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<ExitCode> {
-  const format = formatOf(settings, ENDINGS);
+  const format = formatOf(settings, FORMATS);
   return withKnownRuns(settings.db, io, async (known) => {
     if (known.length === 0) sayEmpty(settings, io);
     const runs = selected(latestOf(known), settings.run);
@@ -113,7 +100,7 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
     await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
     const { unofficial } = settings;
-    const text = FORMATS[format](board, { columns: io.stdout.columns, color, sha256, unofficial });
+    const text = FORMATS[format].print(board, { columns: io.stdout.columns, color, sha256: policyHash, unofficial });
     await deliver(text, settings, io);
     return EXIT.done;
   });
@@ -125,8 +112,4 @@ function sayEmpty({ db, withPublished, quiet }: LeaderboardSettings, io: Io): vo
   const message = `${names.join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no runs; awb score --predictions FILE --db ${names[0]} adds one`;
   if (!withPublished) throw new UserError(message, EXIT.inputMissing);
   if (!quiet) io.stderr.write(`${printable(message)}\n`);
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
 }

@@ -8,6 +8,7 @@ import { latexBoard } from './formats/latex.js';
 import { markdownBoard } from './formats/markdown.js';
 import { terminalBoard } from './formats/terminal.js';
 import type { Leaderboard } from './leaderboard/board.js';
+import type { OutputFormat } from './output-format.js';
 import type { Sha256 } from './page/frame.js';
 import type { Look } from './terminal.js';
 
@@ -19,14 +20,14 @@ interface BoardLook extends Look {
   readonly unofficial: boolean;
 }
 
-/** A leaderboard in each format, ending in a line feed. Whatever its texts hold, they stay text. */
+/** A leaderboard in each format. Whatever its texts hold, they stay text. */
 export const FORMATS = {
-  terminal: terminalBoard,
-  md: markdownBoard,
-  csv: csvBoard,
-  json: jsonBoard,
-  latex: latexBoard,
-  html: (board, { sha256 }) => htmlBoard(board, sha256),
-  hf: (board, { unofficial }) => huggingFaceBoard(board, unofficial),
-} satisfies Record<string, (board: Leaderboard, look: BoardLook) => string>;
+  terminal: { endings: [], print: terminalBoard },
+  md: { endings: ['.md'], print: markdownBoard },
+  csv: { endings: ['.csv'], print: csvBoard },
+  json: { endings: ['.json'], print: jsonBoard },
+  latex: { endings: ['.tex'], print: latexBoard },
+  html: { endings: ['.html', '.htm'], print: (board, { sha256 }) => htmlBoard(board, sha256) },
+  hf: { endings: ['.yaml', '.yml'], print: (board, { unofficial }) => huggingFaceBoard(board, unofficial) },
+} satisfies Record<string, OutputFormat<Leaderboard, BoardLook>>;
 export type Format = keyof typeof FORMATS;

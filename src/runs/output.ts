@@ -1,7 +1,9 @@
 // Where a command's text goes and in which form.
 
+import { createHash } from 'node:crypto';
 import { extname, resolve } from 'node:path';
 import { UserError } from '../errors.js';
+import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { replaceFile } from '../run/files.js';
 import type { Io } from '../types.js';
@@ -18,13 +20,14 @@ interface FormatSettings<Format> {
  */
 export function formatOf<Format extends string>(
   { format, json, output }: FormatSettings<Format>,
-  endings: Readonly<Record<string, Format>>,
+  formats: Readonly<Record<Format, { readonly endings: readonly string[] }>>,
 ): Format | 'json' | 'terminal' {
   if (json && format !== undefined && format !== 'json') {
     throw new UserError(`--json and --format ${format} exclude each other; leave one out`);
   }
   if (json) return 'json';
-  return format ?? endings[extname(output ?? '').toLowerCase()] ?? 'terminal';
+  const ending = extname(output ?? '').toLowerCase();
+  return format ?? keysOf(formats).find((name) => formats[name].endings.includes(ending)) ?? 'terminal';
 }
 
 /** Writes a text to stdout, or to the file of --output. @throws UserError (74) */
@@ -44,4 +47,9 @@ export async function deliver(
 /** Writes a text to the file that a flag names. @throws UserError (74) that names the flag. */
 export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
   await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
+}
+
+/** The hash of a style or script, by which the policy of an HTML page allows it: SHA-256 in base64. */
+export function policyHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }

@@ -6,7 +6,7 @@ import { canonicalJson, isObject } from '../json.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
 import { measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
-import type { ShownRun } from '../report/comparison/page.js';
+import type { ShownRun } from '../report/comparison/view.js';
 import type { Pair } from './find.js';
 import type { ReadRun } from './read-run.js';
 

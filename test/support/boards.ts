@@ -146,7 +146,7 @@ export const LOOK = { columns: 80, color: false, unofficial: false, sha256 };
 /** A leaderboard of these runs in a format. */
 export function format(name: Format, runs: readonly BoardRun[], columns = 80, unofficial = true): string {
   const board = leaderboard(runs, { ...DEFAULTS, withPublished: name !== 'hf' }, () => true);
-  return FORMATS[name](board, { ...LOOK, columns, unofficial });
+  return FORMATS[name].print(board, { ...LOOK, columns, unofficial });
 }
 
 /** A run for each hostile name, and one for each with a harmless name. */

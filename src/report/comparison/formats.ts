@@ -6,32 +6,32 @@ import { oneLine, shortened } from '../../printable.js';
 import { csvCell } from '../formats/csv.js';
 import { asciiJson } from '../formats/json.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
+import type { OutputFormat } from '../output-format.js';
 import type { Table } from '../table.js';
 import { bold, type Look, terminal, wrapped } from '../terminal.js';
 import { comparisonDocument, TOTAL_FIRST } from './json.js';
-import { type ComparisonPage, headingOf, judgedWith, openingOf } from './page.js';
 import { differenceTable } from './table.js';
+import { type ComparisonView, headingOf, judgedWith, openingOf } from './view.js';
 
-/** A comparison in each format, ending in a line feed. Whatever its texts hold, they stay text. */
+/** A comparison in each format. Whatever its texts hold, they stay text. */
 export const COMPARISON_FORMATS = {
-  terminal: terminalPage,
-  md: markdownPage,
-  json: (page) => `${asciiJson(comparisonDocument(page))}\n`,
-  csv,
-} satisfies Record<string, (page: ComparisonPage, look: Look) => string>;
-export type ComparisonFormat = keyof typeof COMPARISON_FORMATS;
+  terminal: { endings: [], print: terminalText },
+  md: { endings: ['.md'], print: markdown },
+  json: { endings: ['.json'], print: (view) => `${asciiJson(comparisonDocument(view))}\n` },
+  csv: { endings: ['.csv'], print: csv },
+} satisfies Record<string, OutputFormat<ComparisonView, Look>>;
 
-function terminalPage(page: ComparisonPage, look: Look): string {
-  const { comparison, notes } = page;
+function terminalText(view: ComparisonView, look: Look): string {
+  const { comparison, notes } = view;
   const text = (line: string | undefined) => (line === undefined ? [] : wrapped(line, look.columns));
-  const opening = text(openingOf(page)).map((line) => bold(line, look));
+  const opening = text(openingOf(view)).map((line) => bold(line, look));
   const blocks = [
-    `${[...opening, ...[judgedWith(page), ...notes].flatMap(text)].join('\n')}\n`,
-    terminal(differenceTable(comparison, page.dimensions ? 'all' : 'overall'), look),
+    `${[...opening, ...[judgedWith(view), ...notes].flatMap(text)].join('\n')}\n`,
+    terminal(differenceTable(comparison, view.dimensions ? 'all' : 'overall'), look),
   ];
   if (comparison.moved.length > 0) {
     const how = wrapped(HOW_TO_READ_ONE, look.columns).join('\n');
-    blocks.push(`Rows that moved most:\n${movedLines(page, look.columns)}${how}\n`);
+    blocks.push(`Rows that moved most:\n${movedLines(view, look.columns)}${how}\n`);
   }
   return blocks.join('\n');
 }
@@ -40,7 +40,7 @@ function terminalPage(page: ComparisonPage, look: Look): string {
 const HOW_TO_READ_ONE =
   'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
 
-function movedLines({ comparison, weaknesses }: ComparisonPage, columns: number): string {
+function movedLines({ comparison, weaknesses }: ComparisonView, columns: number): string {
   return comparison.moved
     .map((row) => {
       const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
@@ -51,10 +51,10 @@ function movedLines({ comparison, weaknesses }: ComparisonPage, columns: number)
     .join('');
 }
 
-function markdownPage(page: ComparisonPage): string {
-  const { comparison, weaknesses, notes } = page;
-  const table = differenceTable(comparison, page.dimensions ? 'all' : 'overall');
-  const words = judgedWith(page);
+function markdown(view: ComparisonView): string {
+  const { comparison, weaknesses, notes } = view;
+  const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
+  const words = judgedWith(view);
   const moved: Table = {
     columns: ['Change', 'Base', 'Candidate', 'Domain', 'Turn', 'Row', 'Why'].map((heading, index) => ({
       heading,
@@ -75,9 +75,9 @@ function markdownPage(page: ComparisonPage): string {
     footnotes: [],
   };
   return [
-    `### ${markdownText(headingOf(page))}`,
+    `### ${markdownText(headingOf(view))}`,
     '',
-    `**${markdownText(openingOf(page))}**`,
+    `**${markdownText(openingOf(view))}**`,
     '',
     ...(words === undefined ? [] : [markdownText(words), '']),
     ...notes.flatMap((note) => [markdownText(note), '']),
@@ -101,7 +101,7 @@ const CSV_FIELDS = [
 ];
 
 /** A line for each domain and figure, Overall's under the domain `overall`. Unrounded. */
-function csv({ comparison }: ComparisonPage): string {
+function csv({ comparison }: ComparisonView): string {
   const { rows, compared, overall } = comparison;
   const sets = [...comparison.domains, { domain: 'overall', rows, compared, figures: overall }];
   const lines = sets.flatMap((set) =>

@@ -3,21 +3,21 @@
 import type { Comparison, DifferenceSet } from '../../comparison.js';
 import { DIMENSIONS, type Estimate } from '../../types.js';
 import { spreadDocument } from '../estimate-json.js';
-import { type ComparisonPage, openingOf, type ShownRun } from './page.js';
+import { type ComparisonView, openingOf, type ShownRun } from './view.js';
 
 /** The figures as documents list them. */
 export const TOTAL_FIRST = ['total', ...DIMENSIONS] as const;
 
 /** The document of `--format json`. Figures are unrounded, and null where there are none. */
-export function comparisonDocument(page: ComparisonPage) {
+export function comparisonDocument(view: ComparisonView) {
   return {
     schema: 'awb.compare/1',
-    base: runDocument(page.base),
-    candidate: runDocument(page.candidate),
-    shared: page.shared,
-    summary: openingOf(page),
-    notes: page.notes,
-    ...differencesDocument(page.comparison, page.weaknesses),
+    base: runDocument(view.base),
+    candidate: runDocument(view.candidate),
+    shared: view.shared,
+    summary: openingOf(view),
+    notes: view.notes,
+    ...differencesDocument(view.comparison, view.weaknesses),
   };
 }
 

@@ -5,7 +5,7 @@ import { domainName } from '../../domains.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { DIMENSIONS } from '../../types.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
-import { overallName, rowsText } from './page.js';
+import { overallName, rowsText } from './view.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },

@@ -4,8 +4,8 @@ import { counted, twoDecimals } from '../../figures.js';
 import {
   type Block,
   type BoardColumn,
+  type BoardFigure,
   type BoardRow,
-  type Figure,
   headingOf,
   type Leaderboard,
   remarksOn,
@@ -81,7 +81,7 @@ function rowLine(block: Block, columns: readonly BoardColumn[], row: BoardRow): 
 }
 
 /** A figure's interval, and the official figure where it differs. */
-function below({ value, low, high, official }: Figure): string[] {
+function below({ value, low, high, official }: BoardFigure): string[] {
   const interval = low === undefined || high === undefined ? [] : [intervalCell({ low, high })];
   const differs = official !== undefined && Math.abs(official - value) >= 0.005;
   return [...interval, ...(differs ? [`official ${twoDecimals(official)}`] : [])];

@@ -3,7 +3,7 @@
 import type { Comparison } from '../../comparison.js';
 import { againstText, type BoundResult, type GateDecision, type RuleResult } from '../../decision.js';
 import { oneLine } from '../../printable.js';
-import type { ShownRun } from '../comparison/page.js';
+import type { ShownRun } from '../comparison/view.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */
 export interface GatePage extends GateDecision {

@@ -82,7 +82,7 @@ export interface BoardOptions {
 }
 
 /** A score of 0-100, or a measure; a published one is a value alone. */
-export type Figure = Pick<Estimate, 'value'> &
+export type BoardFigure = Pick<Estimate, 'value'> &
   Partial<Estimate> & {
     /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
     readonly official?: number;
@@ -102,7 +102,7 @@ export interface BoardRow {
   /** Whether another run of the block has more rows in a domain. */
   readonly hasFewerRows: boolean;
   /** By column id; a figure that the row lacks is absent. */
-  readonly figures: ReadonlyMap<string, Figure>;
+  readonly figures: ReadonlyMap<string, BoardFigure>;
   /** Ids of the columns in which it is best, or cannot be told from the best. */
   readonly marked: ReadonlySet<string>;
   /** Domains behind the row's mean. */
@@ -147,8 +147,8 @@ export interface Entry {
   /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
   readonly fewer: readonly Domain[];
   readonly macroOf: number;
-  readonly figures: ReadonlyMap<string, Figure>;
-  readonly mean: Figure | undefined;
+  readonly figures: ReadonlyMap<string, BoardFigure>;
+  readonly mean: BoardFigure | undefined;
 }
 
 /** A run's row before it is known which columns are marked. */
@@ -190,7 +190,7 @@ export function remarksOn({ markNote, notes }: Block, mark: string): string[] {
 }
 
 /** A figure as the official script counts it; a published row holds no other. */
-export function officialIn({ run }: BoardRow, figure: Figure | undefined): number | undefined {
+export function officialIn({ run }: BoardRow, figure: BoardFigure | undefined): number | undefined {
   return run === undefined ? figure?.value : figure?.official;
 }
 

@@ -10,9 +10,9 @@ import { PUBLISHED_SOURCE } from '../published.js';
 import { type Column, dimensionName, intervalCell, NONE } from '../table.js';
 import {
   type BoardColumn,
+  type BoardFigure,
   type BoardOptions,
   type BoardRun,
-  type Figure,
   type FigureOf,
   isMeasured,
   measuresIn,
@@ -27,9 +27,9 @@ export interface FigureColumn extends BoardColumn {
   readonly isMean: boolean;
   /** Whether runs are held against each other in it. */
   readonly isTested: boolean;
-  of(card: ScoreCard): Figure | undefined;
+  of(card: ScoreCard): BoardFigure | undefined;
   /** The figure as the row shows it, where that is more than its value. */
-  textOf?(figure: Figure, card: ScoreCard): string;
+  textOf?(figure: BoardFigure, card: ScoreCard): string;
 }
 
 interface TextColumn extends BoardColumn {
@@ -41,7 +41,7 @@ export type AnyColumn = FigureColumn | TextColumn;
 
 interface TextSource {
   readonly run: BoardRun | undefined;
-  readonly mean: Figure | undefined;
+  readonly mean: BoardFigure | undefined;
 }
 
 const SHORT_NAMES: ReadonlyMap<Domain, string> = new Map([['terminal', 'Term.']]);
@@ -113,7 +113,7 @@ function meanColumns(measure: string | undefined): FigureColumn[] {
   const name = measure ?? 'total';
   const overall = (card: ScoreCard) => (isWhole(card, measure) ? meanOf(card, measure) : undefined);
   const macro = (card: ScoreCard) => (isWhole(card, measure) ? undefined : meanOf(card, measure));
-  const macroText = (figure: Figure, card: ScoreCard) =>
+  const macroText = (figure: BoardFigure, card: ScoreCard) =>
     `macro of ${domainsOf(card, measure).length}: ${twoDecimals(figure.value)}`;
   const means = [
     figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', { name }, overall),

@@ -4,7 +4,7 @@ import { twoDecimals } from '../../figures.js';
 import { DOMAINS, type Domain } from '../../types.js';
 import type { PublishedRow } from '../published.js';
 import { NONE } from '../table.js';
-import type { BoardOptions, BoardRow, BoardRun, Entry, Figure, OwnEntry } from './board.js';
+import type { BoardFigure, BoardOptions, BoardRow, BoardRun, Entry, OwnEntry } from './board.js';
 import { isCovered } from './chosen.js';
 import type { AnyColumn, FigureColumn } from './columns.js';
 import { domainsOf, meanOf } from './figures.js';
@@ -38,7 +38,7 @@ export function entryOfRun(
 export function entryOfPublished(published: PublishedRow): Entry {
   const scores = [...published.scores].map(([domain, value]) => [domain, { value }] as const);
   const mean = { value: published.overall };
-  const figures: ReadonlyMap<string, Figure> = new Map<string, Figure>([
+  const figures: ReadonlyMap<string, BoardFigure> = new Map<string, BoardFigure>([
     ...scores,
     ['overall', mean],
     ['official', mean],

@@ -3,10 +3,10 @@
 import { coversBenchmark } from '../../domains.js';
 import { goodness } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../types.js';
-import type { BoardOptions, Figure } from './board.js';
+import type { BoardFigure, BoardOptions } from './board.js';
 
 /** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
-export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): Figure | undefined {
+export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): BoardFigure | undefined {
   const [figure, asPublished] = [own[name], official[name]];
   return figure && { ...figure, ...(asPublished === undefined ? {} : { official: asPublished.value }) };
 }
@@ -17,7 +17,7 @@ export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name
 }
 
 /** The mean over domains, by which runs are chosen, sorted and tested. The model's failures are at rating 1, so that no run rises by failing. */
-export function meanOf(card: ScoreCard, measure: string | undefined): Figure | undefined {
+export function meanOf(card: ScoreCard, measure: string | undefined): BoardFigure | undefined {
   return measure === undefined
     ? countedFigure(card.overallWithFailures, card.overall, 'total')
     : measuredFigure(card.overallMeasures, measure);
@@ -50,7 +50,7 @@ export function failuresMatter({ overall, overallWithFailures, domains }: ScoreC
 }
 
 /** How good a figure is, as a number that grows with it; undefined where neither way is better. */
-export type Rank = (figure: Figure) => number | undefined;
+export type Rank = (figure: BoardFigure) => number | undefined;
 
 /** Scores are better the larger they are, measures as they are declared. */
 export function rankBy({ measureOf }: BoardOptions, measure: string | undefined): Rank {

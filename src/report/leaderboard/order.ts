@@ -1,6 +1,6 @@
 // The order in which the rows of a block stand.
 
-import type { BoardOptions, BoardRun, Entry, Figure } from './board.js';
+import type { BoardFigure, BoardOptions, BoardRun, Entry } from './board.js';
 import { columnsById, TEXT_COLUMNS } from './columns.js';
 import { isWholeEntry } from './entries.js';
 import { rankBy } from './figures.js';
@@ -12,9 +12,9 @@ export function orderOf(options: BoardOptions, measure: string | undefined, runs
   const { sort } = options;
   const rank = rankBy(options, measure);
   // Where neither way is better, figures fall.
-  const place = (figure: Figure | undefined) =>
+  const place = (figure: BoardFigure | undefined) =>
     figure === undefined ? Number.NEGATIVE_INFINITY : (rank(figure) ?? figure.value);
-  const fromBest = (a: Figure | undefined, b: Figure | undefined) => place(b) - place(a) || 0;
+  const fromBest = (a: BoardFigure | undefined, b: BoardFigure | undefined) => place(b) - place(a) || 0;
   const byMean: Order = (a, b) =>
     Number(b.isComplete) - Number(a.isComplete) ||
     Number(a.fewer.length > 0) - Number(b.fewer.length > 0) ||

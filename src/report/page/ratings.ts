@@ -4,6 +4,7 @@ import { possibleRating } from '../../points.js';
 import { DIMENSIONS, type Dimension, type JudgedRow } from '../../types.js';
 import { dimensionName } from '../table.js';
 import { count, DASH } from './figures.js';
+import { cssPercent } from './scale.js';
 
 /** How often each rating was given, by dimension, over valid rows. */
 export function ratingChart(rows: readonly JudgedRow[]): string {
@@ -39,8 +40,8 @@ function ratingLine(dimension: Dimension, counts: readonly number[]): string {
     const label =
       share < 7
         ? ''
-        : `<text class="o${index + 1}" x="${width(from + share / 2)}" y="52%">${Math.round(share)} %</text>`;
-    return `<rect class="f${index + 1}" x="${width(from)}" width="${width(share)}" height="100%"/>${label}`;
+        : `<text class="o${index + 1}" x="${cssPercent(from + share / 2)}" y="52%">${Math.round(share)} %</text>`;
+    return `<rect class="f${index + 1}" x="${cssPercent(from)}" width="${cssPercent(share)}" height="100%"/>${label}`;
   });
   const mean = counts.reduce((sum, times, index) => sum + times * (index + 1), 0) / total;
   const cells = [
@@ -52,9 +53,4 @@ function ratingLine(dimension: Dimension, counts: readonly number[]): string {
 
 function ratingClass(heading: string): string {
   return heading === 'Mean' ? 'n' : 'n wide';
-}
-
-/** Of the percent of a bar. */
-function width(share: number): string {
-  return `${Number(share.toFixed(2))}%`;
 }

@@ -64,5 +64,10 @@ export function mark(estimate: Estimate | undefined, scale: Scale, radius: numbe
 /** How far from the left a value stands; what is beyond the scale stands at its edge. */
 export function x(value: number, { from, to }: Scale): string {
   const share = Math.min(1, Math.max(0, (value - from) / (to - from)));
-  return `${Number((share * 100).toFixed(2))}%`;
+  return cssPercent(share * 100);
+}
+
+/** A percentage as drawings and styles take it. */
+export function cssPercent(percent: number): string {
+  return `${Number(percent.toFixed(2))}%`;
 }

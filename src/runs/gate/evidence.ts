@@ -5,7 +5,7 @@ import { domainName } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { oneLine } from '../../printable.js';
-import type { ShownRun } from '../../report/comparison/page.js';
+import type { ShownRun } from '../../report/comparison/view.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../report/published.js';
 import { compareRuns } from '../../score/compare.js';
 import type { Evidence } from '../../score/evidence.js';

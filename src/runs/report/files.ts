@@ -1,12 +1,12 @@
 // The files of a report: one page, or beyond a limit a page and pages of texts beside it.
 
-import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import type { Report } from '../../report/page/contents.js';
 import { type PageScript, reportPage, textsPage } from '../../report/page/report.js';
 import { replaceFile } from '../../run/files.js';
+import { policyHash } from '../output.js';
 
 /** Where texts go while it is not known yet whether they fit into the page. */
 export interface Pages {
@@ -58,7 +58,7 @@ export function pagesAt(output: string, limitBytes: number): Pages {
       if (spilled || size > limitBytes) await spill();
     },
     async write(report) {
-      const page: PageScript = { script: await readFile(SCRIPT, 'utf8'), sha256 };
+      const page: PageScript = { script: await readFile(SCRIPT, 'utf8'), sha256: policyHash };
       if (!spilled) {
         await clearPages(folder);
         const bytes = await write(output, reportPage(report, { inline: kept }, page));
@@ -101,8 +101,4 @@ async function makeFolder(path: string): Promise<void> {
   } catch (error) {
     throw new UserError(`cannot create the folder ${path} (${codeOf(error)}); ${REMEDY}`, EXIT.cannotWrite);
   }
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
 }

@@ -5,11 +5,11 @@ import { signed } from '../../../src/figures.js';
 import { COMPARISON_FORMATS } from '../../../src/report/comparison/formats.js';
 import { differenceTable } from '../../../src/report/comparison/table.js';
 import { DOMAINS } from '../../../src/types.js';
-import { comparisonPage, difference, unadjusted } from '../../support/comparison-pages.js';
+import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
 
 describe('the table', () => {
   it('has a row per domain and Overall, with the p that belongs to the interval and a mark where it holds among all domains', () => {
-    const { groups } = differenceTable(comparisonPage().comparison, 'none');
+    const { groups } = differenceTable(comparisonView().comparison, 'none');
     expect(groups.map((rows) => rows.length)).toEqual([7, 1]);
     expect(groups[0]?.[0]).toEqual([
       'MCP',
@@ -24,7 +24,7 @@ describe('the table', () => {
     ]);
     expect(groups[1]?.[0]?.slice(0, 2)).toEqual(['Overall', '140/154']);
     expect(groups[1]?.[0]?.[6]).toBe('0.0100');
-    const shown = comparisonPage(['web']).comparison;
+    const shown = comparisonView(['web']).comparison;
     const holding = {
       ...shown,
       domains: shown.domains.map((each) => ({ ...each, figures: { total: difference(-3, { adjustedP: 0.04 }) } })),
@@ -33,10 +33,10 @@ describe('the table', () => {
   });
 
   it('says what of it is adjusted, in text and in JSON', () => {
-    expect(differenceTable(comparisonPage().comparison, 'none').footnotes[1]).toContain(
+    expect(differenceTable(comparisonView().comparison, 'none').footnotes[1]).toContain(
       'Both are of each line taken alone; *',
     );
-    expect(JSON.parse(COMPARISON_FORMATS.json(comparisonPage())).adjusted).toMatchObject({
+    expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
       interval: 'none',
       p: 'none',
     });
@@ -44,7 +44,7 @@ describe('the table', () => {
 
   it('says why a line has no interval, and only where one has none', () => {
     const note = expect.stringContaining('No interval: fewer than 5 trajectories');
-    const { comparison } = comparisonPage();
+    const { comparison } = comparisonView();
     const { low: _low, high: _high, ...bare } = difference(1).difference;
     expect(differenceTable(comparison, 'none').footnotes).not.toContainEqual(note);
     const overall = { total: difference(1, { difference: bare }) };
@@ -53,25 +53,25 @@ describe('the table', () => {
 
   it('answers the second question where repeats allow it: about these very rows', () => {
     const fixed = { value: -1.5, rows: 20, clusters: 10, se: 0.5, df: 40, low: -2.5, high: -0.5 };
-    const { comparison } = comparisonPage();
+    const { comparison } = comparisonView();
     const repeated = { ...comparison, overall: { total: difference(-1.5, { onTheseRows: fixed }) } };
     expect(differenceTable(repeated, 'none').footnotes).toContain(
       'On this very benchmark, where the rows are fixed and sampling alone varies: Overall -1.50, 95 % -2.50 to -0.50.',
     );
-    const json = JSON.parse(COMPARISON_FORMATS.json(comparisonPage(DOMAINS, { comparison: repeated })));
+    const json = JSON.parse(COMPARISON_FORMATS.json.print(comparisonView(DOMAINS, { comparison: repeated })));
     expect(json.overall.total.on_these_rows).toEqual({ low: -2.5, high: -0.5, se: 0.5, df: 40 });
     expect(json.domains.mcp.total.on_these_rows).toBeNull();
   });
 
   it('has no Overall of fewer domains, nor of seven others', () => {
     const nameOf = (domains: readonly string[]) =>
-      differenceTable(comparisonPage(domains).comparison, 'none').groups[1]?.[0]?.[0];
+      differenceTable(comparisonView(domains).comparison, 'none').groups[1]?.[0]?.[0];
     expect(nameOf(['web', 'os'])).toBe('macro of 2');
     expect(nameOf([...DOMAINS.slice(1), 'other'])).toBe('macro of 7');
   });
 
   it('leaves a figure that nobody has empty, and adds dimensions where they are asked for', () => {
-    const { groups } = differenceTable(comparisonPage(['web']).comparison, 'all');
+    const { groups } = differenceTable(comparisonView(['web']).comparison, 'all');
     expect(groups.map((rows) => rows.length)).toEqual([1, 1, 5, 1, 1, 1, 1, 1]);
     expect(groups[2]?.[0]).toEqual(['format', '20/22', '-', '-', '-', '-', '-', '-', '-']);
   });
@@ -88,6 +88,6 @@ describe('the table', () => {
 
   it('a p that is all but 0 is a bound', () => {
     const overall = { total: unadjusted(difference(1, { p: 0.00001 })) };
-    expect(differenceTable({ ...comparisonPage().comparison, overall }, 'none').groups[1]?.[0]?.[6]).toBe('<0.0001');
+    expect(differenceTable({ ...comparisonView().comparison, overall }, 'none').groups[1]?.[0]?.[6]).toBe('<0.0001');
   });
 });

@@ -1,7 +1,7 @@
 // Comparisons of two runs, made up for tests of how they are told.
 
 import type { Difference } from '../../src/comparison.js';
-import type { ComparisonPage } from '../../src/report/comparison/page.js';
+import type { ComparisonView } from '../../src/report/comparison/view.js';
 import { DOMAINS } from '../../src/types.js';
 
 /** A figure that changed by this many points, with an interval of 2 to either side. */
@@ -26,10 +26,10 @@ export function unadjusted({ adjustedP: _, ...rest }: Difference): Difference {
 }
 
 /** A comparison of these domains in which every figure fell by 1.5. */
-export function comparisonPage(
+export function comparisonView(
   domains: readonly string[] = DOMAINS,
-  more: Partial<ComparisonPage> = {},
-): ComparisonPage {
+  more: Partial<ComparisonView> = {},
+): ComparisonView {
   return {
     base: { name: 'old', source: '/old', judge: 'j', rubricPack: 'bundled' },
     candidate: { name: 'new', source: '/new', judge: 'j', rubricPack: 'bundled' },

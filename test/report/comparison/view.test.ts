@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../../src/comparison.js';
-import { openingOf } from '../../../src/report/comparison/page.js';
+import { openingOf } from '../../../src/report/comparison/view.js';
 import { DOMAINS } from '../../../src/types.js';
-import { comparisonPage, difference } from '../../support/comparison-pages.js';
+import { comparisonView, difference } from '../../support/comparison-views.js';
 
 describe('the opening sentence', () => {
   const about = (total: Difference, domains: readonly string[] = DOMAINS) => {
-    const shown = comparisonPage(domains);
+    const shown = comparisonView(domains);
     return openingOf({ ...shown, comparison: { ...shown.comparison, overall: { total } } });
   };
   const bare = ({

@@ -14,7 +14,7 @@ export interface ShownRun {
 }
 
 /** Two runs compared, with all that a reader is told of it. */
-export interface ComparisonPage {
+export interface ComparisonView {
   readonly base: ShownRun;
   readonly candidate: ShownRun;
   readonly comparison: Comparison;
@@ -42,7 +42,7 @@ export function overallName({ domains, macroOf }: Comparison): string {
  * What came of it, in one sentence: by how much the candidate is better or worse, or why that cannot be said. It is about Overall, or
  * the mean of the domains that there are. Without an interval nothing is said about chance.
  */
-export function openingOf({ base, candidate, comparison }: ComparisonPage): string {
+export function openingOf({ base, candidate, comparison }: ComparisonView): string {
   const { total } = comparison.overall;
   if (total === undefined) return `Nothing can be said of ${candidate.name} against ${base.name}.`;
   const name = overallName(comparison);
@@ -63,12 +63,12 @@ export function openingOf({ base, candidate, comparison }: ComparisonPage): stri
 }
 
 /** Who is compared with whom. */
-export function headingOf({ base, candidate }: ComparisonPage): string {
+export function headingOf({ base, candidate }: ComparisonView): string {
   return `${candidate.name} against ${base.name}`;
 }
 
 /** Judge and rubric pack on one line; undefined where neither is known. */
-export function judgedWith({ base }: ComparisonPage): string | undefined {
+export function judgedWith({ base }: ComparisonView): string | undefined {
   const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`];
   const words = parts.filter((part) => part !== undefined && part !== '').join(', ');
   return words === '' ? undefined : oneLine(words, 200);
