@@ -1,11 +1,54 @@
-// Reading the judgement in a row of a judged file, whoever wrote it: awb judge of any version, or the official script.
+// A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
+// version, or the official script.
 
 import { isInteger, isObject, type JsonObject } from './json.js';
+import { isUnasked, type JudgementRecord } from './judgement.js';
+import { LARGEST_MEASURE } from './measures.js';
 import { failureToPredict, isJudgementFailure } from './points.js';
-import { DIMENSIONS, type Domain, type JudgedRow, type Ratings } from './types.js';
+import type { PredictionId } from './prediction.js';
+import { readPrediction } from './reply.js';
+import { DIMENSIONS, type Domain, type Flag, type JudgedRow, type Ratings } from './types.js';
 
-/** A larger number in a judged file is damage: no rating or measure comes near it, and means and squares still hold below it. */
-const LARGEST_NUMBER = 1e6;
+/** The members of a judged row that an earlier judgement may have left in it. */
+export const JUDGEMENT_KEYS: ReadonlySet<string> = new Set([
+  'total_score',
+  ...DIMENSIONS,
+  'failed',
+  'strengths',
+  'weaknesses',
+  'extracted_output',
+  'judge_raw_output',
+  'error_message',
+  'awb',
+]);
+
+/** A prediction to be judged, with the `awb` object of its row, in which an earlier judgement may stand. */
+interface JudgedPrediction extends PredictionId {
+  readonly gen: string;
+  readonly awb: JsonObject;
+  readonly flags: readonly Flag[];
+}
+
+/** What judging adds to the prediction's row. `index` says which of its judgements this is, from 0. */
+export function judgementMembers(prediction: JudgedPrediction, record: JudgementRecord, index: number): JsonObject {
+  const { official, judge, measures } = record;
+  const { key, trajectory, repeat, flags, gen } = prediction;
+  const { judge: _before, measures: _measures, ...inferred } = prediction.awb;
+  const wasAsked = 'failed' in official && !(judge.status === 'failed' && isUnasked(judge.class));
+  return {
+    ...official,
+    ...(wasAsked ? { extracted_output: readPrediction(gen) } : {}),
+    awb: {
+      ...{ key, trajectory, repeat, flags },
+      ...inferred,
+      judge: index === 0 ? judge : { index, ...judge },
+      ...(measures === undefined ? {} : { measures }),
+    },
+  };
+}
+
+/** A larger rating in a judged file is damage: none comes near it, and means and squares still hold below it. */
+const LARGEST_RATING = 1e6;
 
 /** Which judgement of which row it is. */
 export type JudgedId = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'>;
@@ -33,7 +76,7 @@ export function holdsJudgement(fields: JsonObject): boolean {
 
 /**
  * The row's judgement.
- * @throws RangeError for a number that cannot be: beyond 1e6, or a turn that is no safe integer. Its message is a part of a sentence.
+ * @throws RangeError for a number that cannot be: a rating beyond 1e6, a measure beyond 1e100, a turn that is no safe integer. Its message is a part of a sentence.
  */
 export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain): JudgedRow {
   const awb = isObject(fields.awb) ? fields.awb : {};
@@ -90,18 +133,18 @@ function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObje
 function measuresIn({ measures }: JsonObject): Record<string, number> | undefined {
   const fields = isObject(measures) ? measures : {};
   const entries = Object.keys(fields).flatMap((name) => {
-    const measure = typeof fields[name] === 'number' ? numberIn(fields, name) : undefined;
+    const measure = typeof fields[name] === 'number' ? numberIn(fields, name, LARGEST_MEASURE) : undefined;
     return measure === undefined ? [] : [[name, measure] as const];
   });
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 /** Numbers as the official script, being Python, counts them: true is 1 and false is 0. */
-function numberIn(fields: JsonObject, key: string): number | undefined {
+function numberIn(fields: JsonObject, key: string, largest = LARGEST_RATING): number | undefined {
   const value = fields[key];
   if (typeof value === 'boolean') return Number(value);
   if (typeof value !== 'number') return undefined;
-  if (Math.abs(value) > LARGEST_NUMBER) throw impossible(key, value, `is beyond ${LARGEST_NUMBER}`);
+  if (Math.abs(value) > largest) throw impossible(key, value, `is beyond ${largest}`);
   return value;
 }
 

@@ -1,12 +1,10 @@
-// The judgement record: what judging adds to a row of judged.jsonl, made here alone, and read back from the journal.
+// The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
 
 import { isObject, type JsonObject } from './json.js';
 import { failureToPredict } from './points.js';
-import type { NoPrediction, PredictionId } from './prediction.js';
-import { readPrediction } from './reply.js';
+import type { NoPrediction } from './prediction.js';
 import {
   DIMENSIONS,
-  type Flag,
   type JudgementFailure,
   type Measures,
   MODEL_CAUSED_FAILURES,
@@ -123,44 +121,6 @@ export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>([
 /** Whether a judgement failed for want of a prediction, so that no judge was asked. */
 export function isUnasked(failure: string | undefined): boolean {
   return failure !== undefined && failure !== 'planted' && FINAL_FAILURES.has(failure);
-}
-
-/** The members of a judged row that an earlier judgement may have left in it. */
-export const JUDGEMENT_KEYS: ReadonlySet<string> = new Set([
-  'total_score',
-  ...DIMENSIONS,
-  'failed',
-  'strengths',
-  'weaknesses',
-  'extracted_output',
-  'judge_raw_output',
-  'error_message',
-  'awb',
-]);
-
-/** A prediction to be judged, with the `awb` object of its row, in which an earlier judgement may stand. */
-interface JudgedPrediction extends PredictionId {
-  readonly gen: string;
-  readonly awb: JsonObject;
-  readonly flags: readonly Flag[];
-}
-
-/** What judging adds to the prediction's row. `index` says which of its judgements this is, from 0. */
-export function judgementMembers(prediction: JudgedPrediction, record: JudgementRecord, index: number): JsonObject {
-  const { official, judge, measures } = record;
-  const { key, trajectory, repeat, flags, gen } = prediction;
-  const { judge: _before, measures: _measures, ...inferred } = prediction.awb;
-  const wasAsked = 'failed' in official && !(judge.status === 'failed' && isUnasked(judge.class));
-  return {
-    ...official,
-    ...(wasAsked ? { extracted_output: readPrediction(gen) } : {}),
-    awb: {
-      ...{ key, trajectory, repeat, flags },
-      ...inferred,
-      judge: index === 0 ? judge : { index, ...judge },
-      ...(measures === undefined ? {} : { measures }),
-    },
-  };
 }
 
 /** The record among what the journal keeps of a row. @throws TypeError for what judging never writes. */

@@ -1,9 +1,41 @@
-// The judgement in a row of a judged file, read apart from any file.
+// What judging adds to a row, and the judgement in a row of a judged file, read apart from any file.
 
 import { describe, expect, it } from 'vitest';
-import { holdsJudgement, judgedIdIn, judgementIndexIn, readJudgedRow, remarksIn } from '../src/judged-row.js';
+import {
+  holdsJudgement,
+  judgedIdIn,
+  judgementIndexIn,
+  judgementMembers,
+  readJudgedRow,
+  remarksIn,
+} from '../src/judged-row.js';
+import { measured, type NoJudgement, unrated } from '../src/judgement.js';
 
 const ID = { key: 'k', trajectory: 't', repeat: 1, index: 2 };
+const unreadable: NoJudgement = { class: 'unreadable', reason: 'r' };
+const prediction = { key: 'k', trajectory: 't', repeat: 0, gen: 'ls', awb: { repeat: 0, status: 'ok' }, flags: [] };
+
+describe('the members of a row', () => {
+  it('take the place of an earlier judgement, and keep what infer wrote', () => {
+    const awb = { ...prediction.awb, later: 1, judge: { status: 'failed' }, measures: { chrf: 1 } };
+    const members = judgementMembers({ ...prediction, awb }, measured({ length: 2 }), 0);
+    expect(JSON.stringify(members)).toBe(
+      '{"awb":{"key":"k","trajectory":"t","repeat":0,"flags":[],"status":"ok","later":1,"judge":{"status":"ok"},"measures":{"length":2}}}',
+    );
+  });
+
+  it('say which judgement they are from the second one on', () => {
+    expect(judgementMembers(prediction, measured({}), 0).awb).toMatchObject({ judge: { status: 'ok' } });
+    expect(judgementMembers(prediction, measured({}), 1).awb).toMatchObject({ judge: { index: 1, status: 'ok' } });
+  });
+
+  it('show what was judged, where a judge was asked', () => {
+    expect(judgementMembers(prediction, unrated(unreadable, {}), 0)).toMatchObject({ extracted_output: 'ls' });
+    const unasked = unrated({ class: 'empty', reason: 'r' }, {});
+    expect(judgementMembers(prediction, unasked, 0)).not.toHaveProperty('extracted_output');
+    expect(judgementMembers(prediction, measured({}), 0)).not.toHaveProperty('extracted_output');
+  });
+});
 
 describe('which judgement a row holds', () => {
   it('is what awb judge wrote', () => {
@@ -45,6 +77,16 @@ describe('a row', () => {
     ['turn_idx', 2 ** 53, '"turn_idx" cannot be 9007199254740992, which is beyond 9007199254740991'],
   ])('whose %s is %d is refused', (key, value, message) => {
     expect(() => readJudgedRow({ [key]: value }, ID, 'web')).toThrow(new RangeError(message));
+  });
+
+  it.each([1e7, -1e99])('may have the measure %d, since ranges can be open', (bits) => {
+    expect(readJudgedRow({ awb: { measures: { bits } } }, ID, 'web').measures).toEqual({ bits });
+  });
+
+  it.each([Number.NEGATIVE_INFINITY, 1e101])('with the measure %d is refused', (bits) => {
+    expect(() => readJudgedRow({ awb: { measures: { bits } } }, ID, 'web')).toThrow(
+      /"bits" cannot be .* beyond 1e\+100/,
+    );
   });
 
   it.each([

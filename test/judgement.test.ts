@@ -1,8 +1,7 @@
-// What judging adds to a row, and what is read back of it from the journal.
+// The record of a judgement, and what is read back of it from the journal.
 
 import { describe, expect, it } from 'vitest';
 import {
-  judgementMembers,
   measured,
   type NoJudgement,
   rated,
@@ -18,7 +17,6 @@ const reply: ModelReply = { status: 'ok', content: 'said', servedModel: 'j-1', f
 const rubrics = { name: 'p', fingerprint: 'f', official: false };
 const verdict = { status: 'ok', ratings: { format: 4 }, total: 4, strengths: ['s'], weaknesses: [] } as const;
 const unreadable: NoJudgement = { class: 'unreadable', reason: 'r' };
-const prediction = { key: 'k', trajectory: 't', repeat: 0, gen: 'ls', awb: { repeat: 0, status: 'ok' }, flags: [] };
 
 describe('a record', () => {
   it('of a verdict rates what was not rated 0, as the official script writes it', () => {
@@ -64,27 +62,5 @@ describe('a record', () => {
     { official: {}, judge: { status: 'ok' }, measures: { chrf: 'x' } },
   ])('is never %j', (row) => {
     expect(() => recordedJudgement(row)).toThrow(TypeError);
-  });
-});
-
-describe('the members of a row', () => {
-  it('take the place of an earlier judgement, and keep what infer wrote', () => {
-    const awb = { ...prediction.awb, later: 1, judge: { status: 'failed' }, measures: { chrf: 1 } };
-    const members = judgementMembers({ ...prediction, awb }, measured({ length: 2 }), 0);
-    expect(JSON.stringify(members)).toBe(
-      '{"awb":{"key":"k","trajectory":"t","repeat":0,"flags":[],"status":"ok","later":1,"judge":{"status":"ok"},"measures":{"length":2}}}',
-    );
-  });
-
-  it('say which judgement they are from the second one on', () => {
-    expect(judgementMembers(prediction, measured({}), 0).awb).toMatchObject({ judge: { status: 'ok' } });
-    expect(judgementMembers(prediction, measured({}), 1).awb).toMatchObject({ judge: { index: 1, status: 'ok' } });
-  });
-
-  it('show what was judged, where a judge was asked', () => {
-    expect(judgementMembers(prediction, unrated(unreadable, {}), 0)).toMatchObject({ extracted_output: 'ls' });
-    const unasked = unrated({ class: 'empty', reason: 'r' }, {});
-    expect(judgementMembers(prediction, unasked, 0)).not.toHaveProperty('extracted_output');
-    expect(judgementMembers(prediction, measured({}), 0)).not.toHaveProperty('extracted_output');
   });
 });

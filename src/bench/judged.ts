@@ -29,7 +29,7 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
  * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
- * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (beyond 1e6, a
+ * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
  * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
  */
 export async function readJudged(path: string, stop?: AbortSignal): Promise<JudgedFile> {

@@ -37,7 +37,12 @@ function isValid(row: JudgedRow): boolean {
 /** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
 function isCovered(row: JudgedRow): boolean {
   if (isRated(row)) return countedRating(row, 'total') !== undefined;
-  return isValid(row) || isModelCaused(row.failure?.class);
+  return isValid(row) || hasFailureCounted(row);
+}
+
+/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
+function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
+  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
 }
 
 /** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */

@@ -429,11 +429,17 @@ describe('measures', () => {
     }
   });
 
-  test('of a file without ratings are not joined by scores where a prediction failed', () => {
+  test('of a file without ratings are not joined by scores where a prediction failed, which covers nothing', () => {
     const card = aggregate([measured(10), row({ failure: { class: 'refused', reason: 'filtered' } })]);
-    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 1 });
+    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 0.5 });
     expect(card.overallWithFailures).toEqual({});
     expect(card.overallMeasures.chrf?.rows).toBe(1);
+  });
+
+  test('cover a failure that the model caused', () => {
+    const card = aggregate([measured(10), measured(0, { failure: { class: 'empty', reason: 'none' } })]);
+    expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 1 });
+    expect(card.overallMeasures.chrf).toMatchObject({ value: 5, rows: 2 });
   });
 
   test('do not make a row valid that says it failed', () => {

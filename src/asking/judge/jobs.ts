@@ -1,6 +1,7 @@
 // The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
 
 import type { PredictionRef } from '../../bench/prediction-ref.js';
+import { MOST_PARTS } from '../../judge/checked-method.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { MOST_REPEATS } from '../../prediction.js';
 import { parseRowId, rowId } from '../../row-id.js';
@@ -55,9 +56,6 @@ export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
     [...trajectories.values()].flatMap((turns) => turns.sort((a, b) => a.ref.turnIdx - b.ref.turnIdx)),
   );
 }
-
-/** More parts than any mode asks of one row. */
-const MOST_PARTS = 16;
 
 /**
  * Which seed a try is asked under: a number of its own for each repeat, judgement, part and try, counted in blocks. A block holds the

@@ -5,14 +5,10 @@ import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
+import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
-import {
-  JUDGEMENT_KEYS,
-  type JudgementRecord,
-  judgementMembers,
-  recordedJudgement,
-  withoutPrediction,
-} from '../../judgement.js';
+import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
+import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
 import { fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
@@ -53,9 +49,10 @@ export function judgeRows(
   refs: readonly PredictionRef[],
   count: number,
 ): Promise<StageResult> {
-  const { settings, predictions, mode, method, target } = work;
+  const { settings, predictions, mode, target } = work;
+  const method = checkedMethod(settings.mode, mode, work.method);
   // A judge that is served here is held to the form of its replies, where the mode has one.
-  const replyForm = settings.local === undefined ? undefined : method.replyForm;
+  const replyForm = settings.local === undefined ? undefined : work.method.replyForm;
   const instrument = openInstrument(run, target, settings, replyForm);
   const parts = openParts(method, settings.maxRetries);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.

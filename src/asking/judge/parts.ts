@@ -1,6 +1,7 @@
 // The parts of a judgement, asked one after the other: what was read of each is kept until the last one joins them to a record.
 
-import type { Answer, Method, Part, Reading, Subject } from '../../judge/mode.js';
+import type { CheckedMethod } from '../../judge/checked-method.js';
+import type { Answer, Part, Reading, Subject } from '../../judge/mode.js';
 import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
 import type { ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
@@ -36,7 +37,7 @@ interface Parts {
 }
 
 /** `maxRetries` is the number of tries for each part in all. */
-export function openParts(method: Method, maxRetries: number): Parts {
+export function openParts(method: CheckedMethod, maxRetries: number): Parts {
   const underway = new Map<string, Underway>();
   return {
     request(job, subject) {
@@ -65,7 +66,7 @@ function begun(mark: string): Underway {
   return { answers: [], mark, tries: 0, cost: { attempts: 0, ms: 0, usage: {}, tries: 0 } };
 }
 
-function partOf(method: Method, subject: Subject, place: number): Part<Reading> {
+function partOf(method: CheckedMethod, subject: Subject, place: number): Part<Reading> {
   return present(method.parts(subject)[place]);
 }
 
@@ -78,7 +79,7 @@ function addCost({ cost }: Underway, { log }: ModelReply | ModelFailure): void {
 
 /** The judgement that this outcome ends; `again` where it does not. */
 function recordOf(
-  method: Method,
+  method: CheckedMethod,
   state: Underway,
   subject: Subject,
   outcome: ModelReply | ModelFailure,

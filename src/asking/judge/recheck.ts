@@ -31,6 +31,11 @@ export async function recheck(
   if (!work.mode.asksJudge) {
     throw new UserError(`--recheck measures the shift of a judge, and --mode ${work.settings.mode} asks none`);
   }
+  if (!work.mode.rates) {
+    throw new UserError(
+      `--recheck measures the shift of a judge's ratings, and --mode ${work.settings.mode} makes none`,
+    );
+  }
   const stored = await storedJudging(work);
   const path = join(work.dir, `${stored.name}.jsonl`);
   const before = await readJudged(path);

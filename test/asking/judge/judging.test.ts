@@ -11,6 +11,7 @@ import { targetAt } from '../../../src/asking/target.js';
 import { openPredictions } from '../../../src/bench/predictions.js';
 import type { Mode, Reading } from '../../../src/judge/mode.js';
 import { measured, unmeasured } from '../../../src/judgement.js';
+import type { Manifest } from '../../../src/run/manifest.js';
 import type { Io } from '../../../src/types.js';
 import { inferred, type Row, rowsOf } from '../../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../../support/loopback-server.js';
@@ -76,9 +77,16 @@ interface Judged {
   readonly asked: readonly SeenRequest[];
 }
 
-async function judge(answer: (request: SeenRequest) => string, flags: Record<string, string[]> = {}): Promise<Judged> {
+type Folder = Awaited<ReturnType<typeof inferred>>;
+
+async function judge(
+  answer: (request: SeenRequest) => string,
+  flags: Record<string, string[]> = {},
+  into?: Folder,
+): Promise<Judged> {
+  await server?.close();
   server = await startLoopbackServer((request) => ({ content: answer(request) }));
-  const folder = await inferred(['--domains', 'os,web']);
+  const folder = into ?? (await inferred(['--domains', 'os,web']));
   const given = { predictions: [folder.predictions], concurrency: ['1'], seed: ['7'], ...flags };
   const { settings: resolved, shown } = await resolveWith(JUDGE_OPTIONS, { flags: given });
   // The options are those of awb judge.
@@ -95,7 +103,7 @@ async function judge(answer: (request: SeenRequest) => string, flags: Record<str
     target: targetAt(named, io),
     dir: folder.dir,
   };
-  const identity = () => judgeIdentity(work, undefined);
+  const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const run = await openRun({
     kind: 'judge',
     dir: folder.dir,
@@ -163,4 +171,22 @@ it('asks all parts for each of several judgements', async () => {
   expect(asked).toHaveLength(8);
   expect(new Set(asked.slice(0, 4).map(({ body }) => body.seed)).size).toBe(4);
   expect(rows.map((row) => row.awb.judge.index)).toEqual([undefined, 1, undefined, 1]);
+});
+
+it('fails a row of which a measure cannot be, and the same command judges it again', async () => {
+  const folder = await inferred(['--domains', 'os,web']);
+  const answers = ['Infinity', '-1'];
+  const { rows, result } = await judge(({ body }) => ('prompt' in body ? 'sun' : (answers.pop() ?? '')), {}, folder);
+  expect(result.exitCode).toBe(3);
+  expect(rows.map(({ awb }) => awb.judge.reason).sort()).toEqual([
+    'the mode rubric measured bits as -1, which is below 0',
+    'the mode rubric measured bits as Infinity, which is not finite',
+  ]);
+  for (const { awb } of rows) {
+    expect(awb.judge).toMatchObject({ status: 'failed', class: 'unreadable', raw_output: 'sun' });
+    expect(awb).not.toHaveProperty('measures');
+  }
+  const again = await judge(({ body }) => ('prompt' in body ? 'sun' : '3'), {}, folder);
+  expect(again.result.exitCode).toBe(0);
+  expect(again.rows.map(({ awb }) => awb.measures.bits)).toEqual([3, 3]);
 });

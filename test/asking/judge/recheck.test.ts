@@ -3,6 +3,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Judging } from '../../../src/asking/judge/judging.js';
+import { recheck as recheckOf } from '../../../src/asking/judge/recheck.js';
+import type { Mode } from '../../../src/judge/mode.js';
+import { MODES } from '../../../src/judge/modes.js';
 import { awb, type CliResult, RECORDED } from '../../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict } from '../../support/judging.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';
@@ -26,6 +30,15 @@ function judge(options: readonly string[] = []): Promise<CliResult> {
 
 const recheck = (count: number, options: readonly string[] = []) => judge(['--recheck', String(count), ...options]);
 const document = (result: CliResult): Row => JSON.parse(result.stdout);
+
+it('is refused where the mode rates nothing, before anything is read or asked', async () => {
+  const mode: Mode = { ...MODES.rubric, rates: false };
+  // Nothing else of the work is looked at.
+  const work = { mode, settings: { mode: 'rubric' } } as Judging;
+  await expect(recheckOf(work, 5, () => Promise.reject(new Error('opened')))).rejects.toThrow(
+    "--recheck measures the shift of a judge's ratings, and --mode rubric makes none",
+  );
+});
 
 describe('a recheck', () => {
   it('shows a judge that has become one point stricter, whatever snapshot it answers as', async () => {
