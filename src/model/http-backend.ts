@@ -32,7 +32,7 @@ export interface NamedEndpoints {
 export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
   const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
   const { own } = named;
-  const dialect = openDialect({ allowParamDrop, onNotice, initial: { dropped } });
+  const dialect = openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
   const endpoints = named.baseUrls.map(
     (baseUrl, index) =>
@@ -62,7 +62,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   });
   return {
     models: described.filter((facts) => facts !== undefined),
-    dropped: () => dialect.state().dropped,
+    dropped: () => dialect.dropped(),
     async ask(jobs, hooks, signals) {
       await contextRead;
       if (own === undefined) return schedule.ask(jobs, hooks, signals);

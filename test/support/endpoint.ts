@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/endpoint/context.js';
-import { type DialectState, openDialect } from '../../src/model/endpoint/dialect.js';
+import { openDialect } from '../../src/model/endpoint/dialect.js';
 import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
 import type { ModelRequest } from '../../src/types.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
@@ -21,7 +21,7 @@ export const REQUEST: ModelRequest = { messages: MESSAGES, seedOffset: 0 };
 export const KEY = 'sk-test-0123456789';
 export const NEVER = new AbortController().signal;
 
-export type Overrides = Partial<EndpointOptions> & { allowParamDrop?: boolean; initial?: Partial<DialectState> };
+export type Overrides = Partial<EndpointOptions> & { allowParamDrop?: boolean; dropped?: readonly string[] };
 
 export async function serve(script?: Handler | readonly Answer[], options = {}): Promise<LoopbackServer> {
   const server = await startLoopbackServer(script, options);
@@ -29,9 +29,9 @@ export async function serve(script?: Handler | readonly Answer[], options = {}):
   return server;
 }
 
-export function open(baseUrl: string, { allowParamDrop = false, initial = {}, ...overrides }: Overrides = {}) {
+export function open(baseUrl: string, { allowParamDrop = false, dropped = [], ...overrides }: Overrides = {}) {
   const notices: string[] = [];
-  const dialect = openDialect({ allowParamDrop, initial, onNotice: (text) => notices.push(text) });
+  const dialect = openDialect({ allowParamDrop, dropped, onNotice: (text) => notices.push(text) });
   const options = { ...optionsOf(baseUrl), sampling: { maxTokens: 32_768, temperature: 0.6 }, stream: true };
   const { sampling, fitMaxTokens: fits } = { ...options, ...overrides };
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice: (text) => notices.push(text) });

@@ -1,14 +1,14 @@
 // Failures as servers tell them, and what `classify` makes of each.
 
 import { classify } from '../../src/model/failures/classify.js';
-import type { CallContext, Trouble } from '../../src/model/failures/failure.js';
+import type { CallContext, Evidence } from '../../src/model/failures/rule.js';
 
 export const NOW = Date.parse('2026-11-02T12:00:00Z');
 export const SENT = ['model', 'messages', 'max_tokens', 'temperature', 'top_p', 'top_k', 'seed', 'reasoning_effort'];
 export const STREAMED = [...SENT, 'stream', 'stream_options'];
 
-export function classified(trouble: Trouble, context: Partial<CallContext> = {}) {
-  return classify(trouble, {
+export function classified(evidence: Evidence, context: Partial<CallContext> = {}) {
+  return classify(evidence, {
     host: 'models.example:8000',
     model: 'wm-35b',
     asked: 'chat completions',
@@ -31,7 +31,7 @@ export const vllm = (message: string, code = 400) => ({
   param: null,
   code,
 });
-export const http = (status: number, body: unknown): Trouble => ({
+export const http = (status: number, body: unknown): Evidence => ({
   status,
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });

@@ -4,33 +4,28 @@
 export const MAX_TOKENS = 'max_tokens';
 export const MAX_COMPLETION_TOKENS = 'max_completion_tokens';
 
-/** What was learned, for the manifest; given back to `openDialect` when the run continues. */
-export interface DialectState {
-  /** `max_tokens` is sent as `max_completion_tokens`. */
-  readonly maxTokensRenamed: boolean;
-  /** `stream_options` is left out, so streamed replies may lack their usage. Changes no answer. */
-  readonly streamOptionsLeftOut: boolean;
-  /** Parameters left out under `--allow-param-drop`, sorted: part of the run's identity. */
-  readonly dropped: readonly string[];
-}
-
 export interface Dialect {
   /** The request body as the servers take it: parameters renamed and left out. */
   translate(body: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** Learns from a rejected parameter. True when a body translated anew is worth sending; false when the run must stop. */
   learn(rejected: string): boolean;
-  state(): DialectState;
+  /** Parameters left out under `--allow-param-drop`, sorted: part of the run's identity. */
+  dropped(): readonly string[];
 }
 
-/** Opens a dialect. `onNotice` is told each change once, however many calls run into it. */
+/**
+ * Opens a dialect. `onNotice` is told each change once, however many calls run into it. `dropped` are parameters left out from the
+ * start, as an earlier session of the run found them rejected.
+ */
 export function openDialect(options: {
   readonly allowParamDrop: boolean;
   onNotice(text: string): void;
-  readonly initial?: Partial<DialectState>;
+  readonly dropped?: readonly string[];
 }): Dialect {
-  let maxTokensRenamed = options.initial?.maxTokensRenamed ?? false;
-  let streamOptionsLeftOut = options.initial?.streamOptionsLeftOut ?? false;
-  const dropped = new Set(options.initial?.dropped);
+  let maxTokensRenamed = false;
+  // Streamed replies may then lack their usage; no answer changes.
+  let streamOptionsLeftOut = false;
+  const dropped = new Set(options.dropped);
   return {
     translate(body) {
       const translated: Record<string, unknown> = {};
@@ -62,6 +57,6 @@ export function openDialect(options: {
       dropped.add(rejected);
       return true;
     },
-    state: () => ({ maxTokensRenamed, streamOptionsLeftOut, dropped: [...dropped].sort() }),
+    dropped: () => [...dropped].sort(),
   };
 }

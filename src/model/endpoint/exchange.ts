@@ -3,7 +3,7 @@
 import type { Usage } from '../../types.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/failure.js';
+import type { CallContext } from '../failures/rule.js';
 import { type Clocks, startClocks } from '../http/time-limits.js';
 import { readStart, type Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';

@@ -7,7 +7,7 @@ import { isTokenCount } from '../../usage.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';
-import type { CallContext } from '../failures/failure.js';
+import type { CallContext } from '../failures/rule.js';
 import { EventStream, GrowingText } from '../http/events.js';
 import type { RunningClocks } from '../http/time-limits.js';
 import { CHAT, type Way } from './request.js';

@@ -3,7 +3,7 @@
 import { EXIT } from '../../errors.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from '../endpoint/dialect.js';
 import { countsOf, type Said } from './error-body.js';
-import type { Situation, Verdict } from './failure.js';
+import type { Classified, Situation } from './rule.js';
 
 /** The statuses of errors about the request's body. */
 function isAboutBody(status: number): boolean {
@@ -13,7 +13,7 @@ function isAboutBody(status: number): boolean {
 const WANTS_OTHER_NAME =
   /max_tokens\b.*\b(?:use|instead)\b.*max_completion_tokens|use\W+max_completion_tokens|un(?:supported|known|recognized)[^.]{0,40}\Wmax_tokens\b/is;
 
-export function maxTokensRenamed({ said, status, sent }: Situation): Verdict | undefined {
+export function maxTokensRenamed({ said, status, sent }: Situation): Classified | undefined {
   if (!isAboutBody(status) || !sent.includes(MAX_TOKENS)) return undefined;
   const isUnknown = (said.param === MAX_TOKENS || said.located.includes(MAX_TOKENS)) && REJECTION.test(said.text);
   if (!isUnknown && !WANTS_OTHER_NAME.test(said.text)) return undefined;
@@ -55,7 +55,7 @@ const PROMPT_TOKENS = [
   /request contains (\d+) tokens/i,
 ];
 
-export function overflown({ said, status }: Situation): Verdict | undefined {
+export function overflown({ said, status }: Situation): Classified | undefined {
   if (!isAboutBody(status) && status !== 500) return undefined;
   if (!OVERFLOW.test(said.text)) return undefined;
   const contextTokens = said.counts.contextTokens ?? firstNumber(CONTEXT_TOKENS, said.text);
@@ -75,7 +75,7 @@ function firstNumber(patterns: readonly RegExp[], text: string): number | undefi
 const TOO_LARGE =
   /max_(?:completion_|new_)?tokens\b.{0,80}(?:too large|too high|valid range|above maximum|less than or equal|cannot exceed|must be (?:<|less))|supports at most \d+ (?:completion|output) tokens|max_(?:completion_)?tokens is limited/is;
 
-export function maxTokensTooLarge({ said, status }: Situation): Verdict | undefined {
+export function maxTokensTooLarge({ said, status }: Situation): Classified | undefined {
   if (!isAboutBody(status) || !TOO_LARGE.test(said.text)) return undefined;
   const remedy = 'lower --max-tokens to what the model can write';
   return {
@@ -104,7 +104,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 const ALWAYS_SENT = ['model', 'messages', 'prompt'];
 const NEVER_DROPPED = ['stream', MAX_COMPLETION_TOKENS];
 
-export function parameterRejected({ said, status, sent }: Situation): Verdict | undefined {
+export function parameterRejected({ said, status, sent }: Situation): Classified | undefined {
   if (!isAboutBody(status)) return undefined;
   const rejected = rejectedAmong(sent, said);
   if (rejected === undefined) return undefined;

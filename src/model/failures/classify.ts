@@ -7,7 +7,7 @@ import { tidy } from '../http/wording.js';
 import { maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
 import { classifyConnection } from './connection.js';
 import { readError, type Said } from './error-body.js';
-import type { CallContext, Rule, Situation, Trouble, Verdict } from './failure.js';
+import type { CallContext, Classified, Evidence, Rule, Situation } from './rule.js';
 import {
   authRefused,
   filtered,
@@ -42,18 +42,18 @@ const RULES: readonly Rule[] = [
  * the run. `fatal` without `stop` fails this row for good: an unknown 4xx may be about this row alone, it is not the model's
  * refusal, and it is not likely to change.
  */
-export function classify(trouble: Trouble, context: CallContext): AttemptFailure {
-  if (trouble.error !== undefined) return classifyConnection(trouble.error, context);
-  const said = readError(trouble.body ?? '');
-  const situation = { ...context, said, status: statusOf(trouble, said) };
-  const verdict = RULES.reduce<Verdict | undefined>((found, rule) => found ?? rule(situation), undefined);
-  const { failure, what, stop } = verdict ?? UNEXPLAINED;
+export function classify(evidence: Evidence, context: CallContext): AttemptFailure {
+  if (evidence.error !== undefined) return classifyConnection(evidence.error, context);
+  const said = readError(evidence.body ?? '');
+  const situation = { ...context, said, status: statusOf(evidence, said) };
+  const classified = RULES.reduce<Classified | undefined>((found, rule) => found ?? rule(situation), undefined);
+  const { failure, what, stop } = classified ?? UNEXPLAINED;
   const reason = describe(what, situation, failure.class);
   return {
     status: 'failed',
     ...failure,
     reason,
-    ...retryAfter(trouble, context.nowMs),
+    ...retryAfter(evidence, context.nowMs),
     ...(stop && { stop: new UserError(`${context.host}: ${reason}; ${stop.remedy}`, stop.exitCode) }),
   };
 }
@@ -68,14 +68,14 @@ const STATUS_OF_TYPE: readonly (readonly [RegExp, number])[] = [
   [/invalid_request|invalid_argument|bad_?request|validation|exceed_context|context_length/i, 400],
 ];
 
-function statusOf({ status }: Trouble, said: Said): number {
+function statusOf({ status }: Evidence, said: Said): number {
   if (status !== undefined && status !== 200) return status;
   const code = /^[45]\d\d$/.test(said.code) ? Number(said.code) : undefined;
   const known = STATUS_OF_TYPE.find(([pattern]) => pattern.test(said.type) || pattern.test(said.code));
   return code ?? known?.[1] ?? 500;
 }
 
-const UNEXPLAINED: Verdict = { failure: { class: 'fatal' }, what: 'the server rejects the request' };
+const UNEXPLAINED: Classified = { failure: { class: 'fatal' }, what: 'the server rejects the request' };
 
 function describe(what: string, { said, status, redact }: Situation, failureClass: FailureClass): string {
   const page = said.html ? 'a web page' : '';
@@ -86,7 +86,7 @@ function describe(what: string, { said, status, redact }: Situation, failureClas
 }
 
 /** retry-after-ms, or Retry-After in seconds or as a date (RFC 9110, 10.2.3), as milliseconds from now. */
-function retryAfter({ headers }: Trouble, nowMs: number): { retryAfterMs?: number } {
+function retryAfter({ headers }: Evidence, nowMs: number): { retryAfterMs?: number } {
   const exact = Number(headers?.get('retry-after-ms') ?? Number.NaN);
   if (exact >= 0) return { retryAfterMs: exact };
   const text = headers?.get('retry-after')?.trim();

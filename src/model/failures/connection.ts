@@ -5,7 +5,7 @@ import { asObject } from '../../json.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { asText } from './error-body.js';
-import type { CallContext } from './failure.js';
+import type { CallContext } from './rule.js';
 
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',

@@ -1,9 +1,9 @@
 // Failures about the service: its address, the key, the model, its limits, or that it is down.
 
 import { EXIT } from '../../errors.js';
-import type { Situation, Verdict } from './failure.js';
+import type { Classified, Situation } from './rule.js';
 
-export function redirected({ status }: Situation): Verdict | undefined {
+export function redirected({ status }: Situation): Classified | undefined {
   if (status < 300 || status > 399) return undefined;
   const remedy = 'give the address that it redirects to as base URL';
   return {
@@ -17,7 +17,7 @@ export function redirected({ status }: Situation): Verdict | undefined {
 const FILTERED =
   /content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy|data_?inspection_?failed|inappropriate content|Content Exists Risk|sensitive_words_detected|flagged (?:as|by|for)|input was flagged|prompt was flagged|requires moderation/i;
 
-export function filtered({ said, status }: Situation): Verdict | undefined {
+export function filtered({ said, status }: Situation): Classified | undefined {
   if (status === 401 || status === 404 || status === 429 || !FILTERED.test(said.text)) return undefined;
   return { failure: { class: 'refused' }, what: 'refused by the content filter' };
 }
@@ -27,7 +27,7 @@ const UNKNOWN_MODEL_CODE =
 const UNKNOWN_MODEL =
   /\bmodel\b.{0,200}?(?:not found|does ?n[o']t exist|not exist|is not available|not a valid model)|no endpoints found for|not a valid model|invalid model name|deployment\b.{0,100}?does not exist|^model: \S+\s*$/im;
 
-export function unknownModel(situation: Situation): Verdict | undefined {
+export function unknownModel(situation: Situation): Classified | undefined {
   const { said, status, model, flagPrefix } = situation;
   if (status === 401 || status === 429 || status >= 500) return undefined;
   const coded = UNKNOWN_MODEL_CODE.test(said.code) || UNKNOWN_MODEL_CODE.test(said.type);
@@ -43,7 +43,7 @@ export function unknownModel(situation: Situation): Verdict | undefined {
 
 const INVALID_KEY = /api[ _-]?key (?:not valid|is invalid)|(?:invalid|incorrect) api[ _-]?key/i;
 
-export function authRefused(situation: Situation): Verdict | undefined {
+export function authRefused(situation: Situation): Classified | undefined {
   const { said, status, hasKey, flagPrefix, host } = situation;
   if (status !== 401 && status !== 403 && !(status === 400 && INVALID_KEY.test(said.text))) return undefined;
   const openAi = host === 'api.openai.com' ? ' or OPENAI_API_KEY' : '';
@@ -62,7 +62,7 @@ export function authRefused(situation: Situation): Verdict | undefined {
 const QUOTA =
   /insufficient_(?:user_)?quota|insufficient[ _]balance|billing_(?:hard_limit_reached|not_active)|exceeded_current_quota|insufficient credits|credit balance is too low/i;
 
-export function quotaUsedUp({ said, status }: Situation): Verdict | undefined {
+export function quotaUsedUp({ said, status }: Situation): Classified | undefined {
   if (status !== 402 && !(status < 500 && QUOTA.test(said.text))) return undefined;
   const remedy = 'add credit, then run the same command again: finished rows are kept';
   return {
@@ -72,7 +72,7 @@ export function quotaUsedUp({ said, status }: Situation): Verdict | undefined {
   };
 }
 
-export function rateLimited({ said, status }: Situation): Verdict | undefined {
+export function rateLimited({ said, status }: Situation): Classified | undefined {
   // The same status is used for a request that is larger than the limit per minute: it will never fit.
   if ((status === 429 || status === 413) && /^request too large for/i.test(said.message)) {
     return { failure: { class: 'fatal' }, what: 'the request is larger than the rate limit' };
@@ -80,7 +80,7 @@ export function rateLimited({ said, status }: Situation): Verdict | undefined {
   return status === 429 ? { failure: { class: 'rate-limit' }, what: 'rate limited' } : undefined;
 }
 
-export function wrongPath({ status, asked }: Situation): Verdict | undefined {
+export function wrongPath({ status, asked }: Situation): Classified | undefined {
   if (status !== 404 && status !== 405) return undefined;
   const remedy = 'check the base URL: most servers have the API under /v1';
   return {
@@ -90,13 +90,13 @@ export function wrongPath({ status, asked }: Situation): Verdict | undefined {
   };
 }
 
-export function tooLarge({ status }: Situation): Verdict | undefined {
+export function tooLarge({ status }: Situation): Classified | undefined {
   // This is no overflow: a proxy's limit on bodies says nothing about the model.
   if (status !== 413) return undefined;
   return { failure: { class: 'fatal' }, what: 'the request is larger than the server takes' };
 }
 
-export function serverTrouble({ status, said }: Situation): Verdict | undefined {
+export function serverTrouble({ status, said }: Situation): Classified | undefined {
   const passing = status >= 500 || status === 408 || status === 409 || status === 425;
   if (!passing) return undefined;
   // A gateway with nobody behind it, or a server that is loading. A gateway's 504 may come from a long reply.

@@ -117,7 +117,7 @@ describe('a completion', () => {
     const server = await serve(rejects('temperature'));
     const { endpoint, dialect } = open(server.url, { allowParamDrop: true });
     expect(reply(await endpoint.call(REQUEST, 0, NEVER)).content).toBe('fine');
-    expect(dialect.state().dropped).toEqual(['temperature']);
+    expect(dialect.dropped()).toEqual(['temperature']);
     const { attempt, server: other } = await complete(rejects('prompt'), { allowParamDrop: true });
     expect(failure(attempt).class).toBe('fatal');
     expect(other.count).toBe(1);

@@ -1,11 +1,11 @@
 // Failure texts as servers really send them, and the class that is read out of each.
 
 import { describe, expect, it } from 'vitest';
-import type { Trouble } from '../../../src/model/failures/failure.js';
+import type { Evidence } from '../../../src/model/failures/rule.js';
 import { classified, http, openAi } from '../../support/failures.js';
 
 describe('classes of everything else:', () => {
-  it.each<[string, Trouble, string]>([
+  it.each<[string, Evidence, string]>([
     ['rate limit', http(429, openAi('Rate limit reached', { code: 'rate_limit_exceeded' })), 'rate-limit'],
     [
       'Gemini rate limit, worded like a quota',
@@ -71,7 +71,7 @@ describe('classes of everything else:', () => {
 });
 
 describe('what says nothing of the row that was asked', () => {
-  it.each<[string, Trouble, true | undefined]>([
+  it.each<[string, Evidence, true | undefined]>([
     ['a gateway without a server behind it', http(502, 'Bad Gateway'), true],
     ['a server that loads its model', http(503, { error: { code: 503, message: 'Loading model' } }), true],
     ["a web server's page", http(500, '<html><title>Oops</title></html>'), true],

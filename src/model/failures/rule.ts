@@ -6,7 +6,7 @@ import type { AttemptFailure } from '../attempt.js';
 import type { Said } from './error-body.js';
 
 /** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
-export interface Trouble {
+export interface Evidence {
   readonly status?: number;
   /** The body as text. */
   readonly body?: string;
@@ -41,7 +41,7 @@ export interface Situation extends CallContext {
 }
 
 /** What a rule makes of it. */
-export interface Verdict {
+export interface Classified {
   readonly failure: Omit<AttemptFailure, 'status' | 'reason' | 'stop'>;
   /** The failure in our words. */
   readonly what: string;
@@ -49,4 +49,4 @@ export interface Verdict {
 }
 
 /** Undefined where the rule does not apply. */
-export type Rule = (situation: Situation) => Verdict | undefined;
+export type Rule = (situation: Situation) => Classified | undefined;
