@@ -32,21 +32,6 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** What is sent beside the messages or the prompt. An absent value is not sent at all. */
-export interface Sampling {
-  readonly maxTokens?: number;
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly topK?: number;
-  readonly minP?: number;
-  readonly presencePenalty?: number;
-  readonly reasoningEffort?: string;
-  /** The run's seed; what is sent also depends on repeat and attempt (see `ModelRequest.seedOffset`). */
-  readonly seed?: number;
-  /** Merged into the request body last. */
-  readonly extraBody?: Readonly<Record<string, unknown>>;
-}
-
 /** What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). */
 export type Question = { readonly messages: readonly ChatMessage[] } | { readonly prompt: string };
 

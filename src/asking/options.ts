@@ -1,10 +1,11 @@
 // The options by which infer and judge ask a model: whom, sampling and speed.
 
-import type { OptionTable, Settings } from '../settings/options.js';
+import type { SamplingFlag } from '../sampling.js';
+import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { TARGET_OPTIONS } from './target.js';
 
-export const ASKING_OPTIONS = {
-  ...TARGET_OPTIONS,
+/** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */
+const PARAMETER_OPTIONS = {
   'max-tokens': {
     kind: 'integer',
     min: 1,
@@ -31,6 +32,11 @@ export const ASKING_OPTIONS = {
     help: 'reasoning effort, such as low or high',
   },
   seed: { kind: 'integer', min: 0, group: 'Sampling', help: 'seed; repeats and further attempts vary it reproducibly' },
+} as const satisfies Record<SamplingFlag, OptionSpec>;
+
+export const ASKING_OPTIONS = {
+  ...TARGET_OPTIONS,
+  ...PARAMETER_OPTIONS,
   'extra-body': { kind: 'json', value: 'JSON', group: 'Sampling', help: 'object merged into the request body' },
   preset: {
     kind: 'choice',

@@ -3,23 +3,23 @@
 import type { Identity } from '../run/identity.js';
 import { madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
-import type { Sampling } from '../types.js';
+import { PARAMETERS, type Sampling, type SamplingValues } from '../sampling.js';
 import type { AskingSettings } from './options.js';
 
-/** The values to send, from flags and preset; what is absent is not sent. */
+/** The values to send, from flags and preset; what is absent is not sent. The seed and the extra body stand last, as they always did. */
 export function samplingOf(settings: AskingSettings): Sampling {
   const preset = settings.preset === 'model-card' ? { topP: 0.95, topK: 20 } : {};
-  return withoutUndefined({
-    maxTokens: settings.maxTokens,
-    temperature: settings.temperature === 'default' ? undefined : settings.temperature,
-    topP: settings.topP ?? preset.topP,
-    topK: settings.topK ?? preset.topK,
-    minP: settings.minP,
-    presencePenalty: settings.presencePenalty,
-    reasoningEffort: settings.reasoningEffort,
-    seed: settings.seed,
-    extraBody: settings.extraBody,
-  });
+  const { temperature, topP, topK, seed, extraBody } = settings;
+  const values: SamplingValues = {
+    ...settings,
+    temperature: temperature === 'default' ? undefined : temperature,
+    topP: topP ?? preset.topP,
+    topK: topK ?? preset.topK,
+  };
+  const given = PARAMETERS.filter(({ name }) => name !== 'seed').map(({ name }) => [name, values[name]]);
+  const sent = [...given, ['seed', seed], ['extraBody', extraBody]].filter(([, value]) => value !== undefined);
+  // Each value is that of its name in `values`, and none is undefined.
+  return Object.fromEntries(sent) as Sampling;
 }
 
 /**
@@ -42,11 +42,4 @@ export function samplingIdentity(settings: AskingSettings, stored: Manifest | un
 function wasAskedWithoutFit(stored: Manifest | undefined): boolean {
   const { sampling } = madeWith(stored);
   return sampling !== undefined && !('fitMaxTokens' in sampling);
-}
-
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  // Entries forget the type of each key; none is added, and only what is undefined is taken away.
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

@@ -1,7 +1,8 @@
 // What every backend is opened with, and what it reports beside the outcomes.
 
 import type { JsonObject } from '../json.js';
-import type { Backend, Sampling } from '../types.js';
+import type { Sampling } from '../sampling.js';
+import type { Backend } from '../types.js';
 import type { Clocks } from './http/time-limits.js';
 import type { ScheduleOptions } from './schedule/schedule-options.js';
 

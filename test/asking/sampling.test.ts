@@ -1,7 +1,7 @@
 // What is sent with a request, and what of it a run's identity holds.
 
 import { describe, expect, test } from 'vitest';
-import type { AskingSettings } from '../../src/asking/options.js';
+import { ASKING_OPTIONS, type AskingSettings } from '../../src/asking/options.js';
 import { samplingIdentity, samplingOf } from '../../src/asking/sampling.js';
 import { checkedManifest } from '../../src/run/manifest.js';
 
@@ -27,6 +27,21 @@ describe('what is sent', () => {
 });
 
 describe("a run's identity", () => {
+  /** Of each option about sampling, a value that is not the default. */
+  const OTHER = { integer: 7, number: 0.7, text: 'high', json: { top_k: 1 }, choice: 'model-card', boolean: true };
+  // What was dropped is what matters of --allow-param-drop.
+  const aboutSampling = Object.entries(ASKING_OPTIONS).flatMap(([flag, option]) =>
+    option.group === 'Sampling' && flag !== 'allow-param-drop' ? [[flag, option.kind] as const] : [],
+  );
+
+  test.each(aboutSampling)('holds --%s', (flag, kind) => {
+    // The kinds of options about sampling are those above.
+    const value = OTHER[kind as keyof typeof OTHER];
+    const name = flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    const before = samplingIdentity(settings(), undefined);
+    expect(samplingIdentity(settings({ [name]: value }), undefined)).not.toEqual(before);
+  });
+
   test('takes dropped parameters over as long as dropping is allowed', () => {
     const before = stored({ dropped: ['seed'] });
     expect(samplingIdentity(settings({ allowParamDrop: true }), before)).toMatchObject({ dropped: ['seed'] });

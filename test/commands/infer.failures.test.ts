@@ -312,6 +312,31 @@ describe('parameters that a server does not take', () => {
     for (const { dropped } of withRows) expect(dropped).toEqual(['temperature']);
   });
 
+  test('replies that are not kept, since a parameter was dropped meanwhile, are counted with their rows', async () => {
+    const costing = { content: 'x', usage: { prompt_tokens: 1, completion_tokens: 1000 } };
+    let drop = () => {};
+    const dropped = new Promise<void>((resolve) => {
+      drop = resolve;
+    });
+    let replies = 0;
+    const run = await setUp(
+      async (request) => {
+        if ('temperature' in request.body && request.index > 0) return noTemperature(request);
+        if ('temperature' in request.body) await dropped;
+        else drop();
+        replies++;
+        return costing;
+      },
+      ['mcp', 'os', 'web'].map((domain) => madeUpRow(domain, 1)),
+    );
+    expect((await run.infer('--allow-param-drop', '--concurrency', '2')).code).toBe(0);
+    expect(replies).toBeGreaterThan(3);
+    expect(await run.manifest()).toMatchObject({
+      counts: { ok: 3 },
+      tokens: { promptTokens: replies, completionTokens: 1000 * replies },
+    });
+  });
+
   test('a second drop has every row of the session asked anew, those finished before it as well', async () => {
     let answered = 0;
     const run = await setUp((request) => {

@@ -1,6 +1,7 @@
 // What an endpoint is asked: where a request goes, its body, and the seed of each try.
 
-import type { ModelRequest, Sampling } from '../../types.js';
+import { PARAMETERS, type Sampling } from '../../sampling.js';
+import type { ModelRequest } from '../../types.js';
 import { type Dialect, MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
 
 export type Body = Record<string, unknown>;
@@ -34,17 +35,16 @@ export function requestBody(
 ): Body {
   const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, request.seedOffset, attemptIndex);
   const isChat = 'messages' in request;
+  const values = { ...sampling, maxTokens, seed };
+  const parameters = PARAMETERS.filter(({ chatOnly }) => isChat || !chatOnly).map(({ name, wire }) => [
+    wire,
+    values[name],
+  ]);
   const wanted: Body = {
     model,
     ...(isChat ? { messages: request.messages } : { prompt: request.prompt }),
-    [MAX_TOKENS]: maxTokens,
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
-    top_k: sampling.topK,
-    min_p: sampling.minP,
-    seed,
-    presence_penalty: sampling.presencePenalty,
-    ...(isChat && { reasoning_effort: sampling.reasoningEffort, response_format: responseFormat }),
+    ...Object.fromEntries(parameters),
+    ...(isChat && { response_format: responseFormat }),
     ...(stream && { stream: true, stream_options: { include_usage: true } }),
     ...sampling.extraBody,
   };

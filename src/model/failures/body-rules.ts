@@ -1,6 +1,7 @@
 // Failures about the request's body: it does not fit, or holds a parameter that the server does not take.
 
 import { EXIT } from '../../errors.js';
+import { PARAMETERS } from '../../sampling.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from '../endpoint/dialect.js';
 import { countsOf, type Said } from './error-body.js';
 import type { Classified, Situation } from './rule.js';
@@ -90,13 +91,9 @@ const REJECTION =
 
 /** How the user leaves a parameter out. A parameter that is not listed came from --extra-body. */
 const FLAGS: Readonly<Record<string, string>> = {
-  temperature: 'leave it out with --temperature default',
-  top_p: 'leave out --top-p (or the preset that sets it)',
-  top_k: 'leave out --top-k (or the preset that sets it)',
-  min_p: 'leave out --min-p',
-  seed: 'leave out --seed',
-  presence_penalty: 'leave out --presence-penalty',
-  reasoning_effort: 'leave out --reasoning-effort',
+  ...Object.fromEntries(
+    PARAMETERS.flatMap(({ wire, leftOutBy }) => (leftOutBy === undefined ? [] : [[wire, leftOutBy]])),
+  ),
   stream: 'ask for whole replies with --no-stream',
   [MAX_COMPLETION_TOKENS]: 'give endpoints that take the same parameters',
 };

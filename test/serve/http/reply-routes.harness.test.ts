@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { openContextWatch } from '../../../src/model/endpoint/context.js';
 import { openDialect } from '../../../src/model/endpoint/dialect.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import type { Sampling } from '../../../src/sampling.js';
 import { EngineError } from '../../../src/serve/engine-contract.js';
 import type { RunningServer } from '../../../src/serve/http/listen.js';
-import type { Sampling } from '../../../src/types.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe("the harness's own client", () => {
