@@ -30,4 +30,3 @@ export const FORMATS = {
   html: { endings: ['.html', '.htm'], print: (board, { sha256 }) => htmlBoard(board, sha256) },
   hf: { endings: ['.yaml', '.yml'], print: (board, { unofficial }) => huggingFaceBoard(board, unofficial) },
 } satisfies Record<string, OutputFormat<Leaderboard, BoardLook>>;
-export type Format = keyof typeof FORMATS;

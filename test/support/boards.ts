@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { measuresOf } from '../../src/measures.js';
-import { FORMATS, type Format } from '../../src/report/formats.js';
+import { FORMATS } from '../../src/report/formats.js';
 import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/board.js';
 import { leaderboard } from '../../src/report/leaderboard/leaderboard.js';
 import { PUBLISHED_SOURCE } from '../../src/report/published.js';
@@ -144,7 +144,7 @@ export const sha256 = (text: string) => createHash('sha256').update(text).digest
 export const LOOK = { columns: 80, color: false, unofficial: false, sha256 };
 
 /** A leaderboard of these runs in a format. */
-export function format(name: Format, runs: readonly BoardRun[], columns = 80, unofficial = true): string {
+export function format(name: keyof typeof FORMATS, runs: readonly BoardRun[], columns = 80, unofficial = true): string {
   const board = leaderboard(runs, { ...DEFAULTS, withPublished: name !== 'hf' }, () => true);
   return FORMATS[name].print(board, { ...LOOK, columns, unofficial });
 }

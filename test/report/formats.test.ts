@@ -1,0 +1,15 @@
+// The lists of formats: what a file's ending says.
+
+import { expect, test } from 'vitest';
+import { COMPARISON_FORMATS } from '../../src/report/comparison/formats.js';
+import { FORMATS } from '../../src/report/formats.js';
+
+test.each([['leaderboards', FORMATS] as const, ['comparisons', COMPARISON_FORMATS] as const])(
+  'no two formats of %s share an ending, and every format but the terminal has one',
+  (_what, formats) => {
+    const endings = Object.values(formats).map((format): readonly string[] => format.endings);
+    expect(new Set(endings.flat()).size).toBe(endings.flat().length);
+    expect(endings.flat().every((ending) => /^\.[a-z]+$/.test(ending))).toBe(true);
+    expect(endings.filter((own) => own.length === 0)).toHaveLength(1);
+  },
+);
