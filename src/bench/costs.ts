@@ -1,7 +1,8 @@
 // The journal beside a judged file -> what each judgement cost.
 
 import { existsSync } from 'node:fs';
-import { isInteger, isObject, parseObject } from '../json.js';
+import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
+import { keysOf } from '../keys.js';
 import type { CallLog, Usage } from '../types.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
@@ -28,19 +29,42 @@ export async function readCosts(path: string, stop?: AbortSignal): Promise<Reado
   return costs;
 }
 
+/** Whether a value is what each field of `T` holds; the type asks for an entry of every field. */
+type Checks<T> = { readonly [Name in keyof T]-?: (value: unknown) => value is NonNullable<T[Name]> };
+
+const LOG: Checks<Omit<CallLog, 'usage'>> = { attempts: isCount, ms: isNumber, firstTokenMs: isNumber, host: isText };
+const USAGE: Checks<Usage> = {
+  promptTokens: isCount,
+  cachedTokens: isCount,
+  completionTokens: isCount,
+  reasoningTokens: isCount,
+};
+
 function callLog(value: unknown): CallLog | undefined {
   if (!isObject(value)) return undefined;
-  const { attempts, ms, host } = value;
-  if (!isCount(attempts) || typeof ms !== 'number') return undefined;
-  const counts = isObject(value.usage) ? value.usage : {};
-  const usage: Usage = {};
-  for (const name of ['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'] as const) {
-    const tokens = counts[name];
-    if (isCount(tokens)) usage[name] = tokens;
+  const { attempts, ms, host = '', ...more } = known(value, LOG);
+  if (attempts === undefined || ms === undefined) return undefined;
+  return { attempts, usage: known(isObject(value.usage) ? value.usage : {}, USAGE), ms, host, ...more };
+}
+
+/** The fields that hold what they may. */
+function known<T extends object>(value: JsonObject, checks: Checks<T>): Partial<T> {
+  const found: Partial<T> = {};
+  for (const name of keysOf(checks)) {
+    const field = value[name];
+    if (checks[name](field)) found[name] = field;
   }
-  return { attempts, usage, ms, host: typeof host === 'string' ? host : '' };
+  return found;
 }
 
 function isCount(value: unknown): value is number {
   return isInteger(value) && value >= 0;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }

@@ -1,11 +1,11 @@
 // The tables of the SQLite file back into runs. A value of another type than was stored is damage, and nothing is made of it.
 
 import { inTableOrder } from '../domains.js';
-import { isJudgementFailure } from '../points.js';
 import { rowId } from '../row-id.js';
-import { DIMENSIONS, type DomainScore, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
+import type { DomainScore, Estimate, JudgedRow, ScoreCard } from '../types.js';
+import { JUDGEMENT_KEY, judgedRowOf, READ_COLUMNS } from './columns.js';
 import type { RunRecord, StoredRun } from './records.js';
-import { DamagedValue, type Row, rowsOf, rowsOfRun } from './row.js';
+import { type Row, rowsOf, rowsOfRun } from './row.js';
 import type { Sqlite } from './sqlite.js';
 
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
@@ -35,27 +35,14 @@ export function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
       measures.set(id, own);
     }
     const judged: JudgedRow[] = [];
-    for (const row of rowsOfRun(database, 'judgements', JUDGED_COLUMNS, JUDGEMENT_KEY, runId)) {
-      judged.push(judgedRowOf(row, measures));
+    for (const row of rowsOfRun(database, 'judgements', Object.keys(READ_COLUMNS), JUDGEMENT_KEY, runId)) {
+      judged.push(judgedRowOf(row, measures.get(idOf(row))));
     }
     return judged;
   });
 }
 
-const JUDGEMENT_KEY = ['key', 'repeat', 'judgement_index'];
 const MEASURE_COLUMNS = [...JUDGEMENT_KEY, 'name', 'value'];
-const JUDGED_COLUMNS = [
-  ...JUDGEMENT_KEY,
-  'trajectory',
-  'domain',
-  'turn_idx',
-  'failure_class',
-  'failure_reason',
-  'failed',
-  ...DIMENSIONS,
-  'total',
-  'flags',
-];
 
 function idOf(row: Row): string {
   return rowId(row.text('key'), row.number('repeat'), row.number('judgement_index'));
@@ -150,31 +137,5 @@ function estimateOf(row: Row): Estimate {
     ...(df === undefined ? {} : { df }),
     ...(low === undefined ? {} : { low }),
     ...(high === undefined ? {} : { high }),
-  };
-}
-
-function judgedRowOf(row: Row, measures: ReadonlyMap<string, Record<string, number>>): JudgedRow {
-  const failed = row.numberIn('failed');
-  const ratings: JudgedRow['ratings'] = {};
-  for (const name of DIMENSIONS) {
-    const rating = row.numberIn(name);
-    if (rating !== undefined) ratings[name] = rating;
-  }
-  const failure = row.textIn('failure_class');
-  if (failure !== undefined && !isJudgementFailure(failure)) throw new DamagedValue('failure_class');
-  const own = measures.get(idOf(row));
-  return {
-    key: row.text('key'),
-    trajectory: row.text('trajectory'),
-    repeat: row.number('repeat'),
-    index: row.number('judgement_index'),
-    domain: row.text('domain'),
-    turnIdx: row.number('turn_idx'),
-    ...(failed === undefined ? {} : { failed }),
-    total: row.number('total'),
-    ratings,
-    ...(failure === undefined ? {} : { failure: { class: failure, reason: row.text('failure_reason') } }),
-    ...(own === undefined ? {} : { measures: own }),
-    flags: row.texts('flags'),
   };
 }

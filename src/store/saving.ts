@@ -1,6 +1,7 @@
 // A run into the tables of the SQLite file.
 
 import type { Estimate, ScoreCard } from '../types.js';
+import { JUDGEMENT_KEY, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
 import type { RunRecord, StoredJudgement } from './records.js';
 import type { Sqlite } from './sqlite.js';
 
@@ -50,73 +51,21 @@ function runValues(run: RunRecord, card: ScoreCard) {
   };
 }
 
-const JUDGEMENT_COLUMNS = [
-  'run_id',
-  'key',
-  'repeat',
-  'judgement_index',
-  'trajectory',
-  'domain',
-  'turn_idx',
-  'status',
-  'failure_class',
-  'failure_reason',
-  'failed',
-  'format',
-  'factuality',
-  'consistency',
-  'realism',
-  'quality',
-  'total',
-  'flags',
-  'attempts',
-  'prompt_tokens',
-  'cached_tokens',
-  'completion_tokens',
-  'reasoning_tokens',
-  'ms',
-] as const;
-
 function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
-  const judgement = insert(database, 'judgements', JUDGEMENT_COLUMNS);
-  const measure = insert(database, 'measures', ['run_id', 'key', 'repeat', 'judgement_index', 'name', 'value']);
+  const columns = Object.entries({ ...READ_COLUMNS, ...QUERY_COLUMNS });
+  const names = ['run_id', ...columns.map(([name]) => name)];
+  // By place: a hundred thousand objects with a member for each column take longer.
+  const judgement = database.prepare(
+    `INSERT INTO judgements (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  );
+  const measure = insert(database, 'measures', ['run_id', ...JUDGEMENT_KEY, 'name', 'value']);
   for (const stored of judgements) {
-    judgement.run(judgementValues(runId, stored));
+    judgement.run(runId, ...columns.map(([, of]) => of(stored)));
     const { key, repeat, index, measures } = stored.row;
     for (const [name, value] of Object.entries(measures ?? {})) {
       measure.run({ run_id: runId, key, repeat, judgement_index: index, name, value });
     }
   }
-}
-
-function judgementValues(runId: number, { row, log }: StoredJudgement) {
-  const values: Record<(typeof JUDGEMENT_COLUMNS)[number], string | number | null> = {
-    run_id: runId,
-    key: row.key,
-    repeat: row.repeat,
-    judgement_index: row.index,
-    trajectory: row.trajectory,
-    domain: row.domain,
-    turn_idx: row.turnIdx,
-    status: row.failure === undefined ? 'ok' : 'failed',
-    failure_class: row.failure?.class ?? null,
-    failure_reason: row.failure?.reason ?? null,
-    failed: row.failed ?? null,
-    format: row.ratings.format ?? null,
-    factuality: row.ratings.factuality ?? null,
-    consistency: row.ratings.consistency ?? null,
-    realism: row.ratings.realism ?? null,
-    quality: row.ratings.quality ?? null,
-    total: row.total,
-    flags: JSON.stringify(row.flags),
-    attempts: log?.attempts ?? null,
-    prompt_tokens: log?.usage.promptTokens ?? null,
-    cached_tokens: log?.usage.cachedTokens ?? null,
-    completion_tokens: log?.usage.completionTokens ?? null,
-    reasoning_tokens: log?.usage.reasoningTokens ?? null,
-    ms: log?.ms ?? null,
-  };
-  return values;
 }
 
 const ESTIMATE_COLUMNS = ['run_id', 'kind', 'dimension', 'value', 'n', 'clusters', 'se', 'df', 'low', 'high'] as const;

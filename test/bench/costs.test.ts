@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCosts } from '../../src/bench/costs.js';
 import { EXIT } from '../../src/errors.js';
+import type { CallLog } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 
 describe('the journal beside a judged file', () => {
@@ -23,6 +24,14 @@ describe('the journal beside a judged file', () => {
     await writeFile(path, lines.join('\n'));
     const costs = await readCosts(path);
     expect([...costs]).toEqual([['a#0', { attempts: 1, usage: { promptTokens: 10 }, ms: 5, host: 'h' }]]);
+  });
+
+  it('tells the whole of a log, as it was written', async () => {
+    const usage = { promptTokens: 10, cachedTokens: 9, completionTokens: 3, reasoningTokens: 2 };
+    const log: Required<CallLog> = { attempts: 2, usage, ms: 5.5, firstTokenMs: 1.5, host: 'judge:443' };
+    const path = join(await temporaryFolder(), 'judged.journal.jsonl');
+    await writeFile(path, `${JSON.stringify({ id: 'a#0', row: {}, log })}\n`);
+    expect([...(await readCosts(path))]).toEqual([['a#0', log]]);
   });
 
   it('may be missing', async () => {

@@ -25,6 +25,20 @@ const TABLES = {
   overall_scores: 'run_id, kind, dimension',
 };
 
+/** The columns of each, whatever later versions add. */
+const COLUMNS = columnsOfFirstVersion();
+
+function columnsOfFirstVersion(): Readonly<Record<string, string>> {
+  const database = openSqlite(':memory:');
+  database.exec(MIGRATIONS[0] ?? '');
+  const columns = Object.keys(TABLES).map((table) => {
+    const names = database.prepare(`SELECT name FROM pragma_table_info('${table}')`).all();
+    return [table, names.map(({ name }) => name).join(', ')];
+  });
+  database.close();
+  return Object.fromEntries(columns);
+}
+
 let dir: string;
 let path: string;
 let compiled: Compiled;
@@ -82,11 +96,7 @@ function query(sql: string): Rows {
 function contents(): Readonly<Record<string, Rows>> {
   const tables = Object.entries(TABLES);
   return Object.fromEntries(
-    tables.map(([table, key]) => {
-      const columns = query(`SELECT name FROM pragma_table_info('${table}') WHERE name <> 'judgement_index'`);
-      const names = columns.map(({ name }) => name).join(', ');
-      return [table, query(`SELECT ${names} FROM ${table} ORDER BY ${key}`)];
-    }),
+    tables.map(([table, key]) => [table, query(`SELECT ${COLUMNS[table]} FROM ${table} ORDER BY ${key}`)]),
   );
 }
 

@@ -57,7 +57,8 @@ describe('a stored run', () => {
   it('holds the judgements with ratings, failures, flags, attempts, tokens and measures', () => {
     const { id } = save(runOf('a'));
     const rows = query('SELECT * FROM judgements ORDER BY repeat');
-    expect(rows).toEqual([
+    // Later versions may add columns.
+    expect(rows).toMatchObject([
       {
         run_id: id,
         key: 'k1',
@@ -84,13 +85,13 @@ describe('a stored run', () => {
         reasoning_tokens: null,
         ms: 4200.5,
       },
-      expect.objectContaining({
+      {
         status: 'failed',
         failure_class: 'judge-timeout',
         failure_reason: 'no token for 900 s',
         factuality: null,
         attempts: null,
-      }),
+      },
     ]);
     expect(query('SELECT name, value FROM measures ORDER BY name')).toEqual([
       { name: 'chrf', value: 61.25 },

@@ -1,0 +1,69 @@
+// The columns of a judgement: what each holds, and the judged row that is read back from them.
+
+import { isJudgementFailure } from '../points.js';
+import { DIMENSIONS, type JudgedRow } from '../types.js';
+import type { StoredJudgement } from './records.js';
+import { DamagedValue, type Row } from './row.js';
+
+/** What a column holds of a judgement. A new column is an entry in one of the two tables below, and a migration that makes it. */
+type Columns = Readonly<Record<string, (stored: StoredJudgement) => string | number | null>>;
+
+/** The columns that tell the judgements of a run apart. */
+export const JUDGEMENT_KEY = ['key', 'repeat', 'judgement_index'];
+
+/** The columns that `judgedRowOf` takes. */
+export const READ_COLUMNS: Columns = {
+  key: ({ row }) => row.key,
+  repeat: ({ row }) => row.repeat,
+  judgement_index: ({ row }) => row.index,
+  trajectory: ({ row }) => row.trajectory,
+  domain: ({ row }) => row.domain,
+  turn_idx: ({ row }) => row.turnIdx,
+  failure_class: ({ row }) => row.failure?.class ?? null,
+  failure_reason: ({ row }) => row.failure?.reason ?? null,
+  failed: ({ row }) => row.failed ?? null,
+  format: ({ row }) => row.ratings.format ?? null,
+  factuality: ({ row }) => row.ratings.factuality ?? null,
+  consistency: ({ row }) => row.ratings.consistency ?? null,
+  realism: ({ row }) => row.ratings.realism ?? null,
+  quality: ({ row }) => row.ratings.quality ?? null,
+  total: ({ row }) => row.total,
+  flags: ({ row }) => JSON.stringify(row.flags),
+};
+
+/** The columns that stand there for queries alone. */
+export const QUERY_COLUMNS: Columns = {
+  status: ({ row }) => (row.failure === undefined ? 'ok' : 'failed'),
+  attempts: ({ log }) => log?.attempts ?? null,
+  prompt_tokens: ({ log }) => log?.usage.promptTokens ?? null,
+  cached_tokens: ({ log }) => log?.usage.cachedTokens ?? null,
+  completion_tokens: ({ log }) => log?.usage.completionTokens ?? null,
+  reasoning_tokens: ({ log }) => log?.usage.reasoningTokens ?? null,
+  ms: ({ log }) => log?.ms ?? null,
+};
+
+/** A judgement from its row of `READ_COLUMNS`, with its measures, where it has some. @throws DamagedValue */
+export function judgedRowOf(row: Row, measures: JudgedRow['measures']): JudgedRow {
+  const failed = row.numberIn('failed');
+  const ratings: JudgedRow['ratings'] = {};
+  for (const name of DIMENSIONS) {
+    const rating = row.numberIn(name);
+    if (rating !== undefined) ratings[name] = rating;
+  }
+  const failure = row.textIn('failure_class');
+  if (failure !== undefined && !isJudgementFailure(failure)) throw new DamagedValue('failure_class');
+  return {
+    key: row.text('key'),
+    trajectory: row.text('trajectory'),
+    repeat: row.number('repeat'),
+    index: row.number('judgement_index'),
+    domain: row.text('domain'),
+    turnIdx: row.number('turn_idx'),
+    ...(failed === undefined ? {} : { failed }),
+    total: row.number('total'),
+    ratings,
+    ...(failure === undefined ? {} : { failure: { class: failure, reason: row.text('failure_reason') } }),
+    ...(measures === undefined ? {} : { measures }),
+    flags: row.texts('flags'),
+  };
+}
