@@ -9,7 +9,7 @@ import { FORMATS } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
 import { heedStop } from '../runs/heed-stop.js';
-import { boardRun, latestOf, selected } from '../runs/leaderboard/board-runs.js';
+import { boardRun, boardRuns, latestOf, selected } from '../runs/leaderboard/board-runs.js';
 import { tiesOf } from '../runs/leaderboard/ties.js';
 import { deliver, formatOf, policyHash } from '../runs/output.js';
 import { defineCommand } from '../settings/command.js';
@@ -96,7 +96,10 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
   return withKnownRuns(settings.db, io, async (known) => {
     if (known.length === 0) sayEmpty(settings, io);
     const runs = selected(latestOf(known), settings.run);
-    const board = leaderboard(runs.map(boardRun), { ...settings, measureOf }, tiesOf(known, measureOf));
+    const note = (text: string) => void io.stderr.write(`warning: ${printable(text)}\n`);
+    // Who names a run wants that one.
+    const shown = settings.run.length > 0 ? runs.map(boardRun) : boardRuns(runs, note);
+    const board = leaderboard(shown, { ...settings, measureOf }, tiesOf(known, measureOf));
     await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
     const { unofficial } = settings;

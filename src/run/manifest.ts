@@ -57,21 +57,28 @@ export interface Counts {
 /**
  * A manifest of which every field is known to be what `Manifest` says, or to be absent: files are edited, and disks fail.
  * @param path names it in the error
+ * @param remedy how to go on, where that is not what mends a run's folder
  * @throws UserError (65) for a file of another kind or version, without its identity, or with a field of another type.
  */
-export function checkedManifest(value: JsonObject, path: string): Manifest {
+export function checkedManifest(value: JsonObject, path: string, remedy?: string): Manifest {
   if (value.schema !== 'awb.manifest/1') {
     throw new UserError(
-      `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; use the awb version that wrote it, or another --output-dir`,
+      `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; ${remedy ?? 'use the awb version that wrote it, or another --output-dir'}`,
       EXIT.badData,
     );
   }
   if (!isObject(value.identity)) {
-    throw new UserError(`${path} has lost its "identity"; move it aside, or start over with --fresh`, EXIT.badData);
+    throw new UserError(
+      `${path} has lost its "identity"; ${remedy ?? 'move it aside, or start over with --fresh'}`,
+      EXIT.badData,
+    );
   }
   const odd = oddField(value);
   if (odd !== undefined) {
-    throw new UserError(`${path} is damaged: "${odd}" is not what it was written as; ${REMEDY}`, EXIT.badData);
+    throw new UserError(
+      `${path} is damaged: "${odd}" is not what it was written as; ${remedy ?? REMEDY}`,
+      EXIT.badData,
+    );
   }
   // Checked field by field; what earlier versions left out is absent.
   return value as unknown as Manifest;

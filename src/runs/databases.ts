@@ -95,8 +95,12 @@ export function listOfRuns(known: readonly KnownRun[]): string[] {
 }
 
 /** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */
-export function manifestOf({ run: { id, manifest }, db }: KnownRun): Manifest | undefined {
+export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Manifest | undefined {
   if (manifest === undefined) return undefined;
-  // The store gives out JSON objects alone. That this one is a manifest is checked here.
-  return checkedManifest(parseObject(manifest) ?? {}, `the manifest of run ${id} in ${db}`);
+  const remedy = `score its judged file again (${oneLine(source, 200)}), which stores it anew`;
+  const found = parseObject(manifest);
+  if (found === undefined) {
+    throw new UserError(`the manifest of run ${id} in ${db} is damaged: it is no JSON object; ${remedy}`, EXIT.badData);
+  }
+  return checkedManifest(found, `the manifest of run ${id} in ${db}`, remedy);
 }

@@ -60,8 +60,6 @@ function byRun(database: Sqlite, table: string): ReadonlyMap<number, Row[]> {
 }
 
 function recordOf(run: Row): RunRecord {
-  const manifest = run.textIn('manifest');
-  if (manifest !== undefined) run.object('manifest', isAnything);
   return {
     identity: run.text('identity'),
     label: run.textIn('label'),
@@ -74,7 +72,7 @@ function recordOf(run: Row): RunRecord {
     rubricFingerprint: run.textIn('rubric_fingerprint'),
     protocol: run.textIn('protocol'),
     meta: run.object('meta', isAnything),
-    manifest,
+    manifest: run.textIn('manifest'),
     startedAt: run.textIn('started_at'),
     endedAt: run.textIn('ended_at'),
     scoredAt: run.text('scored_at'),

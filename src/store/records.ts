@@ -18,7 +18,7 @@ export interface RunRecord {
   readonly rubricFingerprint?: string | undefined;
   readonly protocol?: string | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
-  /** The judged file's manifest, as it stands on the disk. */
+  /** The judged file's manifest as JSON. Who reads it checks it: one that is damaged says nothing of the other runs. */
   readonly manifest?: string | undefined;
   /** ISO 8601 times. */
   readonly startedAt?: string | undefined;

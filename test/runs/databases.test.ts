@@ -39,20 +39,30 @@ describe('a SQLite file', () => {
     expect(found).toEqual(['a.sqlite step-100', 'a.sqlite step-200', 'a.sqlite undefined']);
   });
 
-  test.each(['{}', '{"schema":"awb.manifest/1"}'])(
-    'with the manifest %j is refused by the number of the run',
+  test.each(['{}', '{"schema":"awb.manifest/1"}', '"text"'])(
+    'with the manifest %j names its run, and shows the others',
     async (text) => {
       await cp(STORED, join(dir, 'a.sqlite'));
-      const database = new Database(join(dir, 'a.sqlite'));
-      database.prepare('UPDATE runs SET manifest = ? WHERE id = 2').run(text);
-      database.close();
-      for (const line of ['leaderboard --db a.sqlite', 'compare 1 2 --db a.sqlite']) {
+      const damage = (where: string) => {
+        const database = new Database(join(dir, 'a.sqlite'));
+        database.prepare(`UPDATE runs SET manifest = ? ${where}`).run(text);
+        database.close();
+      };
+      damage('WHERE id = 2');
+      for (const line of ['leaderboard --run 1,2 --db a.sqlite', 'compare 1 2 --db a.sqlite']) {
         const { code, stderr } = await awb(line.split(' '), { cwd: dir });
         expect(code).toBe(65);
-        expect(stderr).toContain('the manifest of run 2 in a.sqlite');
+        expect(stderr).toMatch(
+          /the manifest of run 2 in a\.sqlite .*; score its judged file again \(.*judged\.jsonl\)/,
+        );
       }
-      // Who leaves the run out can still see the others.
-      expect((await awb('leaderboard --db a.sqlite --run 1,3'.split(' '), { cwd: dir })).code).toBe(0);
+      const board = (more: string) => awb(`leaderboard --db a.sqlite --json${more}`.split(' '), { cwd: dir });
+      const [all, others] = [await board(''), await board(' --run 1,3')];
+      expect(all).toMatchObject({ code: 0, stdout: others.stdout });
+      expect(all.stderr).toMatch(/^warning: a run is left out: the manifest of run 2 in a\.sqlite [^\n]*\n$/);
+      expect(others).toMatchObject({ code: 0, stderr: '' });
+      damage('');
+      expect((await board('')).code).toBe(65);
     },
   );
 });

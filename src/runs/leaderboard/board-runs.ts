@@ -4,8 +4,8 @@ import { UserError } from '../../errors.js';
 import { leadOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
-import { type KnownRun, listOfRuns } from '../databases.js';
-import { readStoredRun } from '../read-run.js';
+import { type KnownRun, listOfRuns, manifestOf } from '../databases.js';
+import { type Note, readStoredRun } from '../read-run.js';
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
 export function latestOf(known: readonly KnownRun[]): KnownRun[] {
@@ -31,6 +31,28 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
     for (const each of named) wanted.add(each);
   }
   return [...wanted];
+}
+
+/**
+ * The runs whose manifests can be read. What is wrong with another one is noted, and hides none of them.
+ * @throws UserError (65) where no manifest can be read.
+ */
+export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
+  const errors: UserError[] = [];
+  const readable = known.filter((each) => {
+    try {
+      manifestOf(each);
+      return true;
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      errors.push(error);
+      return false;
+    }
+  });
+  const [first] = errors;
+  if (first !== undefined && readable.length === 0) throw first;
+  for (const { message } of errors) note(`a run is left out: ${message}`);
+  return readable.map(boardRun);
 }
 
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
