@@ -37,7 +37,10 @@ interface Given {
 
 /** A mode at work: how the predictions of one run are judged. */
 export interface Method<Readings extends readonly Reading[] = readonly Reading[]> {
-  /** What its records depend on, beside the predictions and the judge. */
+  /**
+   * What its records depend on, beside the predictions and the judge: what the user chose of it, under `rubrics` and `verdicts`, and
+   * what changes with its version, under any other name but those of `judgeIdentity`.
+   */
   readonly identity: JsonObject;
   /** What it judges by, as a part of file names. */
   readonly name: string;

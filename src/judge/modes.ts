@@ -1,4 +1,5 @@
-// The list of judge modes, a file each. Whoever has to know what a mode needs or makes asks its entry, never its name.
+// The list of judge modes, a file each. What a mode needs or makes stands in its entry alone; elsewhere a mode is named only to
+// choose it, or to say which one the official script is.
 
 import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
 import { metrics } from './metrics.js';

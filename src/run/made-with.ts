@@ -23,6 +23,8 @@ export interface MadeWith {
   readonly verdicts: string | undefined;
   /** Versions of what the ratings depend on, in words: of the reading, and of the frame around the rubrics. */
   readonly versions: readonly string[];
+  /** What else the mode says that its records depend on; undefined where there is nothing. */
+  readonly method: JsonObject | undefined;
   /** What was sent beside the messages by the command that wrote the manifest. */
   readonly sampling: JsonObject | undefined;
   /** Parameters of the sampling that the server refused, and that were left out. */
@@ -68,6 +70,7 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
     versions: Object.entries({ reading: judging.reading, frame: rubrics.frame })
       .filter(([, version]) => version !== undefined)
       .map(([name, version]) => `${name} ${version}`),
+    method: methodOf(judging),
     sampling,
     dropped: Array.isArray(sampling?.dropped) ? sampling.dropped.filter((name) => typeof name === 'string') : [],
     worldModel:
@@ -85,13 +88,28 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   };
 }
 
+/** What a judging's identity holds beside that of its mode. */
+const BESIDE_THE_MODE = ['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck'];
+
+/** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
+export function modeIdentity(judging: Manifest['identity']): JsonObject {
+  return Object.fromEntries(Object.entries(judging).filter(([name]) => !BESIDE_THE_MODE.includes(name)));
+}
+
+function methodOf(judging: Manifest['identity']): JsonObject | undefined {
+  const { rubrics: _rubrics, verdicts: _verdicts, reading: _reading, ...method } = modeIdentity(judging);
+  return Object.keys(method).length === 0 ? undefined : method;
+}
+
 /** All that ratings depend on, under the four names of what two runs may have to share. */
 function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
   const { data, protocol, system_prompt } = predicting;
   const asked = protocol === undefined ? undefined : { protocol, system_prompt };
   if (judging === undefined) return { judge: undefined, rubric: undefined, protocol: asked, data };
   const { mode, judge, snapshot, verdicts, reading, sampling, rubrics = 'none' } = judging;
-  return { judge: { judge, snapshot, mode, verdicts, reading, sampling }, rubric: rubrics, protocol: asked, data };
+  // Fields that only some modes have are named all the same, so that a run without them says so.
+  const judgedWith = { judge, snapshot, mode, verdicts, reading, ...methodOf(judging), sampling };
+  return { judge: judgedWith, rubric: rubrics, protocol: asked, data };
 }
 
 /** The name that a model was asked by. A model that was served here is known by its file: its name and the file's hash. */

@@ -49,8 +49,12 @@ function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
 /** A value in words; of two objects, the fields in which it differs from the other. */
 function wordsOf(value: unknown, other: unknown): string {
   if (!isObject(value)) return oneLine(fieldText(value), 24);
+  const own = new Map(Object.entries(value));
   const others = new Map(Object.entries(isObject(other) ? other : {}));
-  const fields = Object.entries(value).filter(([name, field]) => fieldText(field) !== fieldText(others.get(name)));
+  const differing = [...own].filter(([name, field]) => fieldText(field) !== fieldText(others.get(name)));
+  // A value that lacks what the other has, and differs in nothing else, says what it lacks.
+  const lacking = [...others.keys()].filter((name) => !own.has(name)).map((name) => [name, undefined] as const);
+  const fields = differing.length > 0 ? differing : lacking;
   return oneLine(fields.map(([name, field]) => `${name} ${fieldText(field)}`).join(', '), 200);
 }
 

@@ -67,6 +67,15 @@ test('a model that was served here is named by its file, whatever snapshot its s
   );
 });
 
+test('whatever a mode’s records depend on is part of what runs share', () => {
+  const made = (more: object) =>
+    madeWith({ identity: { mode: 'gauge', predictions: { file: 'p' }, judge: 'j', ...more } });
+  expect(made({ bits: 1, sampling: { seed: 1 } }).method).toEqual({ bits: 1 });
+  expect(made({ bits: 1 }).shares.judge).toMatchObject({ judge: 'j', mode: 'gauge', bits: 1 });
+  expect(made({ bits: 1 }).shares.judge).not.toEqual(made({ bits: 2 }).shares.judge);
+  expect(made({ recheck: 'f', rubrics: { name: 'r' }, verdicts: 'strict', reading: 2 }).method).toBeUndefined();
+});
+
 test('ratings that were framed or read otherwise are of other versions', () => {
   const identity = { verdicts: 'strict', reading: 2, rubrics: { name: 'awb-1', fingerprint: 'f', frame: 3 } };
   expect(madeWith({ identity }).versions).toEqual(['reading 2', 'frame 3']);

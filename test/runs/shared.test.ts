@@ -37,6 +37,11 @@ test('of what differs, the fields that differ are named', async () => {
   expect(notesOn(shared, ['judge']).map((note) => note.includes('compared all the same'))).toEqual([true, false]);
 });
 
+test('whatever a mode’s records depend on is a part of the judge, and a run without it says so', async () => {
+  const shared = sharedBy(await pairOf({}, { identity: { bits: 2 } }));
+  expect(shared.judge).toEqual({ state: 'different', base: 'bits not recorded', candidate: 'bits 2' });
+});
+
 test('a baseline was asked under no protocol, and can be held against a run of any', async () => {
   const shared = sharedBy(await pairOf({ predictions: { protocol: undefined, baseline: 'persistence' } }, {}));
   expect(shared.protocol.state).toBe('equal');

@@ -5,6 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import { modeIdentity } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
 
@@ -29,7 +30,7 @@ interface ChosenFile {
 /**
  * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
  * one of its own, named by the label, or after what judges.
- * @throws UserError (78) where it was begun by a version that framed or read otherwise, unless `fresh`.
+ * @throws UserError (78) where it was begun by a version that judged otherwise, unless `fresh`.
  */
 export async function chooseFile(
   dir: string,
@@ -84,22 +85,24 @@ function isBegun({ manifest }: StoredJudging): boolean {
   return manifest.state !== 'stopped' || manifest.counts.ok > 0;
 }
 
-/** Fields in which a judging of an earlier version differs though the user gave the same settings. */
-const VERSIONED = ['reading', 'rubrics.frame'];
+/** Fields of a mode's identity that the user chooses: all others change with the version alone. */
+const CHOSEN = ['verdicts', 'rubrics.name'];
+/** Changes with the version, or where the user has changed a pack of the same name. */
 const WORDED = 'rubrics.fingerprint';
 
+/** Whether it differs in nothing but what its mode is, though the user gave the mode the same settings. */
 function isEarlier({ manifest }: StoredJudging, identity: (stored: Manifest) => Identity): boolean {
-  const fields = differencesOf(manifest.identity, identity(manifest)).map((line) => line.slice(0, line.indexOf(': ')));
-  return (
-    fields.some((field) => VERSIONED.includes(field)) &&
-    fields.every((field) => VERSIONED.includes(field) || field === WORDED)
-  );
+  const now = identity(manifest);
+  const differences = differencesOf(modeIdentity(manifest.identity), modeIdentity(now));
+  if (differences.length < differencesOf(manifest.identity, now).length) return false;
+  const fields = differences.map((line) => line.slice(0, line.indexOf(': ')));
+  return fields.some((field) => field !== WORDED) && !fields.some((field) => CHOSEN.includes(field));
 }
 
 function begunEarlier(path: string, { manifest }: StoredJudging, identity: (stored: Manifest) => Identity): UserError {
   return new UserError(
     [
-      `${path}.jsonl was begun by an earlier version, which framed the material or read verdicts otherwise, and ratings of both must not mix:`,
+      `${path}.jsonl was begun by an earlier version, which judged otherwise, and judgements of both must not mix:`,
       ...differencesOf(manifest.identity, identity(manifest)).map((line) => `  ${line}`),
       'What is finished of it can still be scored and compared. --fresh judges every row again (the old files are kept aside), --label NAME judges into a file of its own.',
     ].join('\n'),

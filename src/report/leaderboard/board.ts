@@ -20,6 +20,8 @@ export interface JudgedWith {
   readonly rubricFingerprint?: string | undefined;
   /** How replies were read: `strict` or `official`. */
   readonly verdicts?: string | undefined;
+  /** What else the mode's records depend on. */
+  readonly method?: Readonly<Record<string, unknown>> | undefined;
   /** What was sent to the judge beside the messages. */
   readonly sampling?: Readonly<Record<string, unknown>> | undefined;
   readonly protocol?: string | undefined;

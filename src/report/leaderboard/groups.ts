@@ -65,7 +65,7 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
 
 function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
   const { judgedWith, runs, isRecorded } = group;
-  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol } = judgedWith;
+  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, method = {}, sampling, protocol } = judgedWith;
   const name = (text: string) => oneLine(text, 60);
   const judgeText = snapshot === undefined || snapshot === judge ? judge : `${judge} (${snapshot})`;
   const measure = shownMeasure(group, options);
@@ -80,6 +80,8 @@ function titleOf(group: Group, options: BoardOptions, withSampling: boolean): st
           rubricPack && `rubric pack ${name(rubricPack)} ${printable(rubricFingerprint ?? '').slice(0, 8)}`.trim(),
           verdicts && `verdicts ${name(verdicts)}`,
         ];
+  const valueText = (value: unknown) => (typeof value === 'string' ? value : canonicalJson(value));
+  parts.push(...Object.entries(method).map(([field, value]) => name(`${field} ${valueText(value)}`)));
   if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonicalJson(sampling))}`);
   if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
   else if (!isRecorded) parts.push('protocol not recorded');

@@ -75,14 +75,15 @@ export function boardRun(known: KnownRun): BoardRun {
 }
 
 function judgedWith(made: MadeWith): JudgedWith {
-  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, sampling, protocol } = made;
+  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol } = made;
   const rates = ratesDimensions(kind);
   const lead = leadOf(kind);
   const verdicts = verdictsOf(made);
-  return { kind, rates, lead, judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol };
+  return { kind, rates, lead, judge, snapshot, rubricPack, rubricFingerprint, verdicts, method, sampling, protocol };
 }
 
 /** How verdicts were read. Ratings that were asked for in another frame, or read otherwise, are not alike. */
 function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
-  return verdicts === undefined || versions.length === 0 ? verdicts : `${verdicts} (${versions.join(', ')})`;
+  if (versions.length === 0) return verdicts;
+  return verdicts === undefined ? versions.join(', ') : `${verdicts} (${versions.join(', ')})`;
 }

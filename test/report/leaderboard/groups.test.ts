@@ -11,12 +11,24 @@ describe('runs share a block only where they were judged alike', () => {
     ['another rubric pack', { rubricPack: 'awb-1' }],
     ['the same pack, reworded', { rubricFingerprint: 'ffff' }],
     ['replies read otherwise', { verdicts: 'strict' }],
+    ['a mode that has changed', { method: { version: 2 } }],
     ['another sampling of the judge', { sampling: { temperature: 0 } }],
     ['another protocol', { protocol: 'blind' }],
   ])('not with %s', (_what, change) => {
     const blocks = blocksOf([run('a', 60), run('b', 50), run('c', 70, { judgedWith: { ...OFFICIAL, ...change } })]);
     expect(blocks.map(names)).toEqual([['a', 'b'], ['c']]);
     expect(new Set(blocks.map((block) => block.title)).size).toBe(2);
+  });
+
+  it('not where a mode that measures depends on something else, or asks another judge', () => {
+    const gauge: JudgedWith = { kind: 'gauge', rates: false, judge: 'j', method: { bits: 1 }, protocol: 'history' };
+    const more: Partial<JudgedWith>[] = [{}, { method: { bits: 2 } }, { judge: 'k' }];
+    const runs = more.map((change, at) =>
+      run(`r${at}`, 0, { judgedWith: { ...gauge, ...change }, measures: { chrf: 5 } }),
+    );
+    const titles = blocksOf(runs).map(({ title }) => title);
+    expect(new Set(titles).size).toBe(3);
+    for (const title of titles) expect(title).toMatch(/judge [jk], bits [12], protocol history/);
   });
 
   it('in whatever order the judge sampling was written down', () => {
