@@ -3,8 +3,31 @@
 import type { JsonObject } from '../json.js';
 import type { Sampling } from '../sampling.js';
 import type { Backend } from '../types.js';
-import type { Clocks } from './http/time-limits.js';
-import type { ScheduleOptions } from './schedule/schedule-options.js';
+import type { TimeLimits } from './http/time-limits.js';
+import type { Clock } from './schedule/clock.js';
+
+/** How many calls at once, how often and how long a failure is tried again, and by which clock. */
+export interface ScheduleOptions {
+  /** Calls at once per endpoint. Each endpoint has a limit of its own; a number is kept exactly. */
+  readonly concurrency: number | 'adaptive';
+  /** What an adaptive limit never exceeds (256). */
+  readonly ceiling?: number;
+  /** Tries of one request. Tries that met a rate limit or an outage do not count, since neither may lose a row. */
+  readonly maxAttempts: number;
+  /**
+   * A request is not tried again once so much time has passed since its first failure; no outage is waited out for longer
+   * either.
+   */
+  readonly retryMs: number;
+  /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
+  readonly waitReadyMs?: number;
+  /** Goes on although the first twenty rows failed in one way. */
+  readonly keepGoing?: boolean;
+  readonly clock?: Clock;
+  /** 0 to 1, for the jitter. */
+  readonly random?: () => number;
+  readonly onNotice?: (text: string) => void;
+}
 
 /** The options of every backend. Where one is absent, the backend decides. */
 export interface BackendOptions extends ScheduleOptions {
@@ -13,7 +36,7 @@ export interface BackendOptions extends ScheduleOptions {
   readonly responseFormat?: unknown;
   /** Replies are streamed. */
   readonly stream: boolean;
-  readonly clocks: Clocks;
+  readonly clocks: TimeLimits;
   /** After a context overflow, the request is sent once more with the tokens that are left. */
   readonly fitMaxTokens: boolean;
   /** A parameter that is rejected is left out from then on. */

@@ -1,10 +1,10 @@
 // Scripted endpoints on a clock that needs no waiting, and a record of all that happens at them.
 
 import type { Attempt, AttemptFailure } from '../../src/model/attempt.js';
+import type { ScheduleOptions } from '../../src/model/backend.js';
 import type { Endpoint } from '../../src/model/endpoint/endpoint.js';
 import type { Clock } from '../../src/model/schedule/clock.js';
 import { openSchedule } from '../../src/model/schedule/schedule.js';
-import type { ScheduleOptions } from '../../src/model/schedule/schedule-options.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
 export interface TestJob extends Job {

@@ -8,7 +8,7 @@ import { addUsage } from '../../usage.js';
 import type { Attempt, AttemptFailure } from '../attempt.js';
 import { type Address, readAddress } from '../http/address.js';
 import type { HttpProxy } from '../http/proxy.js';
-import type { Clocks } from '../http/time-limits.js';
+import type { TimeLimits } from '../http/time-limits.js';
 import { Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { ContextWatch } from './context.js';
@@ -37,7 +37,7 @@ export interface EndpointOptions extends Asked {
   readonly baseUrl: string;
   /** Empty sends `Bearer EMPTY`. */
   readonly apiKey: string;
-  readonly clocks: Clocks;
+  readonly clocks: TimeLimits;
   /** After a context overflow, ask once more with the tokens that are left. */
   readonly fitMaxTokens: boolean;
   /** The proxy in between. */

@@ -4,7 +4,7 @@ import type { Usage } from '../../types.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rule.js';
-import { type Clocks, startClocks } from '../http/time-limits.js';
+import { startClocks, type TimeLimits } from '../http/time-limits.js';
 import { readStart, type Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';
 import { Reading } from './reading.js';
@@ -16,7 +16,7 @@ const MOST_ERROR_TEXT = 65_536;
 /** Whom a body is sent to, and how. */
 export interface Line {
   readonly wire: Wire;
-  readonly clocks: Clocks;
+  readonly clocks: TimeLimits;
   readonly stream: boolean;
   /** What failures are classified by, as far as it is the same for each call. */
   readonly context: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;

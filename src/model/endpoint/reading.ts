@@ -9,7 +9,7 @@ import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';
 import type { CallContext } from '../failures/rule.js';
 import { EventStream, GrowingText } from '../http/events.js';
-import type { RunningClocks } from '../http/time-limits.js';
+import type { RunningLimits } from '../http/time-limits.js';
 import { CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
@@ -27,7 +27,7 @@ export class Reading {
   readonly usage: Usage = {};
   /** Whether the reply has come to its end. If something is late or broken behind it, only the token counts are lost. */
   finished = false;
-  readonly #clocks: RunningClocks;
+  readonly #clocks: RunningLimits;
   readonly #way: Way;
   readonly #mostCharacters: number;
   readonly #decoder = new StringDecoder('utf8');
@@ -51,7 +51,7 @@ export class Reading {
    * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
    * cut off.
    */
-  constructor(clocks: RunningClocks, way: Way, maxTokens: number | undefined) {
+  constructor(clocks: RunningLimits, way: Way, maxTokens: number | undefined) {
     this.#clocks = clocks;
     this.#way = way;
     this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));

@@ -4,13 +4,13 @@ import { setMaxListeners } from 'node:events';
 import { LONGEST_TIMER_MS } from '../../timers.js';
 
 /** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
-export interface Clocks {
+export interface TimeLimits {
   readonly firstTokenTimeoutMs: number;
   readonly gapTimeoutMs: number;
   readonly callTimeoutMs: number;
 }
 
-export interface RunningClocks {
+export interface RunningLimits {
   /** Aborted when a clock runs out or the run is aborted. */
   readonly signal: AbortSignal;
   /** The clock that ended the call, in words. */
@@ -27,7 +27,7 @@ export interface RunningClocks {
 const TAIL_MS = 5_000;
 
 /** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */
-export function startClocks(clocks: Clocks, stream: boolean, abort: AbortSignal, leftMs: number): RunningClocks {
+export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSignal, leftMs: number): RunningLimits {
   const controller = new AbortController();
   const startedMs = performance.now();
   const cancel = () => controller.abort();

@@ -1,8 +1,11 @@
 // The course of one `ask`: whether it goes on, what has ended it, and what must be woken when it ends.
 
 import type { AskSignals } from '../../types.js';
+import type { ScheduleOptions } from '../backend.js';
 import type { Call } from './call.js';
-import type { ScheduleSettings } from './schedule-options.js';
+
+/** What the schedule was told, with what holds where nothing was. */
+export type ScheduleSettings = Required<ScheduleOptions>;
 
 export class Course {
   readonly settings: ScheduleSettings;

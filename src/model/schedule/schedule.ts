@@ -2,14 +2,17 @@
 
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
+import type { ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { Backlog } from './backlog.js';
 import { type Call, isSpent, newCall } from './call.js';
-import { Course } from './course.js';
+import { systemClock } from './clock.js';
+import { Course, type ScheduleSettings } from './course.js';
 import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
 import { Outages } from './outages.js';
-import { type ScheduleOptions, type ScheduleSettings, withDefaults } from './schedule-options.js';
 import { Tries, type Waiting } from './tries.js';
+
+const DEFAULT_CEILING = 256;
 
 /**
  * A backend that asks the endpoints.
@@ -38,6 +41,18 @@ export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOp
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
     },
+  };
+}
+
+function withDefaults(options: ScheduleOptions): ScheduleSettings {
+  return {
+    ceiling: DEFAULT_CEILING,
+    waitReadyMs: 0,
+    keepGoing: false,
+    clock: systemClock,
+    random: Math.random,
+    onNotice: () => {},
+    ...options,
   };
 }
 
