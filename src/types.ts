@@ -229,6 +229,8 @@ export interface ScoreCard {
   readonly valid: number;
   readonly failed: number;
   readonly coverage: number;
+  /** Where predictions were judged several times: their judgements, and those of them that failed, by class. */
+  readonly judgements?: { readonly count: number; readonly failures: Readonly<Record<string, number>> };
 }
 
 /**

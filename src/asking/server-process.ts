@@ -116,7 +116,7 @@ function silent(last: string): UserError {
 function failure(code: number | null, last: string, quiet: boolean): UserError {
   const known = Object.values(EXIT).find((exitCode) => exitCode === code);
   const exitCode: ExitCode = known === undefined || known === EXIT.done ? EXIT.unavailable : known;
-  const why = quiet ? `: ${last}` : '; it said why above';
+  const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';
   return new UserError(`the local server ended before it took requests${why}`, exitCode);
 }
 

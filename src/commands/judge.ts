@@ -105,6 +105,9 @@ function requireJudge({ asksJudge }: Mode, { mode, judgeRepeats }: JudgeSettings
   );
 }
 
+const ALIKE =
+  'at temperature 0 a judge is likely to give the same judgement each time; --judge-repeats then costs more and shows nothing';
+
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
@@ -117,6 +120,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const run = await openRun({ kind: 'judge', dir, name, fresh, identity, stateOf: judgementState });
   try {
     if (why !== undefined) run.notices.push(why);
+    if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
     const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
     printStageResult(io, settings, result, {
       noun: mode.noun,

@@ -45,6 +45,7 @@ export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun)
     valid: card.valid,
     failed: card.failed,
     coverage: card.coverage,
+    ...(card.judgements === undefined ? {} : { judgements: card.judgements }),
     below_min_coverage: short.map((score) => score.domain),
     domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainDocument(score)])),
     overall: scoresDocument(card.overall),

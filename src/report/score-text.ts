@@ -4,7 +4,7 @@ import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
-import type { DomainScore } from '../types.js';
+import type { DomainScore, ScoreCard } from '../types.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal } from './terminal.js';
@@ -28,6 +28,7 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look }: Sho
       'failed',
       card.domains.map((domain) => domain.failures),
     ),
+    judgementsLine(card),
     tallyLine(
       'flags',
       card.domains.map((domain) => domain.flags),
@@ -58,6 +59,13 @@ function tallyLine(heading: string, tallies: readonly Readonly<Record<string, nu
   if (sums.size === 0) return undefined;
   const shown = [...sums].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
   return `${heading}: ${shown.join(', ')}`;
+}
+
+/** Counts are of predictions: what became of their judgements, where each has several. */
+function judgementsLine({ judgements }: ScoreCard): string | undefined {
+  if (judgements === undefined) return undefined;
+  const failed = tallyLine('failed', [judgements.failures]);
+  return `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`;
 }
 
 /** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */

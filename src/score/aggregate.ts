@@ -10,7 +10,7 @@ import { countPredictions } from './counts.js';
 import { groupBy, type Some } from './groups.js';
 import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
-import { type Judgements, meanFigure, predictionsOf } from './predictions.js';
+import { isJudgedAgain, type Judgements, meanFigure, predictionsOf } from './predictions.js';
 
 /** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
 type Repeats = Some<Judgements>;
@@ -78,7 +78,17 @@ export function aggregate(
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
     coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
+    ...judgementsIn([...byDomain.values()].flat()),
   };
+}
+
+/** What became of single judgements, where the other counts tell of predictions. */
+function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
+  if (!isJudgedAgain(rows)) return {};
+  const failures: Record<string, number> = {};
+  for (const { failure } of rows)
+    if (failure !== undefined) failures[failure.class] = (failures[failure.class] ?? 0) + 1;
+  return { judgements: { count: rows.length, failures } };
 }
 
 function domainNames(

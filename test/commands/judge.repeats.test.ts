@@ -200,3 +200,10 @@ it('measures are not taken several times', async () => {
   expect(stderr).toContain('--mode metrics asks none');
   expect((await judge(folder, 1, ['--mode', 'metrics'])).code).toBe(0);
 });
+
+it('a judge that is likely to repeat itself is said to be', async () => {
+  const folder = await begin();
+  const said = 'likely to give the same judgement each time';
+  expect((await judge(folder, 2)).stdout).not.toContain(said);
+  expect((await judge(folder, 2, ['--temperature', '0', '--fresh'])).stdout).toContain(said);
+});

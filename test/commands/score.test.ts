@@ -221,6 +221,18 @@ describe('what people see', () => {
     expect((await run()).stdout).toContain('run 1, replaced');
   });
 
+  it('says what became of single judgements where predictions have several', async () => {
+    const again = (index: number, rating: number | string) => {
+      const { awb, ...row } = rowOf('mcp', 0, rating) as { awb: { judge: object } };
+      return { ...row, awb: { ...awb, judge: { ...awb.judge, index } } };
+    };
+    await writeRun([...complete, again(1, 5), again(2, 'unreadable')]);
+    expect((await run()).stdout).toContain('\njudgements: 6 (failed: unreadable 1)\n');
+    expect((await json()).judgements).toEqual({ count: 6, failures: { unreadable: 1 } });
+    await writeRun(complete);
+    expect((await run()).stdout).not.toContain('judgements:');
+  });
+
   it('calls the mean over domains Overall when all seven are there', async () => {
     const rows = DOMAINS.map((domain) => rowOf(domain, 0, 3));
     await writeRun(rows, { ...manifest, chosen: Object.fromEntries(DOMAINS.map((domain) => [domain, 1])) });

@@ -40,7 +40,7 @@ export interface ReportSample {
   readonly points?: number;
   /** Of the other run's row, where it has one. */
   readonly other?: { readonly row: JudgedRow; readonly points?: number };
-  /** Score of this row minus that of the other run's; absent unless both have one. */
+  /** Score of this prediction, over all of its judgements, minus that of the other run's; absent unless both have one. */
   readonly change?: number;
   /** One line that says why, such as the judge's first weakness. */
   readonly note: string;

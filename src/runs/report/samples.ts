@@ -9,6 +9,7 @@ import type { ReportSample } from '../../report/page/contents.js';
 import { type SampleTexts, type TextsChunk, textsChunk } from '../../report/page/texts.js';
 import { leadingMeasure } from '../../report/score-table.js';
 import { rowId } from '../../row-id.js';
+import { meanFigure, predictionsOf } from '../../score/predictions.js';
 import type { Io, JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
 import type { Pages } from './files.js';
@@ -33,6 +34,8 @@ export async function gather(
 ): Promise<Gathered | undefined> {
   const partner = partnersIn(other);
   const lead = leadingMeasure(run.card, measureOf);
+  const ownValueOf = predictionValues(run, lead);
+  const otherValueOf = predictionValues(other, lead);
   const samples: ReportSample[] = [];
   const starts: number[] = [];
   const contexts = new Map<string, number>();
@@ -51,7 +54,8 @@ export async function gather(
     }
     chunk.add({ ...texts, ...(otherTexts === undefined ? {} : { other: otherTexts }) } satisfies SampleTexts);
     contexts.set(id, contextLength(texts));
-    samples.push(sampleOf(row, pair, texts, lead));
+    const change = differenceOf(ownValueOf(row), pair && otherValueOf(pair));
+    samples.push(sampleOf(row, pair, texts, { lead, change }));
   }
   if (chunk !== undefined) await pages.add(chunk.json());
   return { samples, starts, contexts };
@@ -102,20 +106,33 @@ function sampleOf(
   row: JudgedRow,
   other: JudgedRow | undefined,
   texts: RowTexts,
-  lead: string | undefined,
+  { lead, change }: { readonly lead: string | undefined; readonly change: number | undefined },
 ): ReportSample {
   const scoreOf = (each: JudgedRow | undefined) => each && scoreIn(each, lead);
   const [points, otherPoints] = [scoreOf(row), scoreOf(other)];
-  const [value, otherValue] = [row, other].map((each) => each && (countedPoints(each, 'total') ?? scoreOf(each)));
   return {
     row,
     ...(points === undefined ? {} : { points }),
     ...(other === undefined
       ? {}
       : { other: { row: other, ...(otherPoints === undefined ? {} : { points: otherPoints }) } }),
-    ...(value === undefined || otherValue === undefined ? {} : { change: value - otherValue }),
+    ...(change === undefined ? {} : { change }),
     note: oneLine(row.failure?.reason ?? texts.weaknesses[0] ?? '', 200),
   };
+}
+
+/** What the predictions of a run come to, each the mean over its judgements: what `awb compare` takes the differences of. */
+function predictionValues(run: ReadRun | undefined, lead: string | undefined) {
+  const values = new Map<string, number>();
+  for (const judgements of predictionsOf(run?.rows ?? [])) {
+    const value = meanFigure(judgements, (row) => countedPoints(row, 'total') ?? scoreIn(row, lead));
+    if (value !== undefined) values.set(rowId(judgements[0].key, judgements[0].repeat), value);
+  }
+  return ({ key, repeat }: JudgedRow): number | undefined => values.get(rowId(key, repeat));
+}
+
+function differenceOf(value: number | undefined, other: number | undefined): number | undefined {
+  return value === undefined || other === undefined ? undefined : value - other;
 }
 
 /** A row's score: of its ratings, in points of 0-100, or where it was measured alone the measure that the report leads with. */

@@ -98,6 +98,15 @@ test('moved only against what is like them: a rating against a rating, a measure
   expect(alike?.samples[0]).toMatchObject({ points: 40, change: 10 });
 });
 
+test('moved by what their predictions moved, over all judgements of each', async () => {
+  const once = run([row('a', { total: 5 })]);
+  const thrice = run([row('a', { total: 5 }), row('a', { index: 1, total: 3 }), row('a', { index: 2, total: 1 })]);
+  const changes = async (own: RunWithTexts, other: RunWithTexts) =>
+    (await gathered(own, other)).found?.samples.map(({ change }) => change);
+  expect(await changes(thrice, once)).toEqual([-50, -50, -50]);
+  expect(await changes(once, thrice)).toEqual([50]);
+});
+
 test('a file that was changed meanwhile is named, and what was stopped gives nothing', async () => {
   await expect(gathered(run([row('a')], async () => undefined))).rejects.toThrow('/r/judged.jsonl was changed');
   const stopped = { ...ioIn('/'), stop: AbortSignal.abort('SIGINT') };
