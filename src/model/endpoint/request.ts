@@ -36,20 +36,13 @@ export function requestBody(
   const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, request.seedOffset, attemptIndex);
   const isChat = 'messages' in request;
   const values = { ...sampling, maxTokens, seed };
-  const parameters = PARAMETERS.filter(({ chatOnly }) => isChat || !chatOnly).map(({ name, wire }) => [
-    wire,
-    values[name],
-  ]);
-  const wanted: Body = {
-    model,
-    ...(isChat ? { messages: request.messages } : { prompt: request.prompt }),
-    ...Object.fromEntries(parameters),
-    ...(isChat && { response_format: responseFormat }),
-    ...(stream && { stream: true, stream_options: { include_usage: true } }),
-    ...sampling.extraBody,
-  };
-  const set = Object.entries(wanted).filter(([, value]) => value !== undefined);
-  return dialect.translate(Object.fromEntries(set));
+  const body: Body = isChat ? { model, messages: request.messages } : { model, prompt: request.prompt };
+  for (const { name, wire, chatOnly } of PARAMETERS) {
+    if (values[name] !== undefined && (isChat || !chatOnly)) body[wire] = values[name];
+  }
+  if (isChat && responseFormat !== undefined) body.response_format = responseFormat;
+  if (stream) Object.assign(body, { stream: true, stream_options: { include_usage: true } });
+  return dialect.translate(Object.assign(body, sampling.extraBody));
 }
 
 /** The output budget of a body, in tokens; undefined where it has none. */
