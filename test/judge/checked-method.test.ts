@@ -5,19 +5,10 @@ import { checkedMethod, MOST_PARTS } from '../../src/judge/checked-method.js';
 import type { Method, Part, Reading } from '../../src/judge/mode.js';
 import { measured, unmeasured, unrated } from '../../src/judgement.js';
 import type { Measure } from '../../src/measures.js';
-import type { ModelReply, Sample } from '../../src/types.js';
+import type { ModelReply } from '../../src/types.js';
+import { SAMPLE } from '../support/sample.js';
 
-const sample: Sample = {
-  key: 'k',
-  trajectory: 't',
-  domain: 'web',
-  turnIdx: 1,
-  prompts: ['p'],
-  responses: ['r'],
-  currentPrompt: '',
-  systemPrompt: '',
-};
-const subject = { sample, gen: 'g' };
+const subject = { sample: SAMPLE, gen: 'g' };
 const log = { attempts: 1, usage: {}, ms: 1, host: 'h' };
 const reply: ModelReply = { status: 'ok', content: 'said', log };
 const part: Part<Reading> = {

@@ -5,6 +5,7 @@ import type { Mode } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
 import { DEFAULT_MEASURE } from '../../src/measures.js';
 import type { RubricPack } from '../../src/rubric.js';
+import { SAMPLE } from '../support/sample.js';
 
 const pack: RubricPack = {
   name: 'mine',
@@ -14,28 +15,18 @@ const pack: RubricPack = {
   systemPrompt: (domain) => (domain === 'web' ? 'Rate.' : undefined),
   userTemplate: '{context} {world_model_input} {predicted_observation} {ground_truth}',
 };
-const sample = {
-  key: 'k',
-  trajectory: 't',
-  domain: 'web',
-  turnIdx: 1,
-  prompts: ['p'],
-  responses: ['r'],
-  currentPrompt: '',
-  systemPrompt: '',
-};
 const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
   mode.open({ verdicts: 'strict', rubrics: async () => ({ ...pack, ...given }) });
 
 describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
   it('asks parts where it asks a judge, and none where it does not', async () => {
     const method = await open(mode);
-    expect(method.parts({ sample, gen: 'g' }).length > 0).toBe(mode.asksJudge);
+    expect(method.parts({ sample: SAMPLE, gen: 'g' }).length > 0).toBe(mode.asksJudge);
   });
 
   it('makes a record of a prediction that is missing', async () => {
     const method = await open(mode);
-    const { judge } = method.fail({ class: 'prediction', reason: 'r' }, { sample, gen: '' });
+    const { judge } = method.fail({ class: 'prediction', reason: 'r' }, { sample: SAMPLE, gen: '' });
     expect(judge).toMatchObject({ status: 'failed', class: 'prediction', reason: 'r' });
   });
 });
@@ -70,14 +61,16 @@ describe('the rubric', () => {
 describe('the metrics', () => {
   it('measure a reply of nothing but thinking as an empty prediction', async () => {
     const { join } = await open(MODES.metrics);
-    expect(join([], { sample, gen: '<think>r</think>' }).measures).toMatchObject({ exact_match: 0, chrf: 0 });
-    expect(join([], { sample, gen: '<think>x</think>r' }).measures).toMatchObject({ exact_match: 100 });
+    expect(join([], { sample: SAMPLE, gen: '<think>r</think>' }).measures).toMatchObject({ exact_match: 0, chrf: 0 });
+    expect(join([], { sample: SAMPLE, gen: '<think>x</think>r' }).measures).toMatchObject({ exact_match: 100 });
   });
 
   it('count what the model failed to predict as empty, and nothing else', async () => {
     const { fail } = await open(MODES.metrics);
-    expect(fail({ class: 'refused', reason: 'r' }, { sample, gen: '' }).measures).toMatchObject({ chrf: 0 });
-    expect(fail({ class: 'context-overflow', reason: 'r' }, { sample, gen: '' })).not.toHaveProperty('measures');
+    expect(fail({ class: 'refused', reason: 'r' }, { sample: SAMPLE, gen: '' }).measures).toMatchObject({ chrf: 0 });
+    expect(fail({ class: 'context-overflow', reason: 'r' }, { sample: SAMPLE, gen: '' })).not.toHaveProperty(
+      'measures',
+    );
   });
 });
 

@@ -6,7 +6,8 @@ import { openParts } from '../../../src/asking/judge/parts.js';
 import type { Method, Part, Reading } from '../../../src/judge/mode.js';
 import { measured, unmeasured } from '../../../src/judgement.js';
 import { present } from '../../../src/present.js';
-import type { ModelFailure, ModelReply, Sample } from '../../../src/types.js';
+import type { ModelFailure, ModelReply } from '../../../src/types.js';
+import { SAMPLE } from '../../support/sample.js';
 
 interface Said extends Reading {
   readonly text: string;
@@ -32,17 +33,7 @@ const method: Method<readonly [Said, Said]> = {
   fail: (failure, _subject, reply) => unmeasured(failure, { reply }),
 };
 
-const sample: Sample = {
-  key: 'k',
-  trajectory: 't',
-  domain: 'web',
-  turnIdx: 1,
-  prompts: ['p'],
-  responses: ['r'],
-  currentPrompt: '',
-  systemPrompt: '',
-};
-const subject = { sample, gen: 'g' };
+const subject = { sample: SAMPLE, gen: 'g' };
 const place = { line: 1, offset: 0, length: 1, stamp: 's' };
 const ref = { key: 'k', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place };
 const job = present(jobsOf([ref], 1)[0]);
