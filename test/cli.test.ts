@@ -74,6 +74,43 @@ function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
   };
 }
 
+describe('commands of two words', () => {
+  const commands: CommandEntry[] = [
+    { name: 'paint', summary: 'paint rows', load: () => Promise.reject(new Error('loaded')) },
+    { name: 'row add', summary: 'add a row', load: async () => ({ command: paint }) },
+    { name: 'row drop', summary: 'drop a row', load: () => Promise.reject(new Error('loaded')) },
+  ];
+
+  test('both words find the command, in a line and in help', async () => {
+    const { exitCode, stdout } = await runMain(['row', 'add', '--row', '7', '--print-config'], { commands });
+    expect([exitCode, stdout]).toEqual([EXIT.done, expect.stringMatching(/^row +7 /m)]);
+    for (const argv of [
+      ['row', 'add', '--help'],
+      ['help', 'row', 'add'],
+    ]) {
+      const help = await runMain(argv, { commands });
+      expect([help.exitCode, help.stdout]).toEqual([EXIT.done, expect.stringMatching(/^Usage: awb row add /)]);
+    }
+  });
+
+  test('awb --help lists them by both words, awb row --help those that begin so', async () => {
+    expect((await runMain(['--help'], { commands })).stdout).toMatch(/^ {2}row drop +drop a row$/m);
+    const { exitCode, stdout } = await runMain(['row', '--help'], { commands });
+    expect([exitCode, stdout]).toEqual([EXIT.done, expect.stringMatching(/^ {2}row add +add a row$/m)]);
+    expect(stdout).not.toContain('paint');
+  });
+
+  test.each([
+    [['row'], 'row is the first word of row add, row drop; see awb row --help'],
+    [['row', 'ad'], 'there is no command "row ad"; did you mean row add?'],
+    [['add'], 'there is no command "add"; see awb --help'],
+    [['row', 'add', '--rwo', '7'], 'unknown flag --rwo; did you mean --row?'],
+  ])('awb %j: %s', async (argv, message) => {
+    const { exitCode, stderr } = await runMain(argv, { commands });
+    expect([exitCode, stderr.split('\n')[0]]).toEqual([EXIT.usage, `awb: ${message}`]);
+  });
+});
+
 describe('help', () => {
   const notLoadable: CommandEntry[] = [
     { name: 'paint', summary: 'paint rows', load: () => Promise.reject(new Error('loaded')) },

@@ -57,12 +57,20 @@ async function candidates(
 ): Promise<readonly Candidate[] | 'files'> {
   const current = words.at(-1) ?? '';
   const startingRight = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
-  if (words.length < 2) return startingRight(entries.map(({ name, summary }) => ({ name, description: summary })));
+  const group = entries.filter(({ name }) => name.startsWith(`${words[0]} `));
+  if (words.length < 2) return startingRight(firstWords(entries));
+  if (words.length === 2 && group.length > 0) {
+    return startingRight(
+      group.map(({ name, summary }) => ({ name: present(name.split(' ')[1]), description: summary })),
+    );
+  }
 
-  const spec = (await entries.find(({ name }) => name === words[0])?.load())?.command;
+  const length = group.length > 0 ? 2 : 1;
+  const called = words.slice(0, length).join(' ');
+  const spec = (await entries.find(({ name }) => name === called)?.load())?.command;
   if (spec === undefined) return [];
   const table = optionsOf(spec);
-  const before = words.slice(1, -1);
+  const before = words.slice(length, -1);
   const asked = table[before.at(-1)?.replace(/^--/, '') ?? ''];
   if (before.at(-1)?.startsWith('--') && asked !== undefined && asked.kind !== 'boolean') {
     return valuesOf(before.at(-1)?.slice(2) ?? '', asked, startingRight);
@@ -80,6 +88,15 @@ async function candidates(
   }
   const operand = spec.operands?.[operandsIn(before, table)];
   return operand === undefined ? [] : valuesOf(operand, present(table[operand]), startingRight);
+}
+
+/** What a line may begin with: a command, or the first word of several. */
+function firstWords(entries: readonly CommandEntry[]): Candidate[] {
+  const described = entries.map(({ name, summary }) => {
+    const [first = name, second] = name.split(' ');
+    return [first, second === undefined ? summary : `${second} ...`] as const;
+  });
+  return [...new Map(described)].map(([name, description]) => ({ name, description }));
 }
 
 /** How many of the words are neither flags nor their values. */

@@ -6,13 +6,14 @@ import { present } from '../present.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
 import { type CommandLine, type CommandSpec, type FlagValues, optionsOf } from './command.js';
-import { faultIn, noSuchCommand, ValueMissing } from './faults.js';
+import { faultIn, noSuchCommand, ValueMissing, wordMissing } from './faults.js';
 import { closingWords, DESCRIPTION, FURTHER_HELP, flagOf, isDaily, sentenceOf } from './help-words.js';
 import type { OptionSpec, OptionTable } from './options.js';
 import { toolVersion } from './version.js';
 
 /** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
 export interface CommandEntry {
+  /** One word, or two of which several commands share the first: `data fetch`. */
   readonly name: string;
   readonly summary: string;
   load(): Promise<{ readonly command: CommandSpec }>;
@@ -27,30 +28,54 @@ export async function readCommandLine(
   entries: readonly CommandEntry[],
   io: Io,
 ): Promise<CommandLine | { readonly exitCode: ExitCode }> {
-  const name = argv.find((argument) => !argument.startsWith('-'));
-  const entry = entries.find((each) => each.name === name);
-  if (name !== undefined && entry === undefined) {
-    throw noSuchCommand(
-      name,
-      entries.map((each) => each.name),
-    );
-  }
+  const { words, name, entry, group } = commandIn(argv, entries);
   const program = configured(new Command('awb'), io)
     .description(DESCRIPTION)
     .version(toolVersion(), '-V, --version', 'show the version')
     .helpCommand(false)
     .addHelpText('after', FURTHER_HELP);
-  for (const { name, summary } of entries) configured(program.command(name), io).summary(summary);
+  for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
   const subcommand = program.commands.find((each) => each.name() === name);
   const command = (await entry?.load())?.command;
   if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv));
 
-  const parsed = parseAll(program, argv, subcommand ?? program);
+  const parsed = parseAll(program, words, subcommand ?? program);
   if ('exitCode' in parsed) return parsed;
   // A program that was called without a command has shown its help.
   if (name === undefined || subcommand === undefined || command === undefined) return { exitCode: EXIT.usage };
   const { flags, problems } = withOperands(flagsGiven(subcommand, command), subcommand, command);
   return { name, command, flags, problems: [...parsed.problems, ...problems] };
+}
+
+/** A command among the words of a line. */
+interface Called {
+  /** The line with the command's name as one word, as commander takes it. */
+  readonly words: readonly string[];
+  readonly name: string | undefined;
+  readonly entry: CommandEntry | undefined;
+  /** The commands to show: all of them, or those whose first word was given without a second. */
+  readonly group: readonly CommandEntry[];
+}
+
+/** @throws UserError (2) for a command that does not exist, and for the first word of several commands alone */
+function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): Called {
+  const at = argv.findIndex((argument) => !argument.startsWith('-'));
+  const first = argv[at];
+  if (first === undefined) return { words: argv, name: undefined, entry: undefined, group: entries };
+  const group = entries.filter((each) => each.name.startsWith(`${first} `));
+  const second = argv[at + 1];
+  if (group.length > 0 && second?.startsWith('-')) {
+    // Help on the group, or on nothing: its first word is no command.
+    return { words: argv.toSpliced(at, 1), name: undefined, entry: undefined, group };
+  }
+  const name = group.length > 0 && second !== undefined ? `${first} ${second}` : first;
+  const entry = entries.find((each) => each.name === name);
+  if (entry === undefined) {
+    const names = (group.length > 0 ? group : entries).map((each) => each.name);
+    throw group.length > 0 && second === undefined ? wordMissing(first, names) : noSuchCommand(name, names);
+  }
+  const length = name === first ? 1 : 2;
+  return { words: argv.toSpliced(at, length, name), name, entry, group: entries };
 }
 
 /** `--help all`, and `awb help infer all`. */

@@ -33,6 +33,11 @@ export function noSuchCommand(asked: string, names: readonly string[]): UserErro
   return new UserError(`there is no command "${oneLine(asked, 60)}"; ${advice}`);
 }
 
+/** The error for the first word of several commands where the second is missing. */
+export function wordMissing(first: string, names: readonly string[]): UserError {
+  return new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+}
+
 /** What the parser's error says of these words; its `code` is commander's. */
 export function faultIn(
   error: ValueMissing | (Error & { readonly code: string }),
