@@ -16,6 +16,7 @@ export const EXIT = {
   unavailable: 69,
   cannotCreate: 73,
   cannotWrite: 74,
+  later: 75,
   authRefused: 77,
   identityDiffers: 78,
   interrupted: 130,

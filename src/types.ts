@@ -98,6 +98,8 @@ export interface CallLog {
   readonly firstTokenMs?: number;
   /** Host and port that answered. */
   readonly host: string;
+  /** Characters (UTF-16 units) that were sent, where `usage` is that of this one call: together they tell characters a token. */
+  readonly chars?: number;
 }
 
 /** What is odd about a prediction without making it a failure. */

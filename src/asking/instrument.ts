@@ -4,6 +4,7 @@ import { EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import type { OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
+import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
@@ -60,8 +61,8 @@ export function openInstrument(
     const { sampling } = run.identity;
     run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
   };
-  /** Marks of the requests in flight. */
-  const marks = new Map<string, string>();
+  /** Marks and sizes of the requests in flight. */
+  const sentWith = new Map<string, { readonly mark: string; readonly chars: number }>();
   /** What the replies cost that were not kept. */
   const unkept = new Map<string, CallLog>();
   return {
@@ -72,24 +73,23 @@ export function openInstrument(
       settleAlone: (job) => stage.settleAlone(job, entered),
       async openBackend(notice) {
         remarks.forEach(notice);
-        backend = await openBackend(target.named, {
-          ...backendOptions(settings),
-          responseFormat,
-          dropped: known,
-          onNotice: notice,
-        });
+        const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
+        backend = await openBackend(target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
         return backend;
       },
-      request(job) {
-        marks.set(job.id, sent());
-        return stage.request(job);
+      async request(job) {
+        const mark = sent();
+        const request = await stage.request(job);
+        sentWith.set(job.id, { mark, chars: charactersOf(request) });
+        return request;
       },
       async settle(job, outcome) {
         enter();
-        const log = together(unkept.get(job.id), outcome.log);
-        const isCurrent = marks.get(job.id) === entered;
-        marks.delete(job.id);
+        const { mark, chars } = sentWith.get(job.id) ?? {};
+        sentWith.delete(job.id);
+        const log = together(unkept.get(job.id), withChars(outcome.log, chars));
+        const isCurrent = mark === entered;
         if (isCurrent) unkept.delete(job.id);
         else unkept.set(job.id, log);
         return isCurrent ? stage.settle(job, { ...outcome, log }, entered) : 'again';
@@ -117,12 +117,18 @@ function backendOptions(settings: AskingSettings) {
   };
 }
 
+/** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
+function withChars(log: CallLog, chars: number | undefined): CallLog {
+  return chars === undefined || log.attempts !== 1 ? log : { ...log, chars };
+}
+
 /** What a reply and those before it cost; the rest is the reply's own. */
 function together(before: CallLog | undefined, log: CallLog): CallLog {
   if (before === undefined) return log;
   const usage = { ...before.usage };
   addUsage(usage, log.usage);
-  return { ...log, attempts: before.attempts + log.attempts, usage, ms: before.ms + log.ms };
+  const { chars: _, ...rest } = log;
+  return { ...rest, attempts: before.attempts + log.attempts, usage, ms: before.ms + log.ms };
 }
 
 function droppedTooLate(dropped: readonly string[], finished: number): UserError {

@@ -1,7 +1,8 @@
 // Who hears what a stage does while it asks: progress, and whatever else wants to know or to end it early.
 
+import type { ExitCode } from '../errors.js';
 import type { Manifest } from '../run/manifest.js';
-import type { BackendStatus, Domain, Usage } from '../types.js';
+import type { BackendStatus, CallLog, Domain, Usage } from '../types.js';
 import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
@@ -12,6 +13,11 @@ import type { StageJob } from './stage-contract.js';
  */
 export interface StageListener {
   begins?(asking: Beginning): void;
+  /**
+   * A row was asked once, with whatever tries that took; `log.usage` is what that cost. It comes before the record is made: a reply that
+   * is not kept, because its row is asked again, was paid for all the same.
+   */
+  answered?(job: StageJob, log: CallLog): void;
   /** A row's record is on the disk; `summary.usage` is what it cost. A row is settled again where its record has become stale. */
   settled?(job: StageJob, summary: RowSummary): void;
   /** Something worth a line: a repair, a dropped parameter, an outage. */
@@ -29,8 +35,11 @@ export interface Beginning {
   readonly spent: Readonly<Usage>;
   /** How the backend does; undefined until it is opened, which it is when the first row needs a model. */
   status(): BackendStatus | undefined;
-  /** Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason holds. */
-  stop(reason: string): void;
+  /**
+   * Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason holds, with
+   * the code that the command then exits with (3 by default).
+   */
+  stop(reason: string, exitCode?: ExitCode): void;
 }
 
 type Event = (listener: StageListener) => void;

@@ -22,6 +22,10 @@ export interface RowState {
 export interface RowSummary extends RowState {
   /** What the row's record has cost, over all its tries. */
   readonly usage: Usage;
+  /** Characters that were sent, where one call is all that the record took. */
+  readonly chars?: number;
+  /** Tries of all its calls; 0 for a record that needed none. */
+  readonly attempts: number;
   /** What the record was made from and with (see `AskedStage.stampOf`). */
   readonly stamp: string;
 }
@@ -80,14 +84,14 @@ export async function openRun(options: {
 /** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
 function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
-  const { usage = {}, [stampKey]: stamp = '' } = log;
+  const { usage = {}, chars, attempts = 0, [stampKey]: stamp = '' } = log;
   const texts = [failure, reason].filter((text) => text !== undefined);
   const isSound =
     (status === 'ok' || status === 'failed') && [...texts, ...flags].every((text) => typeof text === 'string');
-  if (!isSound || typeof stamp !== 'string' || !isUsage(usage)) {
+  if (!isSound || typeof stamp !== 'string' || !isUsage(usage) || typeof attempts !== 'number') {
     throw new TypeError('a record of this kind is never written');
   }
-  return { ...state, usage, stamp };
+  return { ...state, usage, attempts, stamp, ...(typeof chars === 'number' ? { chars } : {}) };
 }
 
 /** A count of null adds nothing. */

@@ -1,6 +1,6 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
-import { messageOf } from '../errors.js';
+import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Backend, Domain, Io } from '../types.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
@@ -15,8 +15,11 @@ const ALONE_AT_ONCE = 64;
 export interface SessionResult {
   /** Rows settled. */
   readonly asked: number;
-  /** Why a listener ended it early. */
+  /** Why a listener ended it early, and the exit code that it gave. */
   readonly stopReason: string | undefined;
+  readonly stopCode: ExitCode;
+  /** Calls that ended, and the seconds of wall time that asking took. */
+  readonly pace: { readonly calls: number; readonly seconds: number };
   /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
   readonly error: unknown;
 }
@@ -38,7 +41,9 @@ export function askRows<J extends StageJob>(
 
 class Session<J extends StageJob> {
   #asked = 0;
+  #calls = 0;
   #stopReason: string | undefined;
+  #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
   #backend: Backend | undefined;
   readonly #listeners: Listeners;
@@ -67,11 +72,13 @@ class Session<J extends StageJob> {
     if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
     io.setLastWords(`ended at once: all finished rows are saved; ${sameCommand(settings.fresh)} continues`);
     const drain = drainOnInterrupt(io, (text) => this.#tell(text));
+    const started = performance.now();
     try {
       await this.#askAll(todo, drain.over);
     } catch (error) {
       this.#error ??= error;
     }
+    const seconds = (performance.now() - started) / 1000;
     drain.close();
     await this.#backend?.close().catch((error: unknown) => {
       this.#error ??= error;
@@ -79,7 +86,13 @@ class Session<J extends StageJob> {
     // Whatever a listener brings about from here on is too late to be told.
     this.#halt.abort();
     this.#listeners.tell((listener) => listener.ends?.());
-    return { asked: this.#asked, stopReason: this.#stopReason, error: this.#error };
+    return {
+      asked: this.#asked,
+      stopReason: this.#stopReason,
+      stopCode: this.#stopCode,
+      pace: { calls: this.#calls, seconds },
+      error: this.#error,
+    };
   }
 
   #beginning(todo: readonly J[]): Beginning {
@@ -91,8 +104,11 @@ class Session<J extends StageJob> {
       already: byDomain(rows.filter((job) => !waiting.has(job.id))),
       spent: run.spent,
       status: () => this.#backend?.status(),
-      stop: (reason) => {
-        if (!this.#stop.aborted) this.#stopReason = reason;
+      stop: (reason, exitCode = EXIT.incomplete) => {
+        if (!this.#stop.aborted) {
+          this.#stopReason = reason;
+          this.#stopCode = exitCode;
+        }
         this.#end(reason);
       },
     };
@@ -145,6 +161,8 @@ class Session<J extends StageJob> {
         request: (job) => stage.request(job),
         settle: async (job, outcome) => {
           if (outcome.status === 'interrupted') return 'done';
+          this.#calls++;
+          this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
           if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
           const record = await stage.settle(job, outcome);
           await this.#saveIdentity();

@@ -38,7 +38,7 @@ export interface Stage<J extends StageJob> {
   /** Changes of these make the output be written again although no row was asked. */
   readonly outputForm: Readonly<Record<string, unknown>>;
   /** What the manifest holds beside the counts. */
-  readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions'>;
+  readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions' | 'price'>;
   /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
 }

@@ -10,7 +10,7 @@ import type { StageListener } from './listeners.js';
 import { assemble } from './output.js';
 import { askRows, type SessionResult } from './session.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
-import { chosenOf, countsOf, reasonsOf, tokensOf } from './tally.js';
+import { chosenOf, costsOf, countsOf, reasonsOf, tokensOf } from './tally.js';
 
 export interface StageResult {
   readonly manifest: Manifest;
@@ -52,7 +52,7 @@ export async function runStage<J extends StageJob>(
   });
   const state = stateOf(stage, session, error !== undefined);
   const manifest = {
-    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }),
+    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session?.pace),
     ...(output === undefined ? {} : { output }),
   };
   await writeManifest(run.manifestPath, manifest).catch((failure: unknown) => {
@@ -60,7 +60,8 @@ export async function runStage<J extends StageJob>(
   });
   if (error !== undefined) throw error;
   const seconds = (performance.now() - started) / 1000;
-  return { manifest, exitCode: exitCodeOf(stage, state), reasons: reasonsOf(stage), asked, seconds, stopReason };
+  const exitCode = exitCodeOf(stage, state, session);
+  return { manifest, exitCode, reasons: reasonsOf(stage), asked, seconds, stopReason };
 }
 
 function stateOf<J extends StageJob>(
@@ -75,16 +76,24 @@ function stateOf<J extends StageJob>(
   return session?.stopReason === undefined ? 'incomplete' : 'stopped';
 }
 
-function exitCodeOf<J extends StageJob>({ io }: Stage<J>, state: Manifest['state']): ExitCode {
+function exitCodeOf<J extends StageJob>(
+  { io }: Stage<J>,
+  state: Manifest['state'],
+  session: SessionResult | undefined,
+): ExitCode {
   if (state === 'interrupted') return interruption(io.stop);
+  if (state === 'stopped' && session !== undefined) return session.stopCode;
   return state === 'complete' ? EXIT.done : EXIT.incomplete;
 }
 
 function manifestOf<J extends StageJob>(
   stage: Stage<J>,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
+  session: Manifest['pace'] = { calls: 0, seconds: 0 },
 ): Manifest {
   const { run, manifest } = stage;
+  const { calls: before = 0, seconds: earlier = 0 } = run.stored?.pace ?? {};
+  const pace = { calls: before + session.calls, seconds: earlier + session.seconds };
   const label = manifest.label ?? run.stored?.label;
   return {
     schema: 'awb.manifest/1',
@@ -103,6 +112,9 @@ function manifestOf<J extends StageJob>(
     chosen: chosenOf(stage),
     counts: countsOf(stage),
     tokens: tokensOf(stage),
+    ...(manifest.price === undefined ? {} : { price: manifest.price }),
+    costs: costsOf(stage),
+    ...(pace.calls === 0 ? {} : { pace }),
     notices: [...new Set(run.notices)],
     ...times,
     process: { pid: process.pid, host: hostname() },

@@ -1,7 +1,9 @@
 // What a run has come to: rows chosen, done and failed, and the tokens that they cost.
 
-import type { Counts } from '../run/manifest.js';
-import type { Usage } from '../types.js';
+import { present } from '../present.js';
+import { costOf } from '../price.js';
+import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
+import type { Domain, Usage } from '../types.js';
 import { addUsage } from '../usage.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
@@ -53,3 +55,31 @@ export function tokensOf<J extends StageJob>(stage: Stage<J>): Usage {
   for (const job of stage.rows) addUsage(total, summaryOf(stage, job)?.usage);
   return total;
 }
+
+/** What the rows' records took, by domain. A record that needed no call is none of them. */
+export function costsOf<J extends StageJob>(stage: Stage<J>): NonNullable<Manifest['costs']> {
+  const costs: Record<Domain, Mutable<DomainCost>> = {};
+  const { price } = stage.manifest;
+  for (const job of stage.rows) {
+    const summary = summaryOf(stage, job);
+    if (summary === undefined || summary.attempts === 0) continue;
+    const { usage, chars } = summary;
+    costs[job.domain] ??= { rows: 0, usage: {} };
+    const cost = present(costs[job.domain]);
+    if (Object.keys(usage).length > 0) cost.rows++;
+    addUsage(cost.usage, usage);
+    const usd = price && costOf(usage, price);
+    if (usd === undefined) cost.unpriced = (cost.unpriced ?? 0) + 1;
+    else cost.usd = (cost.usd ?? 0) + usd;
+    if (chars === undefined || usage.promptTokens === undefined) continue;
+    const before = cost.counted ?? { rows: 0, chars: 0, promptTokens: 0 };
+    cost.counted = {
+      rows: before.rows + 1,
+      chars: before.chars + chars,
+      promptTokens: before.promptTokens + usage.promptTokens,
+    };
+  }
+  return costs;
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };

@@ -32,7 +32,13 @@ export async function readCosts(path: string, stop?: AbortSignal): Promise<Reado
 /** Whether a value is what each field of `T` holds; the type asks for an entry of every field. */
 type Checks<T> = { readonly [Name in keyof T]-?: (value: unknown) => value is NonNullable<T[Name]> };
 
-const LOG: Checks<Omit<CallLog, 'usage'>> = { attempts: isCount, ms: isNumber, firstTokenMs: isNumber, host: isText };
+const LOG: Checks<Omit<CallLog, 'usage'>> = {
+  attempts: isCount,
+  ms: isNumber,
+  firstTokenMs: isNumber,
+  host: isText,
+  chars: isCount,
+};
 const USAGE: Checks<Usage> = {
   promptTokens: isCount,
   cachedTokens: isCount,

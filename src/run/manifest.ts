@@ -2,6 +2,7 @@
 
 import { EXIT, UserError } from '../errors.js';
 import { isInteger, isObject, type JsonObject } from '../json.js';
+import { isPrice, type Price } from '../price.js';
 import type { Usage } from '../types.js';
 import type { Identity } from './identity.js';
 
@@ -30,6 +31,12 @@ export interface Manifest {
   readonly chosen: Readonly<Record<string, number>>;
   readonly counts: Counts;
   readonly tokens: Usage;
+  /** The price that the run was asked under, where one is known. */
+  readonly price?: Price;
+  /** What the records took, by domain; earlier versions left it out. */
+  readonly costs?: Readonly<Record<string, DomainCost>>;
+  /** Calls, and the seconds of wall time that asking took, over all sessions that came to their end; absent where nobody was asked. */
+  readonly pace?: { readonly calls: number; readonly seconds: number };
   readonly notices: readonly string[];
   readonly startedAt: string;
   readonly endedAt?: string;
@@ -40,6 +47,19 @@ export interface Manifest {
   readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
   /** SHA-256 hex of all the rest as canonical JSON; earlier versions left it out. */
   readonly checksum?: string;
+}
+
+/** What the records of a domain took, those that failed among them. */
+export interface DomainCost {
+  /** Records of which tokens were counted by the server. */
+  readonly rows: number;
+  readonly usage: Usage;
+  /** US dollars under the run's price, of the records whose cost is known; absent where there is none. */
+  readonly usd?: number;
+  /** Records whose cost is not known although they were asked: the server did not count them, or nobody knows the price. */
+  readonly unpriced?: number;
+  /** Sums over the records that were made by one call, of which it is known how many characters were sent. */
+  readonly counted?: { readonly rows: number; readonly chars: number; readonly promptTokens: number };
 }
 
 /** What a run has come to: predictions under `infer`, and under `judge` judgements, of which one prediction may have several. */
@@ -89,6 +109,7 @@ const REMEDY = 'mend it, move it aside, or start over with --fresh';
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
 const isCount: Check = (value) => isInteger(value) && value >= 0;
+const isAmount: Check = (value) => typeof value === 'number' && value >= 0;
 const listOf =
   (check: Check): Check =>
   (value) =>
@@ -126,6 +147,17 @@ const FIELDS: Readonly<Record<string, Check>> = {
   }),
   // Servers have reported more than can be counted.
   tokens: mapOf((value) => typeof value === 'number'),
+  price: isPrice,
+  costs: mapOf(
+    fieldsOf({
+      rows: isCount,
+      usage: mapOf(isCount),
+      usd: isAmount,
+      unpriced: isCount,
+      counted: fieldsOf({ rows: isCount, chars: isCount, promptTokens: isCount }),
+    }),
+  ),
+  pace: fieldsOf({ calls: isCount, seconds: isAmount }),
   notices: listOf(isText),
   startedAt: isText,
   endedAt: isText,

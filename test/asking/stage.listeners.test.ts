@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Beginning, StageListener } from '../../src/asking/listeners.js';
-import { EXIT, UserError } from '../../src/errors.js';
+import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import { EXIT, type ExitCode, UserError } from '../../src/errors.js';
 import { temporaryFolder } from '../support/cli.js';
 import { fine, runMadeUp } from '../support/made-up-stage.js';
 
@@ -15,6 +16,7 @@ function scribe(): StageListener & { readonly heard: string[] } {
     heard,
     begins: ({ kind, totals, already }) =>
       void heard.push(`begins ${kind} ${JSON.stringify([...totals])} ${JSON.stringify([...already])}`),
+    answered: ({ id }, { usage }) => void heard.push(`answered ${id} ${usage.completionTokens}`),
     settled: ({ id }, { status, usage }) => void heard.push(`settled ${id} ${status} ${usage.completionTokens}`),
     notice: (text) => void heard.push(`notice ${text}`),
     ends: () => void heard.push('ends'),
@@ -45,10 +47,28 @@ test('every listener hears the beginning, each row with its cost, and the end, i
   await (await runMadeUp({ dir, rows: 3, listeners: [one, two] })).result;
   expect(one.heard).toEqual([
     'begins infer [["mcp",2],["terminal",1]] []',
-    ...['row-0', 'row-1', 'row-2'].map((id) => `settled ${id} ok 10`),
+    ...['row-0', 'row-1', 'row-2'].flatMap((id) => [`answered ${id} 10`, `settled ${id} ok 10`]),
     'ends',
   ]);
   expect(two.heard).toEqual(one.heard);
+});
+
+test('a reply that is asked for again is told with what it cost, like any other', async () => {
+  const listener = scribe();
+  let asked = 0;
+  const again: Partial<Stage<StageJob>> = {
+    settle: async ({ id }) =>
+      asked++ === 0 ? 'again' : { id, row: { status: 'ok' }, log: { attempts: 2, usage: { completionTokens: 20 } } },
+  };
+  await (await runMadeUp({ dir: await temporaryFolder(), rows: 1, listeners: [listener], stage: again })).result;
+  expect(listener.heard.slice(1, -1)).toEqual(['answered row-0 10', 'answered row-0 10', 'settled row-0 ok 20']);
+});
+
+test('who stops a run says with which code the command exits, and the first to stop it is heard', async () => {
+  const stopping = (code: ExitCode): StageListener => ({ begins: ({ stop }) => stop(`code ${code}`, code) });
+  const listeners = [stopping(EXIT.later), stopping(EXIT.unavailable)];
+  const { exitCode, stopReason } = await (await runMadeUp({ dir: await temporaryFolder(), listeners })).result;
+  expect([exitCode, stopReason]).toEqual([75, 'code 75']);
 });
 
 test('what is done already is told at the beginning, and a run in which nothing is to be asked is silent', async () => {

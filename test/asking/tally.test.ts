@@ -1,6 +1,9 @@
 // What a run has come to, counted from its rows.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import { present } from '../../src/present.js';
+import type { ModelOutcome, Usage } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 import { fine, runMadeUp } from '../support/made-up-stage.js';
 
@@ -28,4 +31,54 @@ test('a row that is judged again is chosen once, and each of its judgements is c
   }));
   const { result } = await runMadeUp({ dir: await temporaryFolder(), stage: { rows: jobs, order: jobs } });
   expect((await result).manifest).toMatchObject({ chosen: { mcp: 2 }, counts: { chosen: 4, ok: 4 } });
+});
+
+describe('what the records took', () => {
+  const price = { model: 'm', source: 'x', input: 1, output: 10 };
+  const reply = (usage: Usage, chars?: number) =>
+    ({ status: 'ok', content: 'fine', log: { ...log, usage, ...(chars === undefined ? {} : { chars }) } }) as const;
+  const manifestOf = async (replies: readonly ModelOutcome[]) => {
+    const { result } = await runMadeUp({
+      dir: await temporaryFolder(),
+      rows: replies.length,
+      answer: ({ id }) => present(replies[Number(id.slice(4))]),
+      stage: { manifest: { meta: {}, settings: {}, data: {}, endpoints: [], price } },
+    });
+    return (await result).manifest;
+  };
+
+  test('tokens and money are summed by domain, and what cannot be priced is counted', async () => {
+    const { costs, price: kept } = await manifestOf([
+      reply({ promptTokens: 1_000_000, completionTokens: 100_000 }, 4_000_000),
+      reply({ promptTokens: 500_000, completionTokens: 0, reasoningTokens: 0 }),
+      reply({ promptTokens: 7 }, 28),
+    ]);
+    expect(kept).toEqual(price);
+    expect(costs).toEqual({
+      mcp: {
+        rows: 2,
+        usage: { promptTokens: 1_000_007, completionTokens: 100_000 },
+        usd: 2,
+        unpriced: 1,
+        counted: { rows: 2, chars: 4_000_028, promptTokens: 1_000_007 },
+      },
+      terminal: { rows: 1, usage: { promptTokens: 500_000, completionTokens: 0, reasoningTokens: 0 }, usd: 0.5 },
+    });
+  });
+
+  test('a row that needed no call took nothing', async () => {
+    const settleAlone: Stage<StageJob>['settleAlone'] = async ({ id }) => ({ id, row: { status: 'ok' }, log: {} });
+    const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 2, stage: { settleAlone } });
+    const { manifest } = await result;
+    expect([manifest.costs, manifest.pace]).toEqual([{}, undefined]);
+  });
+
+  test('calls and the time of asking are added up over sessions', async () => {
+    const dir = await temporaryFolder();
+    const failing = () => ({ status: 'failed', class: 'timeout', reason: 'slow', log }) as const;
+    const first = (await (await runMadeUp({ dir, rows: 2, answer: failing })).result).manifest.pace;
+    const second = (await (await runMadeUp({ dir, rows: 2 })).result).manifest.pace;
+    expect([first?.calls, second?.calls]).toEqual([2, 4]);
+    expect(second?.seconds).toBeGreaterThan(first?.seconds ?? 0);
+  });
 });

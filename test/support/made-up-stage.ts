@@ -94,7 +94,7 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
 export function recordOf(job: StageJob, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): JournalRecord {
   const { status, log } = outcome;
   const failure = status === 'failed' ? { class: outcome.class, reason: outcome.reason } : {};
-  return { id: job.id, row: { id: job.id, status, ...failure }, log: { usage: log.usage } };
+  return { id: job.id, row: { id: job.id, status, ...failure }, log: { ...log } };
 }
 
 function stateOf({ row }: JournalRecord): RowState {

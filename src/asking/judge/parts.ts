@@ -57,7 +57,10 @@ export function openParts(method: CheckedMethod, maxRetries: number): Parts {
       const record = recordOf(method, state, subject, outcome, maxRetries);
       if (record === 'again') return record;
       underway.delete(job.id);
-      return { record, log: { ...outcome.log, ...state.cost } };
+      // Characters that were sent belong to one call.
+      const { chars, ...log } = outcome.log;
+      const sent = chars === undefined || state.cost.tries > 1 ? {} : { chars };
+      return { record, log: { ...log, ...sent, ...state.cost } };
     },
   };
 }
