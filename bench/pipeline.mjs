@@ -2,14 +2,11 @@
 // node bench/pipeline.mjs [speed] [beside] [memory] [resume]   (all where none is named; `npm run build` first)
 // BENCH_OTHER=path/to/dist/bin.js measures another build of awb along, in `beside`.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { BIN, fileIn, HERE, inferOf, makeData, measured, median, startServer, urlOf } from './workbench.mjs';
 
-const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
-const HERE = new URL('.', import.meta.url).pathname;
 /** What is measured beside each other: each gives the arguments of node. */
 const PROGRAMS = {
   'bare client': (server, data, out) => [join(HERE, 'bare-client.mjs'), fileIn(data), urlOf(server), `${out}.jsonl`],
@@ -54,7 +51,7 @@ async function speed() {
 async function beside() {
   for (const pieces of [8, 400]) {
     console.log(`beside: 100 ms latency, 64 in flight, streaming, rows of 2 kB, replies of ${pieces} pieces`);
-    const [few, many] = await Promise.all([makeData(300, 2_000), makeData(1_300, 2_000)]);
+    const [few, many] = await Promise.all([makeData(root, 300, 2_000), makeData(root, 1_300, 2_000)]);
     const server = await startServer(100, pieces);
     const margins = Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, []]));
     for (let round = 0; round < ROUNDS; round++) {
@@ -62,7 +59,7 @@ async function beside() {
         const cpu = [];
         for (const data of [few, many]) {
           const out = join(root, `beside-${pieces}-${round}-${name.replace(' ', '-')}-${cpu.length}`);
-          cpu.push((await measured(argsOf(server, data, out))).cpuMs);
+          cpu.push((await measured(root, argsOf(server, data, out))).cpuMs);
         }
         margins[name].push((cpu[1] - cpu[0]) / 1_000);
       }
@@ -98,7 +95,7 @@ async function memory() {
 
 /** The same command over a finished run of 2,170 rows. */
 async function resume() {
-  const data = await makeData(2_170, 2_000);
+  const data = await makeData(root, 2_170, 2_000);
   const server = await startServer(0);
   const out = join(root, 'resume');
   await infer(server, data, out, []);
@@ -111,7 +108,7 @@ async function resume() {
 }
 
 async function measure({ rows, rowBytes, latencyMs, flags }) {
-  const data = await makeData(rows, rowBytes);
+  const data = await makeData(root, rows, rowBytes);
   const server = await startServer(latencyMs);
   const out = join(root, `out-${rows}-${rowBytes}-${flags.join('')}`);
   const result = await infer(server, data, out, flags);
@@ -123,84 +120,5 @@ async function measure({ rows, rowBytes, latencyMs, flags }) {
 }
 
 async function infer(server, data, out, flags) {
-  return measured([BIN, ...inferOf(server, data, out), ...flags]);
-}
-
-function inferOf(server, data, out) {
-  const fixed = ['--model-name', 'm', '--concurrency', '64', '--quiet', '--json', '--model-base-url', urlOf(server)];
-  return ['infer', '--data-dir', data, '--output-dir', out, ...fixed];
-}
-
-function urlOf({ port }) {
-  return `http://127.0.0.1:${port}/v1`;
-}
-
-/** A process of its own: its wall time in seconds, CPU time and peak memory. */
-async function measured(args) {
-  const usageFile = join(root, 'usage.json');
-  const started = performance.now();
-  const child = spawn(process.execPath, ['--import', join(HERE, 'usage.mjs'), ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, BENCH_USAGE: usageFile },
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
-  return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
-}
-
-/** Rows of about the given size, ten turns to a trajectory. */
-async function makeData(rows, rowBytes) {
-  const dir = mkdtempSync(join(root, 'data-'));
-  const file = createWriteStream(fileIn(dir));
-  const filler = 'drwxr-xr-x 2 root root 4096 Nov 20 10:15 some-folder-name\n'
-    .repeat(Math.ceil(rowBytes / 58))
-    .slice(0, Math.max(0, rowBytes - 700));
-  for (let i = 0; i < rows; i++) {
-    const id = Math.floor(i / 10);
-    const current = `### Turn 2\n**Action:**\n\`\`\`json\n[{"keystrokes": "ls ${i}\\n", "duration": 0.4}]\n\`\`\``;
-    const row = {
-      task: 'terminal',
-      id,
-      prompt: [
-        `### Turn 1\n**Current State:**\nroot@host:/app# ${id}`,
-        `${current}\n\nPlease analyze the input above.`,
-      ],
-      response: [`**Environment Observation:**\n${filler}`, '**Environment Observation:**\nroot@host:/app#'],
-      current_prompt: current,
-      system_str: 'You are a terminal.',
-      turn_idx: 2,
-      total_turns: 2,
-    };
-    if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, 'drain');
-  }
-  file.end();
-  await once(file, 'close');
-  return dir;
-}
-
-function fileIn(dir) {
-  return join(dir, 'terminal_test.jsonl');
-}
-
-async function startServer(latencyMs, pieces = 8) {
-  const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs), String(pieces)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  let printed = '';
-  child.stdout.on('data', (chunk) => {
-    printed += chunk;
-  });
-  while (!printed.includes('\n')) await once(child.stdout, 'data');
-  return {
-    port: Number(printed),
-    async stop() {
-      child.stdin.end();
-      await once(child, 'close');
-      return Number(printed.trim().split('\n')[1]);
-    },
-  };
-}
-
-function median(values) {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+  return measured(root, [BIN, ...inferOf(server, data, out), ...flags]);
 }

@@ -1,0 +1,91 @@
+// What the benchmarks of a run stand on: made-up rows, the loopback server, and a process measured from outside.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const HERE = new URL('.', import.meta.url).pathname;
+export const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
+
+/** A process of its own: its wall time in seconds, CPU time and peak memory. `root` is a folder for what it leaves. */
+export async function measured(root, args, { preload = [], env = {} } = {}) {
+  const usageFile = join(root, 'usage.json');
+  const preloaded = [join(HERE, 'usage.mjs'), ...preload].flatMap((file) => ['--import', file]);
+  const started = performance.now();
+  const child = spawn(process.execPath, [...preloaded, ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, ...env, BENCH_USAGE: usageFile },
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
+  return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
+}
+
+/** A folder below `root` with rows of about the given size, ten turns to a trajectory. */
+export async function makeData(root, rows, rowBytes) {
+  const dir = mkdtempSync(join(root, 'data-'));
+  const file = createWriteStream(fileIn(dir));
+  const filler = 'drwxr-xr-x 2 root root 4096 Nov 20 10:15 some-folder-name\n'
+    .repeat(Math.ceil(rowBytes / 58))
+    .slice(0, Math.max(0, rowBytes - 700));
+  for (let i = 0; i < rows; i++) {
+    const id = Math.floor(i / 10);
+    const current = `### Turn 2\n**Action:**\n\`\`\`json\n[{"keystrokes": "ls ${i}\\n", "duration": 0.4}]\n\`\`\``;
+    const row = {
+      task: 'terminal',
+      id,
+      prompt: [
+        `### Turn 1\n**Current State:**\nroot@host:/app# ${id}`,
+        `${current}\n\nPlease analyze the input above.`,
+      ],
+      response: [`**Environment Observation:**\n${filler}`, '**Environment Observation:**\nroot@host:/app#'],
+      current_prompt: current,
+      system_str: 'You are a terminal.',
+      turn_idx: 2,
+      total_turns: 2,
+    };
+    if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, 'drain');
+  }
+  file.end();
+  await once(file, 'close');
+  return dir;
+}
+
+export function fileIn(dir) {
+  return join(dir, 'terminal_test.jsonl');
+}
+
+/** `bench/server.mjs`; `stop` resolves to the number of chat requests. */
+export async function startServer(latencyMs, pieces = 8) {
+  const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs), String(pieces)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let printed = '';
+  child.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
+  while (!printed.includes('\n')) await once(child.stdout, 'data');
+  return {
+    port: Number(printed),
+    async stop() {
+      child.stdin.end();
+      await once(child, 'close');
+      return Number(printed.trim().split('\n')[1]);
+    },
+  };
+}
+
+/** The arguments of `awb infer` on the data, against the server. */
+export function inferOf(server, data, out) {
+  const fixed = ['--model-name', 'm', '--concurrency', '64', '--quiet', '--json', '--model-base-url', urlOf(server)];
+  return ['infer', '--data-dir', data, '--output-dir', out, ...fixed];
+}
+
+export function urlOf({ port }) {
+  return `http://127.0.0.1:${port}/v1`;
+}
+
+export function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+}
