@@ -2,6 +2,7 @@
 
 import type { SamplingFlag } from '../sampling.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
+import { PRICE_OPTIONS } from '../settings/prices.js';
 import { TARGET_OPTIONS } from './target.js';
 
 /** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */
@@ -105,6 +106,7 @@ export const ASKING_OPTIONS = {
     group: 'Speed',
     help: 'go on even if the first 20 rows all fail in the same way',
   },
+  ...PRICE_OPTIONS,
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;

@@ -1,5 +1,6 @@
 // What a stage is: the rows that a run is about, and what infer or judge does with each of them.
 
+import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest } from '../types.js';
@@ -38,7 +39,10 @@ export interface Stage<J extends StageJob> {
   /** Changes of these make the output be written again although no row was asked. */
   readonly outputForm: Readonly<Record<string, unknown>>;
   /** What the manifest holds beside the counts. */
-  readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions' | 'price'>;
+  readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions'> & {
+    /** Read anew each time: who answers is known only then. */
+    readonly price?: Price | undefined;
+  };
   /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
 }

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { type Inference, inferIdentity, inferRows, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
 import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
+import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
@@ -66,7 +67,8 @@ async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Pro
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
     const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
     try {
-      return await inferChosen({ settings, io, shown, dataset, chosen, prompts, target });
+      const pricing = await openPricing(target, settings, io);
+      return await inferChosen({ settings, io, shown, dataset, chosen, prompts, target, pricing });
     } finally {
       await target.close();
     }

@@ -6,6 +6,7 @@ import { type Judging, judgeIdentity, judgeRows } from '../asking/judge/judging.
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
+import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
@@ -84,7 +85,8 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
       // Nothing is started for a mode that asks nobody.
       const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
       try {
-        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, dir };
+        const pricing = await openPricing(target, settings, io);
+        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
         return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
       } finally {
         await target.close();

@@ -28,7 +28,11 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
   };
   const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false }));
   const [broken] = document.errors;
-  if (broken !== undefined) throw refuse(`${path}:${lineAt(broken.pos[0])}`, broken.message);
+  if (broken !== undefined) {
+    const where = `${path}:${lineAt(broken.pos[0])}`;
+    if (broken.code !== 'DUPLICATE_KEY') throw refuse(where, broken.message);
+    throw new UserError(`${where}: this key stands twice; leave one of them out`, exitCode);
+  }
   const plain: YamlFile['plain'] = (node) =>
     guarded(() => (node instanceof yaml.Document ? node.toJS() : node.toJS(document)));
   return { yaml, document, lineAt, plain };

@@ -34,7 +34,7 @@ describe('what the configuration file may hold', () => {
     ['map', 'x: step=100', 'awb.yaml:1: x "step=100": expected a mapping of keys to values'],
     ['object', 'x: "{}"', 'awb.yaml:1: x "{}": expected a mapping'],
     ['text', 'x: "a', 'awb.yaml:1: not YAML: Missing closing "quote'],
-    ['text', 'x: a\nx: b', 'awb.yaml:2: not YAML: Map keys must be unique'],
+    ['text', 'x: a\nx: b', 'awb.yaml:2: this key stands twice; leave one of them out'],
     ['text', '- x', 'awb.yaml:1: expected settings by name, such as "max-tokens: 32768"'],
     ['text', 'infer: x', 'awb.yaml:1: infer: expected settings by name, indented below it'],
   ])('%s refuses %j with file and line', async (kind, yaml, expected) => {

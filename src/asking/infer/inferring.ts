@@ -14,6 +14,7 @@ import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
+import { type Pricing, priceOf } from '../pricing.js';
 import { progressListener } from '../progress-listener.js';
 import { type RowState, type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
@@ -32,6 +33,7 @@ export interface Inference {
   readonly chosen: readonly RowRef[];
   readonly prompts: WorldModelPrompts | undefined;
   readonly target: Target;
+  readonly pricing: Pricing;
 }
 
 /** Puts the chosen rows to the world model, in an open run. */
@@ -77,6 +79,9 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
       meta: settings.meta,
       settings: work.shown,
       endpoints: target.hosts,
+      get price() {
+        return priceOf(run, work.pricing);
+      },
       data: {
         dir: resolve(work.io.cwd, settings.dataDir),
         rows: dataset.rows.length,

@@ -14,6 +14,7 @@ import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
+import { type Pricing, priceOf } from '../pricing.js';
 import { progressListener } from '../progress-listener.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
@@ -39,6 +40,7 @@ export interface Judging {
   readonly method: Method;
   /** Whom to ask; of no use in modes that ask no judge. */
   readonly target: Target;
+  readonly pricing: Pricing;
   readonly dir: string;
 }
 
@@ -89,7 +91,7 @@ export function judgeRows(
     outputForm: {
       predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
     },
-    manifest: manifestOf(work),
+    manifest: manifestOf(work, run),
     absent: absentFrom(work, refs),
   };
   return runStage(instrument.guard(stage), [progressListener(work.io.stderr, settings)]);
@@ -102,12 +104,18 @@ function rowText(ref: PredictionRef, { text, gen, awb }: PredictedRow, record: J
   return withMembers(text, JUDGEMENT_KEYS, judgementMembers(prediction, record, index));
 }
 
-function manifestOf({ settings, shown, inferred, predictions, target }: Judging): Stage<JudgeJob>['manifest'] {
+function manifestOf(
+  { settings, shown, inferred, predictions, target, pricing }: Judging,
+  run: Run,
+): Stage<JudgeJob>['manifest'] {
   return {
     label: inferred?.label ?? settings.label,
     meta: inferred?.meta ?? {},
     settings: shown,
     endpoints: target.hosts,
+    get price() {
+      return priceOf(run, pricing);
+    },
     data: { predictions: predictions.path, rows: predictions.refs.length },
     predictions: inferred,
   };

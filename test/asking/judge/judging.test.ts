@@ -101,6 +101,7 @@ async function judge(
     mode: twoParts,
     method: await twoParts.open({ verdicts: 'strict', rubrics: () => Promise.reject(new Error('not wanted')) }),
     target: targetAt(named, io),
+    pricing: () => undefined,
     dir: folder.dir,
   };
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);

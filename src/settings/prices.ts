@@ -1,0 +1,58 @@
+// `--prices`: the option, and the price list that it opens.
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type * as Yaml from 'yaml';
+import { codeOf, EXIT, UserError } from '../errors.js';
+import type { FileEntry, PriceFile } from '../prices/price-file.js';
+import { openPrices, type PriceList } from '../prices/prices.js';
+import type { Io } from '../types.js';
+import type { OptionTable, Settings } from './options.js';
+import { parseYaml, type YamlFile } from './yaml-file.js';
+
+export const PRICE_OPTIONS = {
+  prices: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Cost',
+    help: "YAML or JSON file of what models cost, before the catalogue's prices; see docs/costs.md",
+  },
+} as const satisfies OptionTable;
+
+type PriceSettings = Pick<Settings<typeof PRICE_OPTIONS>, 'prices'>;
+
+/**
+ * The prices that the user's file and the catalogue know.
+ * @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word.
+ */
+export async function openPriceList({ prices: path }: PriceSettings, io: Pick<Io, 'cwd'>): Promise<PriceList> {
+  return openPrices(path === undefined ? undefined : await readPriceFile(path, io));
+}
+
+async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<PriceFile> {
+  let text: string;
+  try {
+    text = await readFile(resolve(io.cwd, path), 'utf8');
+  } catch (error) {
+    throw new UserError(`cannot read the price file ${path} (--prices): ${codeOf(error)}`, EXIT.inputMissing);
+  }
+  const file = await parseYaml(text, path, EXIT.badData);
+  const root = file.document.contents;
+  return { path, entries: file.yaml.isMap(root) ? entriesOf(file, root, DEPTH) : [] };
+}
+
+/** A price file is a mapping of models, each a mapping of fields; an alias may lead into itself. */
+const DEPTH = 3;
+
+function entriesOf(file: YamlFile, map: Yaml.YAMLMap, depth: number): FileEntry[] {
+  const { yaml, document, lineAt, plain } = file;
+  return map.items.map(({ key, value }) => {
+    const node = yaml.isAlias(value) ? value.resolve(document) : value;
+    return {
+      key: yaml.isScalar(key) ? (key.source ?? String(key.value)) : '',
+      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
+      value: yaml.isNode(node) ? plain(node) : null,
+      ...(yaml.isMap(node) && depth > 1 ? { entries: entriesOf(file, node, depth - 1) } : {}),
+    };
+  });
+}
