@@ -1,31 +1,18 @@
 // The benchmark on disk: *_test.jsonl files -> an index of rows, so that memory holds no row before its turn comes.
 
-import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { present } from '../present.js';
 import type { Domain, Sample } from '../types.js';
-import { decoded, openToRead, placeOf, readLines, readSpan, textOf, unreadable } from './line-file.js';
-import { readRow } from './sample.js';
+import { decoded, openToRead, readSpan, unreadable } from './line-file.js';
+import { readPiece } from './piece.js';
+import { ColumnsBuilder } from './row-columns.js';
+import { RowIndex } from './row-index.js';
+import { readSampleAgain } from './sample.js';
 
 const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
-
-/** Where a row lies, and what choosing and ordering need to know of it. */
-export interface RowRef {
-  readonly key: string;
-  readonly trajectory: string;
-  readonly domain: Domain;
-  /** The row's `id`: a string's text, or a number's digits. */
-  readonly id: string;
-  readonly turnIdx: number;
-  /** Position in input order over all files, 0-based. */
-  readonly position: number;
-  readonly file: number;
-  readonly line: number;
-  readonly offset: number;
-  readonly length: number;
-}
 
 /** A line that is not a usable row. */
 export interface BadRow {
@@ -38,14 +25,14 @@ export interface BadRow {
 
 export interface Dataset {
   readonly files: readonly string[];
-  readonly rows: readonly RowRef[];
+  readonly rows: RowIndex;
   readonly bad: readonly BadRow[];
   /** SHA-256 hex over the keys of all rows in order. */
   readonly fingerprint: string;
-  /** The row's own text. @throws UserError (65) where another text lies in its place by now. */
-  readText(ref: RowRef): Promise<string>;
-  /** The row, decoded. @throws UserError (65) where another text lies in its place by now. */
-  readSample(ref: RowRef): Promise<Sample>;
+  /** The text of the row with this number. @throws UserError (65) where another text lies in its place by now. */
+  readText(row: number): Promise<string>;
+  /** The row with this number, decoded. @throws UserError (65) where another text lies in its place by now. */
+  readSample(row: number): Promise<Sample>;
   close(): Promise<void>;
 }
 
@@ -62,26 +49,21 @@ export async function openDataset(dir: string, stop?: AbortSignal): Promise<Data
   try {
     for (const path of files) handles.push(await openToRead(path, HINT));
     const { rows, bad } = await indexRows(files, handles, stop);
-    // A row's text is checked whenever it is read: a run may last for days, and files may be replaced under it.
-    const read = async (ref: RowRef) => {
-      const text = decoded(await readSpan(present(handles[ref.file]), ref.offset, ref.length));
-      const reading = text === undefined ? undefined : readRow(text);
-      if (text === undefined || !reading?.ok || !isKeyOf(ref.key, reading.row.sample.key)) {
-        throw changed(present(files[ref.file]));
-      }
-      return { text, sample: { ...reading.row.sample, key: ref.key } };
+    // A row's bytes are checked whenever they are read: a run may last for days, and files may be replaced under it.
+    const readText = async (row: number) => {
+      const file = rows.file(row);
+      const bytes = await readSpan(present(handles[file]), rows.offset(row), rows.bytes(row));
+      const text = crc32(bytes) === rows.checksum(row) ? decoded(bytes) : undefined;
+      if (text === undefined) throw changed(present(files[file]));
+      return text;
     };
-    return {
-      files,
-      rows,
-      bad,
-      fingerprint: createHash('sha256')
-        .update(rows.map((row) => row.key).join('\n'))
-        .digest('hex'),
-      readText: async (ref) => (await read(ref)).text,
-      readSample: async (ref) => (await read(ref)).sample,
-      close,
+    const readSample = async (row: number) => {
+      const keys = { key: rows.key(row), trajectory: rows.trajectory(row) };
+      const sample = readSampleAgain(await readText(row), keys);
+      if (sample === undefined) throw changed(present(files[rows.file(row)]));
+      return sample;
     };
+    return { files, rows, bad, fingerprint: rows.fingerprint(), readText, readSample, close };
   } catch (error) {
     await close();
     throw error;
@@ -92,33 +74,18 @@ async function indexRows(
   files: readonly string[],
   handles: readonly FileHandle[],
   stop: AbortSignal | undefined,
-): Promise<{ rows: RowRef[]; bad: BadRow[] }> {
-  const rows: RowRef[] = [];
+): Promise<{ rows: RowIndex; bad: BadRow[] }> {
+  const columns = new ColumnsBuilder();
   const bad: BadRow[] = [];
-  const equals = new EqualRows();
   for (const [file, path] of files.entries()) {
-    for await (const line of readLines(present(handles[file]), path, HINT, stop)) {
-      const found = textOf(line);
-      const reading = 'flaw' in found ? { ok: false as const, flaw: { reason: found.flaw } } : readRow(found.text);
-      if (!reading.ok) {
-        bad.push({ file: basename(path), line: line.number, ...reading.flaw });
-        continue;
-      }
-      const { sample, id } = reading.row;
-      rows.push({
-        key: equals.keyOf(sample.key),
-        trajectory: sample.trajectory,
-        domain: sample.domain,
-        id: id.startsWith('"') ? String(JSON.parse(id)) : id,
-        turnIdx: sample.turnIdx,
-        position: rows.length,
-        file,
-        line: line.number,
-        ...placeOf(line),
-      });
-    }
+    const piece = await readPiece(present(handles[file]), { start: 0 }, stop).catch((error: unknown) => {
+      throw unreadable(path, error, HINT);
+    });
+    columns.addPiece(piece.columns, 0);
+    columns.endFile();
+    bad.push(...piece.bad.map((line) => ({ file: basename(path), ...line })));
   }
-  return { rows, bad };
+  return { rows: new RowIndex(columns.columns()), bad };
 }
 
 /** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */

@@ -41,7 +41,7 @@ export async function* readLines(
   onChunk: (chunk: Uint8Array) => void = () => {},
 ): AsyncGenerator<Line> {
   try {
-    for await (const line of splitLines(chunksOf(handle, onChunk))) {
+    for await (const line of splitLines(chunksOf(handle, { start: 0, onChunk }))) {
       throwIfStopped(stop);
       yield line;
     }
@@ -50,12 +50,24 @@ export async function* readLines(
   }
 }
 
-/** The bytes of a file from its start. One buffer is used again and again, so that garbage does not pile up with the file's size. */
-async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+/** Something open that gives bytes at a position, fewer or none at its end. */
+export interface ByteSource {
+  read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
+}
+
+/**
+ * The bytes of a file from `start` to `end`, or to its own end. One buffer is used again and again, so that garbage does not pile up
+ * with the file's size.
+ */
+export async function* chunksOf(
+  source: ByteSource,
+  span: { readonly start: number; readonly end?: number; readonly onChunk: (chunk: Uint8Array) => void },
+): AsyncGenerator<Uint8Array> {
+  const { start, end = Infinity, onChunk } = span;
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  let position = 0;
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+  let position = start;
+  while (position < end) {
+    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, end - position), position);
     if (bytesRead === 0) return;
     position += bytesRead;
     const chunk = buffer.subarray(0, bytesRead);

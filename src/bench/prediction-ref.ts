@@ -7,8 +7,9 @@ import { judgementIndexIn } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../prediction.js';
 import type { Domain } from '../types.js';
-import { type EqualRows, isKeyOf, type RowRef } from './dataset.js';
+import { type EqualRows, isKeyOf } from './dataset.js';
 import { placeOf, textOf } from './line-file.js';
+import type { RowIndex } from './row-index.js';
 import { domainOf, readRow } from './sample.js';
 
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
@@ -27,16 +28,16 @@ export interface PredictionRef {
   readonly stamp: string;
   /** Why there is no prediction. */
   readonly failure?: NoPrediction;
-  /** The row of the data that a lean prediction belongs to. */
-  readonly row?: RowRef;
+  /** The number of the data's row that a lean prediction belongs to. */
+  readonly row?: number;
 }
 
 /** What the lines of a predictions file are read with. */
 interface PredictionLines {
   readonly path: string;
   readonly equals: EqualRows;
-  /** The data's rows by key; absent where no data was named. */
-  readonly rows: ReadonlyMap<string, RowRef> | undefined;
+  /** The data's rows; absent where no data was named. */
+  readonly rows: RowIndex | undefined;
 }
 
 /** The prediction in a line. @throws UserError (65) where the line holds none. */
@@ -79,23 +80,25 @@ function wholeRow(text: string, id: ReadPrediction['id'], equals: EqualRows): Id
 }
 
 /** The same of a line from which the trajectory's text was left out. */
-function leanRow(
-  { task }: JsonObject,
-  id: ReadPrediction['id'],
-  rows: ReadonlyMap<string, RowRef> | undefined,
-): Identified | string {
+function leanRow({ task }: JsonObject, id: ReadPrediction['id'], rows: RowIndex | undefined): Identified | string {
   if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
   if (rows === undefined) {
     return 'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir';
   }
-  const row = rows.get(id.key);
+  const row = rows.find(id.key);
   if (row === undefined) {
     return `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`;
   }
-  if (domainOf(typeof task === 'string' ? task : '') !== row.domain) {
+  if (domainOf(typeof task === 'string' ? task : '') !== rows.domain(row)) {
     return '"task" was changed after awb infer wrote it; make it again';
   }
-  return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
+  return {
+    key: id.key,
+    trajectory: rows.trajectory(row),
+    domain: rows.domain(row),
+    turnIdx: rows.turnIdx(row),
+    row,
+  };
 }
 
 /** Changes whenever `gen`, or the failure in its place, changes. */

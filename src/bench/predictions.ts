@@ -60,12 +60,11 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
   const handle = await openToRead(path, hint);
   const hash = createHash('sha256');
   const equals = new EqualRows();
-  const rows = data && new Map(data.rows.map((row) => [row.key, row]));
   const seen = new Map<string, number>();
   const refs: PredictionRef[] = [];
   try {
     for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
-      const ref = readRef(line, { path, equals, rows });
+      const ref = readRef(line, { path, equals, rows: data?.rows });
       const id = rowId(ref.key, ref.repeat, ref.index);
       const earlier = seen.get(id);
       if (earlier !== undefined) {

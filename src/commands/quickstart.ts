@@ -2,7 +2,8 @@
 
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openDataset, type RowRef } from '../bench/dataset.js';
+import { openDataset } from '../bench/dataset.js';
+import type { RowRef } from '../bench/row-index.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { twoDecimals } from '../figures.js';
@@ -113,8 +114,9 @@ function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: s
 async function shortestRows(): Promise<RowRef[]> {
   const dataset = await openDataset(RECORDED);
   await dataset.close();
+  const rows = [...dataset.rows];
   return DOMAINS.map((domain) =>
-    dataset.rows
+    rows
       .filter((row) => row.domain === domain)
       .reduce((shortest, row) => (row.length < shortest.length ? row : shortest)),
   );

@@ -18,39 +18,35 @@ export const BASELINES = {
   empty: () => '',
 } satisfies Record<string, (sample: Sample, donor: Sample | undefined) => string>;
 
+/** The rows of a dataset, by number. */
+interface Rows {
+  readonly length: number;
+  domain(row: number): string;
+  /** Rows of one trajectory have one number. */
+  trajectoryNumber(row: number): number;
+}
+
 /**
  * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the
  * end, or from its own trajectory where there is no other. Undefined for a domain's only row.
  */
-export function donorsOf<Row extends { readonly domain: string; readonly trajectory: string }>(
-  rows: readonly Row[],
-): ReadonlyMap<Row, Row> {
-  const domains = new Map<string, Row[]>();
-  for (const row of rows) {
-    const members = domains.get(row.domain);
-    if (members === undefined) domains.set(row.domain, [row]);
-    else members.push(row);
+export function donorsOf(rows: Rows): (row: number) => number | undefined {
+  const domains = new Map<string, number[]>();
+  const places = new Uint32Array(rows.length);
+  for (let row = 0; row < rows.length; row++) {
+    const members = domains.get(rows.domain(row)) ?? [];
+    domains.set(rows.domain(row), members);
+    places[row] = members.push(row) - 1;
   }
-  const donors = new Map<Row, Row>();
-  for (const members of domains.values()) {
-    for (const [index, row] of members.entries()) {
-      const donor = donorFor(row, index, members);
-      if (donor !== undefined) donors.set(row, donor);
-    }
-  }
-  return donors;
+  return (row) => donorFor(rows, row, present(places[row]), present(domains.get(rows.domain(row))));
 }
 
-function donorFor<Row extends { readonly trajectory: string }>(
-  row: Row,
-  index: number,
-  members: readonly Row[],
-): Row | undefined {
+function donorFor(rows: Rows, row: number, place: number, members: readonly number[]): number | undefined {
   for (let step = 1; step < members.length; step++) {
-    const other = present(members[(index + step) % members.length]);
-    if (other.trajectory !== row.trajectory) return other;
+    const other = present(members[(place + step) % members.length]);
+    if (rows.trajectoryNumber(other) !== rows.trajectoryNumber(row)) return other;
   }
-  return members.length > 1 ? members[(index + 1) % members.length] : undefined;
+  return members.length > 1 ? members[(place + 1) % members.length] : undefined;
 }
 
 function tagged(observation: string): string {

@@ -118,7 +118,7 @@ describe('a row of the official script', () => {
     const dataset = await openDataset(data);
     const rows = await read(official, { ...official, gen: 'b' });
     expect(rows.map(({ key, trajectory }) => ({ key, trajectory }))).toEqual(
-      dataset.rows.map(({ key, trajectory }) => ({ key, trajectory })),
+      [...dataset.rows].map(({ key, trajectory }) => ({ key, trajectory })),
     );
     await dataset.close();
   });

@@ -18,7 +18,7 @@ async function predicted(rows: readonly string[], drop = WHOLE, awb: Readonly<Re
   await writeText(dir, 'data/a_test.jsonl', rows);
   const data = await openDataset(join(dir, 'data'));
   onTestFinished(() => data.close());
-  const lines = data.rows.map((row, index) =>
+  const lines = [...data.rows].map((row, index) =>
     withMembers(rows[index] as string, drop, {
       gen: `gen ${index}`,
       awb: { key: row.key, trajectory: row.trajectory, repeat: 0, status: 'ok', flags: [], ...awb },
@@ -62,13 +62,13 @@ describe('predictions of ours', () => {
         [...lines].reverse(),
         async (file) => {
           const refs = [...file.refs].reverse();
-          expect(refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
-          for (const [index, row] of data.rows.entries()) {
+          expect(refs.map((ref) => ref.key)).toEqual([...data.rows].map((row) => row.key));
+          for (const [index, row] of [...data.rows].entries()) {
             const ref = refs[index] as PredictionRef;
             expect(ref).toMatchObject({ trajectory: row.trajectory, domain: 'mcp', turnIdx: row.turnIdx, repeat: 0 });
             const read = await file.read(ref);
             expect(read).toMatchObject({ text: lines[index], gen: `gen ${index}`, awb: { key: row.key } });
-            expect(read.sample).toEqual(await data.readSample(row));
+            expect(read.sample).toEqual(await data.readSample(row.position));
           }
         },
         drop === LEAN ? data : undefined,
@@ -129,7 +129,7 @@ describe('predictions of the official script', () => {
     await opened(
       rows.map((row) => withMembers(row, WHOLE, { gen: 'g' })),
       async (file) => {
-        expect(file.refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
+        expect(file.refs.map((ref) => ref.key)).toEqual([...data.rows].map((row) => row.key));
         expect(await file.read(file.refs[1] as PredictionRef)).toMatchObject({ gen: 'g', awb: {} });
       },
     );

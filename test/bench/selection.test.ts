@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RowRef } from '../../src/bench/dataset.js';
+import type { RowRef } from '../../src/bench/row-index.js';
 import { type Choice, chooseRows, ORDERS } from '../../src/bench/selection.js';
+import { keyOf, rowIndexOf } from '../support/row-index.js';
 
 /** Rows of three domains, interleaved, with `turns` rows to a trajectory, later turns first. */
 function rowsOf(count: number, turns = 4, first = 0): RowRef[] {
@@ -9,8 +10,8 @@ function rowsOf(count: number, turns = 4, first = 0): RowRef[] {
     const at = first + index;
     const domain = ['mcp', 'web', 'os'][at % 3] as string;
     return {
-      key: `key${at}`,
-      trajectory: `${domain}-${Math.floor(at / 3 / turns)}`,
+      key: keyOf(`key${at}`),
+      trajectory: keyOf(`${domain}-${Math.floor(at / 3 / turns)}`),
       domain,
       id: `${at}`,
       turnIdx: turns - (Math.floor(at / 3) % turns),
@@ -23,8 +24,11 @@ function rowsOf(count: number, turns = 4, first = 0): RowRef[] {
   });
 }
 
-const choose = (rows: readonly RowRef[], choice: Partial<Choice>) => chooseRows(rows, { sampleSeed: 0, ...choice });
+const choose = (rows: readonly RowRef[], choice: Partial<Choice>) =>
+  rowsWith(rows, chooseRows(rowIndexOf(rows), { sampleSeed: 0, ...choice }));
+const rowsWith = (rows: readonly RowRef[], numbers: Uint32Array) => Array.from(numbers, (row) => rows[row] as RowRef);
 const keys = (rows: readonly RowRef[]) => rows.map((row) => row.key);
+const keysOf = (...numbers: number[]) => numbers.map((at) => keyOf(`key${at}`));
 
 function perDomain(rows: readonly RowRef[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -39,15 +43,15 @@ describe('chooseRows', () => {
   });
 
   test('--limit takes the first rows of each domain', () => {
-    expect(keys(choose(rowsOf(20), { limit: 2 }))).toEqual(['key0', 'key1', 'key2', 'key3', 'key4', 'key5']);
+    expect(keys(choose(rowsOf(20), { limit: 2 }))).toEqual(keysOf(0, 1, 2, 3, 4, 5));
   });
 
   test('--domains and --limit together', () => {
-    expect(keys(choose(rowsOf(20), { domains: ['web', 'os'], limit: 1 }))).toEqual(['key1', 'key2']);
+    expect(keys(choose(rowsOf(20), { domains: ['web', 'os'], limit: 1 }))).toEqual(keysOf(1, 2));
   });
 
   test('--sample takes as many rows of each domain, in input order, and all of a small one', () => {
-    const rows = [...rowsOf(90), { ...(rowsOf(1)[0] as RowRef), key: 'alone', domain: 'swe', position: 90 }];
+    const rows = [...rowsOf(90), { ...(rowsOf(1)[0] as RowRef), key: keyOf('alone'), domain: 'swe', position: 90 }];
     const chosen = choose(rows, { sample: 5 });
     expect(perDomain(chosen)).toEqual({ mcp: 5, web: 5, os: 5, swe: 1 });
     expect(chosen.map((row) => row.position)).toEqual(chosen.map((row) => row.position).sort((a, b) => a - b));
@@ -56,7 +60,7 @@ describe('chooseRows', () => {
   test('--sample takes the same rows each time, in whatever order they come, and others under another seed', () => {
     const rows = rowsOf(300);
     const chosen = choose(rows, { sample: 10, sampleSeed: 7 });
-    expect(choose([...rows].reverse(), { sample: 10, sampleSeed: 7 })).toEqual(chosen);
+    expect(choose([...rows].reverse(), { sample: 10, sampleSeed: 7 }).reverse()).toEqual(chosen);
     expect(choose(rows, { sample: 10, sampleSeed: 8 })).not.toEqual(chosen);
   });
 
@@ -77,17 +81,11 @@ describe('chooseRows', () => {
 
   test('--ids takes rows by id or key, all rows of an id', () => {
     const rows = rowsOf(9).map((row) => ({ ...row, id: row.position < 3 ? '900719925474099312' : row.id }));
-    expect(keys(choose(rows, { ids: ['8', '900719925474099312', 'key5'] }))).toEqual([
-      'key0',
-      'key1',
-      'key2',
-      'key5',
-      'key8',
-    ]);
+    expect(keys(choose(rows, { ids: ['8', '900719925474099312', keyOf('key5')] }))).toEqual(keysOf(0, 1, 2, 5, 8));
   });
 
   test('an id that no row has is named', () => {
-    expect(() => choose(rowsOf(9), { ids: ['8', 'nine', 'key0'] })).toThrow(/no chosen row has id or key nine$/);
+    expect(() => choose(rowsOf(9), { ids: ['8', 'nine', keyOf('key0')] })).toThrow(/no chosen row has id or key nine$/);
     expect(() => choose(rowsOf(9), { ids: ['8'], domains: ['mcp'] })).toThrow(/key 8$/);
   });
 
@@ -143,30 +141,42 @@ function shardOrNothing(rows: readonly RowRef[], index: number, of: number): Row
 
 describe('orders', () => {
   const rows = rowsOf(60);
+  const index = rowIndexOf(rows);
+  const all = Uint32Array.from(rows.keys());
+  const order = (name: keyof typeof ORDERS, seed = 0, chosen = all) =>
+    rowsWith(rows, ORDERS[name](index, chosen, seed));
 
   test('prefix: each trajectory in one piece, shortest prefix first, the trajectories in input order', () => {
-    const ordered = ORDERS.prefix(rows);
-    const pieces = ordered.filter((row, index) => row.trajectory !== ordered[index - 1]?.trajectory);
+    const ordered = order('prefix');
+    const pieces = ordered.filter((row, at) => row.trajectory !== ordered[at - 1]?.trajectory);
     expect(pieces.map((row) => row.trajectory)).toEqual([...new Set(rows.map((row) => row.trajectory))]);
-    for (const [index, row] of ordered.entries()) {
-      const before = ordered[index - 1];
+    for (const [at, row] of ordered.entries()) {
+      const before = ordered[at - 1];
       if (before?.trajectory === row.trajectory) expect(before.turnIdx).toBeLessThan(row.turnIdx);
     }
   });
 
+  test('prefix: of chosen rows, trajectories come in the order of their first chosen row', () => {
+    const chosen = all.slice(7);
+    const ordered = order('prefix', 0, chosen);
+    const pieces = ordered.filter((row, at) => row.trajectory !== ordered[at - 1]?.trajectory);
+    const byFirst = new Set(rowsWith(rows, chosen).map((row) => row.trajectory));
+    expect(pieces.map((row) => row.trajectory)).toEqual([...byFirst]);
+    expect([...byFirst]).not.toEqual([...new Set(rows.map((row) => row.trajectory))]);
+  });
+
   test('file: as they come', () => {
-    expect(ORDERS.file(rows)).toEqual(rows);
+    expect(order('file')).toEqual(rows);
   });
 
   test('random: the same for the same seed, another for another', () => {
-    expect(ORDERS.random([...rows].reverse(), 1)).toEqual(ORDERS.random(rows, 1));
-    expect(ORDERS.random(rows, 2)).not.toEqual(ORDERS.random(rows, 1));
+    expect(order('random', 1, all.toReversed())).toEqual(order('random', 1));
+    expect(order('random', 2)).not.toEqual(order('random', 1));
   });
 
-  test.each(Object.entries(ORDERS))('%s loses and doubles no row, and leaves its input alone', (_name, order) => {
-    const given = [...rows];
-    expect(new Set(order(given, 3))).toEqual(new Set(rows));
-    expect(order(given, 3)).toHaveLength(rows.length);
-    expect(given).toEqual(rows);
+  test.each(Object.entries(ORDERS))('%s loses and doubles no row, and leaves its input alone', (_name, orderRows) => {
+    const given = all.slice();
+    expect(orderRows(index, given, 3).toSorted()).toEqual(all);
+    expect(given).toEqual(all);
   });
 });

@@ -15,7 +15,7 @@ function firstTurn(prompt: string, currentPrompt = prompt): Sample {
 
 async function recorded(): Promise<Sample[]> {
   const dataset = await openDataset(RECORDED);
-  const samples = await Promise.all(dataset.rows.map((row) => dataset.readSample(row)));
+  const samples = await Promise.all([...dataset.rows].map((row) => dataset.readSample(row.position)));
   await dataset.close();
   return samples;
 }
@@ -81,29 +81,36 @@ describe('shuffled', () => {
   });
 
   test('on the recorded rows every donor is of the same domain and another trajectory', async () => {
-    const samples = await recorded();
-    const donors = donorsOf(samples);
-    expect(donors.size).toBe(samples.length);
-    for (const [sample, donor] of donors) {
-      expect(donor.domain).toBe(sample.domain);
-      expect(donor.trajectory).not.toBe(sample.trajectory);
+    const dataset = await openDataset(RECORDED);
+    await dataset.close();
+    const donorOf = donorsOf(dataset.rows);
+    for (const row of dataset.rows) {
+      const donor = dataset.rows.at(donorOf(row.position) as number);
+      expect(donor.domain).toBe(row.domain);
+      expect(donor.trajectory).not.toBe(row.trajectory);
     }
-    expect(donorsOf(samples)).toEqual(donors);
   });
 
+  /** The donors of rows with these domains and trajectories. */
+  function donorsAmong(...rows: readonly (readonly [domain: string, trajectory: number])[]) {
+    const at = (row: number) => rows[row] as readonly [string, number];
+    const donorOf = donorsOf({
+      length: rows.length,
+      domain: (row) => at(row)[0],
+      trajectoryNumber: (row) => at(row)[1],
+    });
+    return rows.map((_, row) => donorOf(row));
+  }
+
   test('another row of the same trajectory stands in where there is no other; a lone row has none', () => {
-    const rows = [
-      { domain: 'mcp', trajectory: 'a', name: 1 },
-      { domain: 'mcp', trajectory: 'a', name: 2 },
-      { domain: 'web', trajectory: 'b', name: 3 },
-    ] as const;
-    const donors = donorsOf<(typeof rows)[number]>(rows);
-    expect([donors.get(rows[0]), donors.get(rows[1]), donors.get(rows[2])]).toEqual([rows[1], rows[0], undefined]);
+    expect(donorsAmong(['mcp', 0], ['mcp', 0], ['web', 1])).toEqual([1, 0, undefined]);
   });
 
   test('the last rows look around the end, past rows of their own trajectory', () => {
-    const rows = ['a', 'a', 'b', 'b'].map((trajectory, name) => ({ domain: 'mcp', trajectory, name }));
-    const donors = donorsOf(rows);
-    expect(rows.map((row) => donors.get(row)?.name)).toEqual([2, 2, 0, 0]);
+    expect(donorsAmong(['mcp', 0], ['mcp', 0], ['mcp', 1], ['mcp', 1])).toEqual([2, 2, 0, 0]);
+  });
+
+  test('rows of other domains between them make no difference', () => {
+    expect(donorsAmong(['mcp', 0], ['web', 1], ['mcp', 2], ['web', 3])).toEqual([2, 3, 0, 1]);
   });
 });

@@ -1,7 +1,7 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
 import { resolve } from 'node:path';
-import type { Dataset, RowRef } from '../../bench/dataset.js';
+import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { BASELINES, donorsOf } from '../../infer/baselines.js';
@@ -30,7 +30,8 @@ export interface Inference {
   readonly io: Io;
   readonly shown: ShownSettings;
   readonly dataset: Dataset;
-  readonly chosen: readonly RowRef[];
+  /** Numbers of rows, in input order. */
+  readonly chosen: Uint32Array;
   readonly prompts: WorldModelPrompts | undefined;
   readonly target: Target;
   readonly pricing: Pricing;
@@ -46,20 +47,20 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
     run,
     settings,
     rows: jobs,
-    order: inAskingOrder(jobs, chosen, settings),
+    order: inAskingOrder(dataset.rows, jobs, chosen, settings),
     remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
     stampOf: (_job, _failure, mark) => mark,
     isDone: (_job, summary) => summary.status === 'ok',
     async settleAlone(job) {
       if (settings.baseline === undefined) return undefined;
-      const donor = donors?.get(job.row);
+      const donor = donors?.(job.row);
       const gen = BASELINES[settings.baseline](
         await dataset.readSample(job.row),
         donor === undefined ? undefined : await dataset.readSample(donor),
       );
       return {
         id: job.id,
-        row: predicted(idOf(job), { content: gen }, flagsOf({ content: gen })),
+        row: predicted(idOf(work, job), { content: gen }, flagsOf({ content: gen })),
         log: logOf({}),
       };
     },
@@ -68,7 +69,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
       const systemPrompt = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
       return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
     },
-    settle: async (job, outcome, mark) => recordOf(job, outcome, mark),
+    settle: async (job, outcome, mark) => recordOf(work, job, outcome, mark),
     async compose(job, record) {
       const text = await dataset.readText(job.row);
       return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
@@ -110,17 +111,17 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
   };
 }
 
-function idOf({ row, repeat }: InferJob) {
-  return { key: row.key, trajectory: row.trajectory, repeat };
+function idOf({ dataset: { rows } }: Inference, { row, repeat }: InferJob) {
+  return { key: rows.key(row), trajectory: rows.trajectory(row), repeat };
 }
 
-function recordOf(job: InferJob, outcome: ModelReply | ModelFailure, mark: string): JournalRecord {
+function recordOf(work: Inference, job: InferJob, outcome: ModelReply | ModelFailure, mark: string): JournalRecord {
   const log = { ...outcome.log, [STAMP_KEY.infer]: mark };
   return outcome.status === 'failed'
-    ? { id: job.id, row: unpredicted(idOf(job), outcome), log: logOf(log) }
+    ? { id: job.id, row: unpredicted(idOf(work, job), outcome), log: logOf(log) }
     : {
         id: job.id,
-        row: predicted(idOf(job), outcome, flagsOfReply(outcome)),
+        row: predicted(idOf(work, job), outcome, flagsOfReply(outcome)),
         log: logOf({ ...log, model: outcome.servedModel }),
       };
 }

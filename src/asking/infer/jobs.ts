@@ -1,6 +1,6 @@
 // The predictions that a run of infer consists of: which rows in which repeats, and in which order they are asked for.
 
-import type { RowRef } from '../../bench/dataset.js';
+import type { RowIndex } from '../../bench/row-index.js';
 import { ORDERS } from '../../bench/selection.js';
 import { parseRowId, rowId } from '../../row-id.js';
 import type { StageJob } from '../stage-contract.js';
@@ -8,26 +8,28 @@ import type { InferSettings } from './options.js';
 
 /** One row in one of its repeats. */
 export interface InferJob extends StageJob {
-  readonly row: RowRef;
+  /** The row's number in the data. */
+  readonly row: number;
   readonly repeat: number;
 }
 
 /** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `records` are by id. */
 export function jobsOf(
-  rows: readonly RowRef[],
-  chosen: readonly RowRef[],
+  rows: RowIndex,
+  chosen: Uint32Array,
   repeats: number,
   records: ReadonlyMap<string, unknown>,
 ): InferJob[] {
   const wanted = new Set(chosen);
   const recorded = recordedRepeats(records.keys());
   const jobs: InferJob[] = [];
-  for (const row of rows) {
-    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(row.key) ?? 0);
+  for (let row = 0; row < rows.length; row++) {
+    const key = rows.key(row);
+    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(key) ?? 0);
     for (let repeat = 0; repeat < last; repeat++) {
-      const id = rowId(row.key, repeat);
+      const id = rowId(key, repeat);
       if ((wanted.has(row) && repeat < repeats) || records.has(id)) {
-        jobs.push({ id, domain: row.domain, group: row.trajectory, row, repeat });
+        jobs.push({ id, domain: rows.domain(row), group: rows.trajectory(row), row, repeat });
       }
     }
   }
@@ -46,13 +48,14 @@ function recordedRepeats(ids: Iterable<string>): Map<string, number> {
 
 /** Repeats come one after the other, so that every row has been asked once before any is asked again. */
 export function inAskingOrder(
+  rows: RowIndex,
   jobs: readonly InferJob[],
-  chosen: readonly RowRef[],
+  chosen: Uint32Array,
   { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
 ): InferJob[] {
   const byId = new Map(jobs.map((job) => [job.id, job]));
-  const rows = ORDERS[order](chosen, sampleSeed);
+  const ordered = Array.from(ORDERS[order](rows, chosen, sampleSeed));
   return Array.from({ length: repeats }, (_, repeat) => repeat).flatMap((repeat) =>
-    rows.flatMap((row) => byId.get(rowId(row.key, repeat)) ?? []),
+    ordered.flatMap((row) => byId.get(rowId(rows.key(row), repeat)) ?? []),
   );
 }

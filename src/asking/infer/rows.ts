@@ -1,6 +1,6 @@
 // The rows that infer takes: which of them can be used, and which were chosen.
 
-import type { BadRow, Dataset, RowRef } from '../../bench/dataset.js';
+import type { BadRow, Dataset } from '../../bench/dataset.js';
 import type { Choice } from '../../bench/selection.js';
 import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { EXIT, nearest, UserError } from '../../errors.js';
@@ -32,11 +32,11 @@ export function requireUsable(dataset: Dataset, settings: InferSettings, io: Io)
 }
 
 /** @throws UserError (65) for a chosen row of a domain that has no bundled prompt. */
-export function requirePrompts(prompts: WorldModelPrompts, chosen: readonly RowRef[], dataset: Dataset): void {
-  const lacking = chosen.find((row) => prompts.prompt(row.domain) === undefined);
+export function requirePrompts(prompts: WorldModelPrompts, chosen: Uint32Array, { files, rows }: Dataset): void {
+  const lacking = chosen.find((row) => prompts.prompt(rows.domain(row)) === undefined);
   if (lacking === undefined) return;
   throw new UserError(
-    `${dataset.files[lacking.file]}:${lacking.line}: there is no bundled system prompt for the domain "${lacking.domain}"; leave such rows out with --domains, or do without --system-prompt bundled`,
+    `${files[rows.file(lacking)]}:${rows.line(lacking)}: there is no bundled system prompt for the domain "${rows.domain(lacking)}"; leave such rows out with --domains, or do without --system-prompt bundled`,
     EXIT.badData,
   );
 }
@@ -57,7 +57,7 @@ export function invalidByDomain(bad: readonly BadRow[], settings: InferSettings)
  * @throws UserError (2) for a domain that neither the benchmark nor the data has.
  */
 export function choiceOf(settings: InferSettings, dataset: Dataset): Choice {
-  const known = [...new Set([...DOMAINS, ...dataset.rows.map((row) => row.domain)])];
+  const known = [...new Set([...DOMAINS, ...dataset.rows.domains])];
   const unknown = settings.domains.find((domain) => !known.includes(domain));
   if (unknown !== undefined) {
     const near = nearest(unknown, known);
