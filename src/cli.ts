@@ -14,6 +14,7 @@ import { openCommandFilter } from './workflow-commands.js';
 // biome-ignore format: a table, a line a command
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'quickstart', load: () => import('./commands/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
+  { name: 'data fetch', load: () => import('./commands/data-fetch.js'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
   { name: 'infer', load: () => import('./commands/infer.js'), summary: 'ask a world model for the next observation of every row' },
   { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },

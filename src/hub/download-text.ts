@@ -14,6 +14,7 @@ export interface TransferProgress {
 
 /** Powers of ten, as the hub's pages have it. */
 export function sizeText(bytes: number): string {
+  if (bytes < 1e5) return `${(bytes / 1e3).toFixed(1)} kB`;
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
@@ -22,14 +23,15 @@ export function downloadText(
   { name, bytes }: { readonly name: string; readonly bytes: number },
   directory: string,
 ): string {
-  return `downloading ${printable(name)}: ${gigabytes(bytes)} to ${printable(directory)}`;
+  return `downloading ${printable(name)}: ${fineSizeText(bytes, bytes)} to ${printable(directory)}`;
 }
 
 /** `downloading model.gguf: 1.20 GB of 22.13 GB`. */
 export function progressText({ step, file, bytes, totalBytes }: TransferProgress): string {
-  return `${step} ${printable(file)}: ${gigabytes(bytes)} of ${gigabytes(totalBytes)}`;
+  return `${step} ${printable(file)}: ${fineSizeText(bytes, totalBytes)} of ${fineSizeText(totalBytes, totalBytes)}`;
 }
 
-function gigabytes(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(2)} GB`;
+/** In the unit of the whole, so fine that a download is seen to move. */
+function fineSizeText(bytes: number, wholeBytes: number): string {
+  return wholeBytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

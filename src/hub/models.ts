@@ -1,13 +1,14 @@
 // From a model's name to its file on this machine: at hand already, downloaded before, or downloaded now.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { type HubOptions, SHA256 } from './client.js';
+import { onDisk } from './disk-errors.js';
 import { chooseModel, type ModelChoice, onlyModel, SPLIT } from './model-choice.js';
 import { AGENTWORLD, type ModelReference, nameOf, referenceOf } from './model-name.js';
-import { noteOf } from './part.js';
+import type { WholeFile } from './part.js';
 import { bytesOf, folderOf, openRepository } from './repository.js';
 import { type TransferOptions, transfer } from './transfer.js';
 
@@ -51,7 +52,7 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
     name: printable(nameOf(reference, choice.files[0]?.path ?? '')),
     bytes: bytesOf(choice.files),
   });
-  await transfer(repository, choice.files, folder, options);
+  await transfer(repository, choice.files, folder, options, noteHash);
   return resolved(choice, folder);
 }
 
@@ -110,6 +111,15 @@ async function resolved({ files }: ModelChoice, folder: string): Promise<Resolve
   const path = join(folder, files[0]?.path ?? '');
   const sha256 = files.length === 1 ? await notedHash(path) : undefined;
   return { path, ...(sha256 !== undefined && { sha256 }) };
+}
+
+/** Notes the hash of a download beside it, in the notation of sha256sum. What the hub did not vouch for has none. */
+async function noteHash({ path, sha256, isVerified }: WholeFile): Promise<void> {
+  if (isVerified) await onDisk(noteOf(path), writeFile(noteOf(path), `${sha256}  ${basename(path)}\n`));
+}
+
+function noteOf(path: string): string {
+  return `${path}.sha256`;
 }
 
 /** The hash that a download noted beside its file, unless the file changed since. */

@@ -1,18 +1,28 @@
 // A file under way: what came of it so far on disk, and the hash of that.
 
-import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { interrupted } from './client.js';
+import { Digest, isSame } from './digest.js';
 import { onDisk } from './disk-errors.js';
 import type { RepositoryFile } from './repository.js';
 
 /** Parts are named by their content, so that a file that changed on the hub is not continued with another's bytes. */
-export function partPath(target: string, { sha256 }: RepositoryFile): string {
-  return `${target}${sha256 === undefined ? '' : `.${sha256.slice(0, 12)}`}.part`;
+export function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
+  const content = sha256 ?? gitOid;
+  return `${target}${content === undefined ? '' : `.${content.slice(0, 12)}`}.part`;
+}
+
+/** A file that has come. */
+export interface WholeFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Whether the hub says that this is its content; otherwise only the length is known to be right. */
+  readonly isVerified: boolean;
 }
 
 /** Every method throws a UserError: 73 or 74 where the disk refuses, 65 for content that is not what the hub announced. */
@@ -20,18 +30,16 @@ export class Part {
   readonly #path: string;
   readonly #target: string;
   readonly #handle: FileHandle;
-  /** Of the whole file, as the hub lists it. */
-  readonly #wholeBytes: number;
-  #sha256: string | undefined;
-  #bytes = 0;
-  #hash: Hash = createHash('sha256');
+  /** The whole file, as the hub states it. */
+  #stated: RepositoryFile;
+  #digest: Digest;
 
   private constructor(path: string, target: string, handle: FileHandle, file: RepositoryFile) {
     this.#path = path;
     this.#target = target;
     this.#handle = handle;
-    this.#wholeBytes = file.bytes;
-    this.#sha256 = file.sha256;
+    this.#stated = file;
+    this.#digest = Digest.of(file);
   }
 
   /** Opens the part of an earlier run, or a new one. Close it, whatever comes. */
@@ -42,16 +50,16 @@ export class Part {
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#digest.bytes;
   }
 
   get isWhole(): boolean {
-    return this.#bytes >= this.#wholeBytes;
+    return this.bytes >= this.#stated.bytes;
   }
 
   /** Notes what the whole must be, unless that is known already. */
   expect(sha256: string | undefined): void {
-    this.#sha256 ??= sha256;
+    this.#stated = { ...(sha256 !== undefined && { sha256 }), ...this.#stated };
   }
 
   /** Takes up what an earlier run left, unless it is longer than the file. Throws a UserError (130 or 143) when interrupted. */
@@ -61,34 +69,28 @@ export class Part {
 
   async #readBack(signal: AbortSignal, report: (bytes: number) => void): Promise<void> {
     const { size } = await this.#handle.stat();
-    if (size > this.#wholeBytes) await this.#handle.truncate(0);
-    if (size === 0 || size > this.#wholeBytes) return;
+    if (size > this.#stated.bytes) await this.#handle.truncate(0);
+    if (size === 0 || size > this.#stated.bytes) return;
     const chunks: AsyncIterable<Buffer> = createReadStream(this.#path);
     for await (const chunk of chunks) {
       if (signal.aborted) throw interrupted(signal);
-      this.#count(chunk);
-      report(this.#bytes);
+      this.#digest.update(chunk);
+      report(this.bytes);
     }
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    if (this.#bytes + chunk.length > this.#wholeBytes) {
-      await this.#discard(`holds more than the ${this.#wholeBytes} bytes that the hub lists`);
+    if (this.bytes + chunk.length > this.#stated.bytes) {
+      await this.#discard(`holds more than the ${this.#stated.bytes} bytes that the hub lists`);
     }
     await onDisk(this.#path, this.#handle.appendFile(chunk));
-    this.#count(chunk);
-  }
-
-  #count(chunk: Uint8Array): void {
-    this.#hash.update(chunk);
-    this.#bytes += chunk.length;
+    this.#digest.update(chunk);
   }
 
   /** Drops what is there. */
   async restart(): Promise<void> {
     await onDisk(this.#path, this.#handle.truncate(0));
-    this.#bytes = 0;
-    this.#hash = createHash('sha256');
+    this.#digest = Digest.of(this.#stated);
   }
 
   /** Everything is on the disk, not only on its way there. */
@@ -100,16 +102,18 @@ export class Part {
     return this.#handle.close();
   }
 
-  /** Checks the whole and gives it its final name, with its hash beside it where the hub states one. After `close`. */
-  async finish(): Promise<void> {
-    const digest = this.#hash.digest('hex');
-    if (this.#sha256 !== undefined && digest !== this.#sha256) {
-      await this.#discard(`has the SHA-256 ${digest}, which is not what the hub states`);
+  /** Checks the whole and gives it its final name. After `close`. */
+  async finish(): Promise<WholeFile> {
+    const found = this.#digest.finish();
+    const same = isSame(found, this.#stated);
+    if (same === false) {
+      const { sha256, gitOid } = this.#stated;
+      const digest =
+        sha256 === undefined && gitOid !== undefined ? `name ${found.gitOid} in git` : `SHA-256 ${found.sha256}`;
+      await this.#discard(`has the ${digest}, which is not what the hub states`);
     }
     await onDisk(this.#path, rename(this.#path, this.#target));
-    if (this.#sha256 === undefined) return;
-    const note = `${digest}  ${basename(this.#target)}\n`;
-    await onDisk(this.#path, writeFile(noteOf(this.#target), note));
+    return { path: this.#target, bytes: found.bytes, sha256: found.sha256, isVerified: same === true };
   }
 
   /** Nothing of it is worth continuing. */
@@ -118,9 +122,4 @@ export class Part {
     const message = `what came as ${basename(this.#target)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
     throw new UserError(printable(message), EXIT.badData);
   }
-}
-
-/** Where the hash of a downloaded file is noted, in the notation of sha256sum. */
-export function noteOf(target: string): string {
-  return `${target}.sha256`;
 }

@@ -7,11 +7,11 @@ import { printable } from '../printable.js';
 import { STALL_MS } from './client.js';
 import { onDisk } from './disk-errors.js';
 import { sizeText, type TransferProgress } from './download-text.js';
-import { Part, partPath } from './part.js';
+import { Part, partPath, type WholeFile } from './part.js';
 import { bytesOf, type Repository, type RepositoryFile } from './repository.js';
 
 export interface TransferOptions {
-  readonly onProgress?: (progress: TransferProgress) => void;
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
   /**
    * Takes a lock that dies with its process, at once or not at all: two processes that wrote into one part would spoil it. `busy` is the
    * message of the UserError where another process holds it.
@@ -24,29 +24,69 @@ type Report = (step: TransferProgress['step'], bytes: number) => void;
 /**
  * Puts files into `folder`, below which they have their paths in the repository. Those that are there already stay.
  * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept), and as `listFiles` does.
+ * @param onWhole is told of each file that has come
  */
 export async function transfer(
   repository: Repository,
   files: readonly RepositoryFile[],
   folder: string,
   { lock, onProgress }: TransferOptions,
+  onWhole: (file: WholeFile) => Promise<void>,
 ): Promise<void> {
+  await withFolder(repository, folder, lock, async () => {
+    const wanted = await Promise.all(
+      files.map(async (file) => {
+        const target = join(folder, file.path);
+        return { file, target, isHere: await isComplete(target, file) };
+      }),
+    );
+    await bring(repository, wanted, folder, { onProgress, onWhole });
+  });
+}
+
+/** What `work` comes to while no other awb downloads into the folder, which is made where it is missing. Throws a UserError (73) where one does. */
+export async function withFolder<T>(
+  { name }: Repository,
+  folder: string,
+  lock: TransferOptions['lock'],
+  work: () => Promise<T>,
+): Promise<T> {
   await onDisk(folder, mkdir(folder, { recursive: true }));
-  const busy = `another awb downloads from ${repository.name.repository} to ${printable(folder)}; wait for it`;
+  const busy = `another awb downloads from ${name.repository} to ${printable(folder)}; wait for it`;
   const unlock = await lock(join(folder, '.lock'), busy);
   try {
-    await requireSpace(repository, files, folder);
-    const totalBytes = bytesOf(files);
-    let before = 0;
-    for (const file of files) {
-      const target = join(folder, file.path);
-      const report: Report = (step, bytes) =>
-        onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
-      if (!(await isComplete(target, file))) await transferFile(repository, file, target, report);
-      before += file.bytes;
-    }
+    return await work();
   } finally {
     unlock();
+  }
+}
+
+/** A file of a repository and its place on this machine. */
+interface WantedFile {
+  readonly file: RepositoryFile;
+  readonly target: string;
+  /** It stands there and needs no download. */
+  readonly isHere: boolean;
+}
+
+/** Brings the wanted files that are not here. For a caller that has the folder to itself. Throws as `transfer`. */
+export async function bring(
+  repository: Repository,
+  wanted: readonly WantedFile[],
+  folder: string,
+  {
+    onProgress,
+    onWhole,
+  }: Pick<TransferOptions, 'onProgress'> & { readonly onWhole: (file: WholeFile) => Promise<void> },
+): Promise<void> {
+  await requireSpace(repository, wanted, folder);
+  const totalBytes = bytesOf(wanted.map(({ file }) => file));
+  let before = 0;
+  for (const { file, target, isHere } of wanted) {
+    const report: Report = (step, bytes) =>
+      onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
+    if (!isHere) await onWhole(await transferFile(repository, file, target, report));
+    before += file.bytes;
   }
 }
 
@@ -58,11 +98,10 @@ async function isComplete(target: string, { bytes }: RepositoryFile): Promise<bo
   );
 }
 
-async function requireSpace(repository: Repository, files: readonly RepositoryFile[], folder: string): Promise<void> {
+async function requireSpace(repository: Repository, wanted: readonly WantedFile[], folder: string): Promise<void> {
   let needed = 0;
-  for (const file of files) {
-    const target = join(folder, file.path);
-    if (await isComplete(target, file)) continue;
+  for (const { file, target, isHere } of wanted) {
+    if (isHere) continue;
     needed +=
       file.bytes -
       (await stat(partPath(target, file)).then(
@@ -83,7 +122,7 @@ async function transferFile(
   file: RepositoryFile,
   target: string,
   report: Report,
-): Promise<void> {
+): Promise<WholeFile> {
   const part = await Part.open(target, file);
   try {
     await part.readBack(repository.signal, (bytes) => report('checking', bytes));
@@ -99,7 +138,7 @@ async function transferFile(
   } finally {
     await part.close();
   }
-  await part.finish();
+  return part.finish();
 }
 
 /** One request for what is missing. Throws where it ended early; what came is kept. */

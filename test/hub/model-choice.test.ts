@@ -22,7 +22,7 @@ describe('the models of a repository', () => {
       'no quantisation where there are several',
       'hf:user/repo',
       EXIT.usage,
-      /several models.*UD-Q4_K_M \(0\.0 MB\), Q8_0 .*Q4_K_M \(0\.3 MB\)$/,
+      /several models.*UD-Q4_K_M \(0\.0 kB\), Q8_0 .*Q4_K_M \(0\.3 MB\)$/,
     ],
     [
       'one that is not there',

@@ -1,8 +1,10 @@
 // What a hub lists of a repository.
 
 import { describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
 import { resolveModel } from '../../src/hub/models.js';
-import { failure, openHub, SHA256 } from '../support/hub.js';
+import { folderOf, openRepository } from '../../src/hub/repository.js';
+import { COMMIT, failure, openHub, SHA256 } from '../support/hub.js';
 
 describe('a listing', () => {
   test('a listing on several pages is read to its end', async () => {
@@ -20,5 +22,39 @@ describe('a listing', () => {
   test('and answers with a page is no hub', async () => {
     const hub = await openHub({ first: (_, response) => Boolean(response.end('<html>')) });
     expect((await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()))).message).toMatch(/HF_ENDPOINT/);
+  });
+});
+
+test('a model and a dataset of one name have folders of their own, and so have two revisions', () => {
+  const name = { repository: 'user/repo', revision: 'main' };
+  const folders = [
+    folderOf({ kind: 'model', ...name }, '/cache'),
+    folderOf({ kind: 'dataset', ...name }, '/cache'),
+    folderOf({ kind: 'dataset', ...name, revision: 'refs/pr/1' }, '/cache'),
+  ];
+  expect(folders).toEqual([
+    '/cache/user--repo',
+    '/cache/datasets--user--repo',
+    '/cache/datasets--user--repo@refs--pr--1',
+  ]);
+});
+
+describe('the commit of a revision', () => {
+  const opened = (hub: { readonly url: string }, revision: string) =>
+    openRepository(
+      { kind: 'dataset', repository: 'user/repo', revision },
+      { env: { HF_ENDPOINT: hub.url }, retryDelayMs: 1 },
+    );
+
+  test('is asked of the hub, whatever the revision is called', async () => {
+    const hub = await openHub({ commits: { 'refs/pr/1': COMMIT } });
+    expect(await opened(hub, 'refs/pr/1').findCommit()).toBe(COMMIT);
+    expect(hub.seen.map(({ url }) => url)).toEqual(['/api/datasets/user/repo/revision/refs%2Fpr%2F1']);
+    expect((await failure(opened(hub, 'gone').findCommit())).exitCode).toBe(EXIT.inputMissing);
+  });
+
+  test.each(['{}', '{"sha":"main"}', '<html>'])('%s is no answer of a hub', async (answer) => {
+    const hub = await openHub({ first: (_, response) => Boolean(response.end(answer)) });
+    expect((await failure(opened(hub, 'main').findCommit())).message).toMatch(/HF_ENDPOINT/);
   });
 });

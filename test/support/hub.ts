@@ -1,5 +1,6 @@
 // A Hugging Face hub on loopback that can cut off, redirect, refuse and lie.
 
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -38,8 +39,13 @@ export async function listenTo(handler: Handler): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** The commit that every revision of the hub is. */
+export const COMMIT = 'c0ffee'.padEnd(40, '0');
+
 interface HubSetup {
   readonly files?: Readonly<Record<string, Buffer>>;
+  /** The commit that a revision is. Other revisions than these are unknown where it is given. */
+  readonly commits?: Readonly<Record<string, string>>;
   /** Entries of the listing instead of those of `files`. */
   readonly entries?: readonly unknown[];
   /** Sends a file; the default honours ranges. */
@@ -80,8 +86,15 @@ export async function openHub(setup: HubSetup = {}) {
       response.end(JSON.stringify(setup.entries ?? Object.entries(files).map(entryOf)));
       return;
     }
+    const revision = /^\/api\/(?:models|datasets)\/[^/]+\/[^/]+\/revision\/([^/]+)$/.exec(path)?.[1];
+    if (revision !== undefined) {
+      const sha = setup.commits === undefined ? COMMIT : setup.commits[decodeURIComponent(revision)];
+      if (sha === undefined) response.writeHead(404).end();
+      else response.end(JSON.stringify({ id: 'user/repo', sha, siblings: [] }));
+      return;
+    }
     // The revision is one part of the path, whatever slashes it holds.
-    const bytes = files[decodeURIComponent(path.replace(/^\/[^/]+\/[^/]+\/resolve\/[^/]+\//, ''))];
+    const bytes = files[decodeURIComponent(path.replace(/^(?:\/datasets)?\/[^/]+\/[^/]+\/resolve\/[^/]+\//, ''))];
     if (bytes === undefined) response.writeHead(404).end();
     else send(bytes, request, response);
   });
@@ -102,6 +115,12 @@ export async function filesIn(directory: string): Promise<string[]> {
   return (await readdir(directory, { recursive: true }))
     .filter((path) => path.includes('.') && !path.endsWith('/.lock'))
     .sort();
+}
+
+/** The entry of a file whose bytes stand in git itself, named as `git hash-object` names them. */
+export function smallEntryOf([path, bytes]: [string, Buffer]): unknown {
+  const oid = execFileSync('git', ['hash-object', '--stdin'], { input: bytes, encoding: 'utf8' }).trim();
+  return { type: 'file', path, size: bytes.length, oid };
 }
 
 /** The error that a promise rejects with. */

@@ -1,0 +1,113 @@
+// Which files of a dataset's repository are fetched, and how each place for one is found: free, right, or taken.
+
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { codeOf, EXIT, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { interrupted } from './client.js';
+import { Digest, isSame } from './digest.js';
+import { onDisk } from './disk-errors.js';
+import { isSafe, type RepositoryFile } from './repository.js';
+import type { SourceFile, SourceRecord } from './source-record.js';
+
+/** Rows of the benchmark. */
+const ROWS = /_test\.jsonl$/;
+/** What tells of a dataset and of its licence. */
+const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
+
+/** What became of a file, or will: `unchanged` stood there already, `removed` is no longer of the dataset, `left` was never ours. */
+export type FileState = 'fetched' | 'unchanged' | 'updated' | 'repaired' | 'replaced' | 'removed' | 'left';
+
+/** A file and what stands in its place; `sha256` of that, where something does. */
+export interface Placed {
+  readonly file: SourceFile;
+  readonly state: FileState;
+  readonly sha256?: string;
+}
+
+/**
+ * The files to fetch: rows from wherever they lie, side by side, and what tells of them.
+ * Throws a UserError: 66 where there are no rows, 65 where two files would have one name.
+ */
+export function chooseFiles(listed: readonly RepositoryFile[], repository: string): SourceFile[] {
+  const safe = listed.filter(({ path }) => isSafe(path));
+  const rows = safe.filter(({ path }) => ROWS.test(path));
+  const papers = safe.filter(({ path }) => PAPERS.test(path));
+  if (rows.length === 0) {
+    const hint = 'check --revision and HF_ENDPOINT';
+    throw new UserError(`${repository} holds no *_test.jsonl file there; ${hint}`, EXIT.inputMissing);
+  }
+  const byName = new Map<string, SourceFile>();
+  for (const file of [...rows, ...papers]) {
+    const name = basename(file.path);
+    // Some file systems know no difference between small letters and capitals.
+    const other = byName.get(name.toLowerCase());
+    if (other !== undefined) {
+      const both = `${other.path} and ${file.path}`;
+      const message = `${repository} holds two files that would have one name in the folder: ${both}; name another --revision`;
+      throw new UserError(printable(message), EXIT.badData);
+    }
+    byName.set(name.toLowerCase(), { name, ...file });
+  }
+  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Whether a file's rows are part of the benchmark; the others only tell of it. */
+export function holdsRows({ name }: Pick<SourceFile, 'name'>): boolean {
+  return ROWS.test(name);
+}
+
+/**
+ * How a file's place is found.
+ * @param before what was fetched into the folder earlier
+ * @param replace whether a file that is not ours gives way
+ */
+export async function placeOf(
+  file: SourceFile,
+  folder: string,
+  before: SourceRecord | undefined,
+  { replace, signal, onRead }: Reading & { readonly replace: boolean },
+): Promise<Placed> {
+  const ours = [...(before?.files ?? []), ...(before?.replacing ?? [])].filter(({ name }) => name === file.name);
+  const needsGit = [file, ...ours].some(({ sha256, gitOid }) => sha256 === undefined && gitOid !== undefined);
+  const found = await digestOf(join(folder, file.name), needsGit, { signal, onRead });
+  if (found === undefined) return { file, state: 'fetched' };
+  const { sha256 } = found;
+  if (isSame(found, file) !== false) return { file, state: 'unchanged', sha256 };
+  if (ours.some((earlier) => isSame(found, earlier))) return { file, state: 'updated', sha256 };
+  if (ours.length > 0) return { file, state: 'repaired', sha256 };
+  return { file, state: holdsRows(file) && replace ? 'replaced' : 'left', sha256 };
+}
+
+interface Reading {
+  readonly signal: AbortSignal;
+  readonly onRead: (bytes: number) => void;
+}
+
+/** What a file holds; undefined where there is none. */
+async function digestOf(
+  path: string,
+  needsGit: boolean,
+  { signal, onRead }: Reading,
+): Promise<ReturnType<Digest['finish']> | undefined> {
+  const size = await stat(path).then(
+    (found) => (found.isFile() ? found.size : Number.NaN),
+    (error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : Number.NaN),
+  );
+  if (size === undefined) return undefined;
+  if (Number.isNaN(size)) {
+    throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
+  }
+  const digest = new Digest(needsGit ? size : undefined);
+  const read = async () => {
+    const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
+    for await (const chunk of chunks) {
+      if (signal.aborted) throw interrupted(signal);
+      digest.update(chunk);
+      onRead(chunk.length);
+    }
+  };
+  await onDisk(path, read());
+  return digest.finish();
+}

@@ -1,0 +1,187 @@
+// A dataset of a hub brought into a folder: one commit of it, every file checked, and nothing of the user's written over.
+
+import { join } from 'node:path';
+import { EXIT, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import type { HubOptions } from './client.js';
+import { chooseFiles, type FileState, holdsRows, type Placed, placeOf } from './dataset-files.js';
+import { clearParts, setAside, strangersIn } from './dataset-folder.js';
+import type { WholeFile } from './part.js';
+import { bytesOf, GIT_OID, openRepository, type Repository } from './repository.js';
+import { readSourceRecord, SOURCE_RECORD, type SourceRecord, sourceRecordText } from './source-record.js';
+import { bring, type TransferOptions, withFolder } from './transfer.js';
+
+export interface DatasetOptions extends HubOptions, TransferOptions {
+  /** Such as user/name. */
+  readonly repository: string;
+  /** A branch, a tag or a commit. */
+  readonly revision: string;
+  /** Absolute; made where it is missing. */
+  readonly folder: string;
+  /** Files that are there, differ and were not fetched give way, and are kept aside. Otherwise they are refused. */
+  readonly replace: boolean;
+  /** Puts a text in the place of a file, as a whole or not at all. */
+  readonly write: (path: string, text: string) => Promise<void>;
+  /** Told what will be downloaded before it is, and where what gives way was put. */
+  readonly beforeDownload?: (what: {
+    readonly files: number;
+    readonly bytes: number;
+    readonly aside: string | undefined;
+  }) => void;
+  /** For the name of the folder of what is kept aside. */
+  readonly now: () => Date;
+}
+
+/** A dataset that is there, whole and checked. */
+export interface FetchedDataset {
+  readonly source: SourceRecord;
+  readonly files: readonly Placed[];
+  /** Bytes of the files that have come in this call. */
+  readonly fetchedBytes: number;
+  /** The folder, below the dataset's, of files that gave way and are kept. */
+  readonly aside?: string;
+  /** Files of rows that are not of the dataset and will be read with it. */
+  readonly strangers: readonly string[];
+}
+
+/**
+ * Fetches one commit of a dataset. What is there already and right is kept, so that a second call downloads nothing; where the commit is
+ * named and everything is there, the hub is not even asked.
+ * Throws a UserError: 66 no such repository or revision, 77 access denied, 69 hub out of reach, 73 files in the way or another awb at
+ * work there, 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept).
+ */
+export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
+  const { repository, revision, folder } = options;
+  const named = openRepository({ kind: 'dataset', repository, revision }, options);
+  return withFolder(named, folder, options.lock, async () => {
+    const found = await readSourceRecord(folder);
+    const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
+    const { source, hub } = await sourceOf(named, before, options);
+    const places = await placesOf(source, before, named, options);
+    requireNothingInTheWay(places, folder);
+    const gone = await leftBehind(source, before, named, options);
+    // A file that tells of the dataset and is the user's own stays, and is none of ours.
+    const files = places.filter(({ state }) => state !== 'left');
+    const ours = { ...source, files: files.map(({ file }) => file) };
+    return bringFiles({ source: ours, hub, files, gone }, options);
+  });
+}
+
+/** Which commit is meant and what it holds, and the repository at that commit. */
+async function sourceOf(
+  named: Repository,
+  before: SourceRecord | undefined,
+  options: DatasetOptions,
+): Promise<{ readonly source: SourceRecord; readonly hub: Repository }> {
+  const { repository, revision } = options;
+  try {
+    const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
+    const hub = openRepository({ kind: 'dataset', repository, revision: commit }, options);
+    const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
+    const replacing =
+      before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
+    const source = { hub: hub.endpoint, repository, revision, commit, files };
+    return { source: { ...source, ...(replacing !== undefined && { replacing }) }, hub };
+  } catch (error) {
+    if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
+    const hint = `(dataset ${repository}, revision ${revision}); --revision main takes the newest`;
+    throw new UserError(printable(`${error.message} ${hint}`), error.exitCode);
+  }
+}
+
+async function placesOf(
+  source: SourceRecord,
+  before: SourceRecord | undefined,
+  { signal }: Repository,
+  { folder, replace, onProgress }: DatasetOptions,
+): Promise<Placed[]> {
+  const totalBytes = bytesOf(source.files);
+  const places: Placed[] = [];
+  let bytes = 0;
+  for (const file of source.files) {
+    const onRead = (read: number) => {
+      bytes += read;
+      onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
+    };
+    places.push(await placeOf(file, folder, before, { replace, signal, onRead }));
+  }
+  return places;
+}
+
+function requireNothingInTheWay(files: readonly Placed[], folder: string): void {
+  const names = files.filter(({ file, state }) => state === 'left' && holdsRows(file)).map(({ file }) => file.name);
+  if (names.length === 0) return;
+  const list = names.map((name) => `  ${printable(name)}`);
+  const what = `${printable(folder)} holds files of the dataset's names with other content, which were not fetched:`;
+  const next =
+    'Nothing was written. Choose another --output-dir, or fetch them with --replace (these are then kept aside).';
+  throw new UserError([what, ...list, next].join('\n'), EXIT.cannotCreate);
+}
+
+/** Files that were fetched earlier, are not of this commit, and are as they were fetched: rows in them would be read with the others. */
+async function leftBehind(
+  { files }: SourceRecord,
+  before: SourceRecord | undefined,
+  { signal }: Repository,
+  { folder }: DatasetOptions,
+): Promise<Placed[]> {
+  const names = new Set(files.map(({ name }) => name));
+  const earlier = [...(before?.files ?? []), ...(before?.replacing ?? [])].filter(({ name }) => !names.has(name));
+  const places: Placed[] = [];
+  for (const file of earlier) {
+    const { state, sha256 } = await placeOf(file, folder, undefined, { replace: false, signal, onRead() {} });
+    if (state === 'unchanged' && sha256 !== undefined) places.push({ file, state: 'removed', sha256 });
+  }
+  return places;
+}
+
+/** Files in these states come over the network; the others stand there. */
+const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced'];
+/** What stands in the place of these may be somebody's work. */
+const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
+
+/** What a fetch has to do. */
+interface Plan {
+  readonly source: SourceRecord;
+  readonly hub: Repository;
+  readonly files: readonly Placed[];
+  readonly gone: readonly Placed[];
+}
+
+async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOptions): Promise<FetchedDataset> {
+  const { folder, write, beforeDownload, onProgress, now } = options;
+  const keep = (record: SourceRecord) => write(join(folder, SOURCE_RECORD), sourceRecordText(record));
+  const wanted = files.map(({ file, state }) => ({
+    file,
+    target: join(folder, file.name),
+    isHere: !COMES.includes(state),
+  }));
+  const missing = wanted.filter(({ isHere }) => !isHere).map(({ file }) => file);
+  // Before anything else is written: by this, a fetch that is killed is continued.
+  if (missing.length > 0) await keep(source);
+  const giveWay = [...files, ...gone].filter(({ state }) => GIVES_WAY.includes(state));
+  const aside = await setAside(
+    folder,
+    giveWay.map(({ file }) => file.name),
+    now(),
+  );
+  if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
+  const come = new Map<string, string>();
+  const onWhole = async ({ path, sha256 }: WholeFile) => void come.set(path, sha256);
+  await bring(hub, wanted, folder, { onProgress, onWhole });
+  const placed = files.map((place) => {
+    const sha256 = come.get(join(folder, place.file.name));
+    return sha256 === undefined ? place : { ...place, sha256 };
+  });
+  const { replacing: _, ...settled } = source;
+  const whole = { ...settled, files: placed.map(({ file, sha256 }) => ({ ...file, ...(sha256 && { sha256 }) })) };
+  await keep(whole);
+  await clearParts(folder, whole.files);
+  return {
+    source: whole,
+    files: [...placed, ...gone],
+    fetchedBytes: bytesOf(missing),
+    ...(aside !== undefined && { aside }),
+    strangers: await strangersIn(folder, whole.files),
+  };
+}
