@@ -25,7 +25,7 @@ export interface AskedStage<J extends StageJob>
    * `failure` is the record's class of failure, if it failed. A record with another stamp counts as not there.
    */
   stampOf(job: J, failure: string | undefined, mark: string): string;
-  settleAlone(job: J, mark: string): Promise<JournalRecord | undefined>;
+  settleAlone(job: J, mark: string): Promise<JournalRecord>;
   settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
 }
 

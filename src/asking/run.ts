@@ -1,7 +1,7 @@
 // An open run: its folder, and what the asking finds out beside the rows.
 
 import { isObject } from '../json.js';
-import { openFolder, type RunFolder } from '../run/folder.js';
+import { openFolder, type RunFolder, viewFolder } from '../run/folder.js';
 import type { Identity } from '../run/identity.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
@@ -56,10 +56,12 @@ export async function openRun(options: {
   readonly dir: string;
   readonly name: string;
   readonly fresh: boolean;
+  /** Looks at what is there and leaves no trace; nothing can be asked then. */
+  readonly dryRun?: boolean;
   readonly identity: (stored: Manifest | undefined) => Identity;
   readonly stateOf: (record: JournalRecord) => RowState;
 }): Promise<Run> {
-  const { kind, stateOf, ...rest } = options;
+  const { kind, stateOf, dryRun = false, ...rest } = options;
   const spent: Usage = {};
   let isOpen = false;
   const summarise = (record: JournalRecord) => {
@@ -67,7 +69,9 @@ export async function openRun(options: {
     if (!isOpen) addUsage(spent, summary.usage);
     return summary;
   };
-  const folder = await openFolder({ ...rest, summarise, lock: lockFile });
+  const folder = await (dryRun
+    ? viewFolder({ ...rest, summarise })
+    : openFolder({ ...rest, summarise, lock: lockFile }));
   isOpen = true;
   const { stored, journal } = folder;
   return {

@@ -139,9 +139,9 @@ class Session<J extends StageJob> {
     const rest: J[] = [];
     for (let at = 0; at < todo.length && !this.#stop.aborted; at += ALONE_AT_ONCE) {
       const settling = todo.slice(at, at + ALONE_AT_ONCE).map(async (job) => {
-        const record = await this.stage.settleAlone(job);
-        if (record !== undefined) await this.#keep(job, record);
-        return record === undefined ? [job] : [];
+        if (this.stage.asks(job)) return [job];
+        await this.#keep(job, await this.stage.settleAlone(job));
+        return [];
       });
       rest.push(...(await Promise.all(settling)).flat());
     }

@@ -3,7 +3,7 @@
 import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
-import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest } from '../types.js';
+import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest, Question } from '../types.js';
 import type { RowSummary, Run } from './run.js';
 
 /** One row to be asked once: a row of the data in one of its repeats, or one judgement of that. */
@@ -27,11 +27,15 @@ export interface Stage<J extends StageJob> {
   isStale(job: J, summary: RowSummary): boolean;
   /** Whether a row with this record need not be asked again when the command is repeated. */
   isDone(job: J, summary: RowSummary): boolean;
-  /** The record of a row that needs no model, or undefined where it has to be asked. */
-  settleAlone(job: J): Promise<JournalRecord | undefined>;
+  /** Whether a model has to be asked for a row. */
+  asks(job: J): boolean;
+  /** The record of a row that needs no model. */
+  settleAlone(job: J): Promise<JournalRecord>;
   /** Opened only when a row has to be asked. */
   openBackend(notice: (text: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;
+  /** All that a row is asked, one call each, where every reply can be used; `request` alone where absent. */
+  questions?(job: J): Promise<readonly Question[]>;
   /** The record of an outcome, or 'again' to have the row asked again at once. */
   settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | 'again'>;
   /** The output line of a row. */

@@ -7,7 +7,7 @@ import { codeOf, EXIT, UserError } from '../errors.js';
 import { sizeOf } from './file-reading.js';
 import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
-import { type Journal, openJournal } from './journal.js';
+import { type Journal, openJournal, viewJournal } from './journal.js';
 import type { JournalRecord } from './journal-record.js';
 import type { Manifest } from './manifest.js';
 import { readManifest } from './manifest-file.js';
@@ -25,13 +25,7 @@ export interface RunFolder<S> {
   close(): Promise<void>;
 }
 
-/**
- * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone.
- * `identity` is given the stored manifest, from which it may take over what only asking can find out. `summarise` says what stays
- * in memory of a record, and throws for what no run writes. `lock` takes a lock that dies with its process, at once or not at all.
- * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
- */
-export async function openFolder<S>(options: {
+interface FolderOptions<S> {
   readonly dir: string;
   readonly name: string;
   /** Sets what is there aside and begins anew. */
@@ -39,11 +33,17 @@ export async function openFolder<S>(options: {
   identity(stored: Manifest | undefined): Identity;
   summarise(record: JournalRecord): S;
   lock(path: string, busy: string): Promise<() => void>;
-}): Promise<RunFolder<S>> {
+}
+
+/**
+ * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone.
+ * `identity` is given the stored manifest, from which it may take over what only asking can find out. `summarise` says what stays
+ * in memory of a record, and throws for what no run writes. `lock` takes a lock that dies with its process, at once or not at all.
+ * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
+ */
+export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolder<S>> {
   const { dir, name } = options;
-  const outputPath = join(dir, `${name}.jsonl`);
-  const journalPath = join(dir, `${name}.journal.jsonl`);
-  const manifestPath = join(dir, `${name}.manifest.json`);
+  const { outputPath, journalPath, manifestPath } = pathsOf(options);
   await makeFolder(dir);
   const release = await options.lock(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
   let close = async () => release();
@@ -57,16 +57,53 @@ export async function openFolder<S>(options: {
       await journal.close();
       release();
     };
-    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
-    const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
-    const stored = isBegun ? found : undefined;
-    const identity = options.identity(stored);
-    if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
-    return { outputPath, journalPath, manifestPath, journal, stored, identity, close };
+    return { outputPath, journalPath, manifestPath, journal, ...(await begunAs(options, journal, found)), close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/**
+ * The folder as opening would find it, for reading alone: nothing is made, locked, set aside or repaired, and another process may work
+ * in it.
+ * @throws UserError: as `openFolder`, but for the folder and the lock; 66 for a journal that cannot be read.
+ */
+export async function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Promise<RunFolder<S>> {
+  const paths = pathsOf(options);
+  const found = options.fresh ? undefined : await readManifest(paths.manifestPath);
+  if (found === undefined && !options.fresh) await requireNoStray([paths.outputPath, paths.journalPath]);
+  // Beginning anew finds nothing.
+  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise);
+  const close = () => journal.close();
+  try {
+    return { ...paths, journal, ...(await begunAs(options, journal, found)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }) {
+  return {
+    outputPath: join(dir, `${name}.jsonl`),
+    journalPath: join(dir, `${name}.journal.jsonl`),
+    manifestPath: join(dir, `${name}.manifest.json`),
+  };
+}
+
+/** A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again. */
+async function begunAs<S>(
+  options: Omit<FolderOptions<S>, 'lock'>,
+  journal: Journal<S>,
+  found: Manifest | undefined,
+): Promise<Pick<RunFolder<S>, 'stored' | 'identity'>> {
+  const { outputPath, manifestPath } = pathsOf(options);
+  const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
+  const stored = isBegun ? found : undefined;
+  const identity = options.identity(stored);
+  if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
+  return { stored, identity };
 }
 
 /** Makes a folder and those above it one by one: Node's own way never ends where a parent denies that its children exist (/proc). */

@@ -2,6 +2,7 @@
 
 import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { splitLines } from '../lines.js';
@@ -40,9 +41,30 @@ const MOST_NAMED = 10;
  * @throws UserError (73) where the file cannot be opened for writing, or is no regular file.
  */
 export async function openJournal<S>(path: string, summarise: (record: JournalRecord) => S): Promise<Journal<S>> {
-  const handle = await openForAppend(path);
+  return journalIn(path, await openForAppend(path), summarise, (handle, end) => handle.truncate(end));
+}
+
+/**
+ * The same for reading alone: nothing is made or cut off, and appending fails. Without a path or a file it is empty. Of a journal that
+ * another process writes, it holds what was there.
+ * @throws UserError (66) where the file cannot be read, or is no regular file.
+ */
+export async function viewJournal<S>(
+  path: string | undefined,
+  summarise: (record: JournalRecord) => S,
+): Promise<Journal<S>> {
+  const handle = await (path === undefined ? open(devNull, 'r') : openToView(path));
+  return journalIn(path ?? devNull, handle, summarise, async () => {});
+}
+
+async function journalIn<S>(
+  path: string,
+  handle: FileHandle,
+  summarise: (record: JournalRecord) => S,
+  cut: (handle: FileHandle, end: number) => Promise<void>,
+): Promise<Journal<S>> {
   const entries = new Map<string, JournalEntry<S>>();
-  const { end, repaired } = await load(path, handle, entries, summarise);
+  const { end, repaired } = await load(path, handle, entries, summarise, cut);
   const appender = new Appender(handle, path, end);
   return {
     entries,
@@ -103,11 +125,26 @@ async function openForAppend(path: string): Promise<FileHandle> {
   }
 }
 
+async function openToView(path: string): Promise<FileHandle> {
+  try {
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+    throw new UserError(`${path} is no regular file, and a journal has to be one; move it away`, EXIT.inputMissing);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return open(devNull, 'r');
+    if (code === undefined) throw error;
+    throw new UserError(`cannot read ${path} (${code}); mend its permissions`, EXIT.inputMissing);
+  }
+}
+
 async function load<S>(
   path: string,
   handle: FileHandle,
   entries: Map<string, JournalEntry<S>>,
   summarise: (record: JournalRecord) => S,
+  cut: (handle: FileHandle, end: number) => Promise<void>,
 ): Promise<{ end: number; repaired?: string }> {
   const notes: string[] = [];
   const damaged: number[] = [];
@@ -118,7 +155,7 @@ async function load<S>(
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
       end = line.offset;
-      await handle.truncate(end);
+      await cut(handle, end);
       break;
     }
     const record = readRecord(line.bytes);

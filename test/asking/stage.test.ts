@@ -34,6 +34,7 @@ test('rows whose records become stale while others are asked are asked again in 
 test('rows that need no model are settled without a backend', async () => {
   const fine = { status: 'ok', content: '', log: { attempts: 0, usage: {}, ms: 0, host: '' } } as const;
   const stage = {
+    asks: () => false,
     settleAlone: async (job: Parameters<typeof recordOf>[0]) => recordOf(job, fine),
     openBackend: () => Promise.reject(new Error('nothing is to be asked')),
   };

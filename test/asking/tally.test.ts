@@ -1,7 +1,6 @@
 // What a run has come to, counted from its rows.
 
 import { describe, expect, test } from 'vitest';
-import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
 import { present } from '../../src/present.js';
 import type { ModelOutcome, Usage } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
@@ -67,8 +66,7 @@ describe('what the records took', () => {
   });
 
   test('a row that needed no call took nothing', async () => {
-    const settleAlone: Stage<StageJob>['settleAlone'] = async ({ id }) => ({ id, row: { status: 'ok' }, log: {} });
-    const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 2, stage: { settleAlone } });
+    const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 2, stage: { asks: () => false } });
     const { manifest } = await result;
     expect([manifest.costs, manifest.pace]).toEqual([{}, undefined]);
   });

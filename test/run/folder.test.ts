@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
-import { openFolder, type RunFolder } from '../../src/run/folder.js';
+import { openFolder, type RunFolder, viewFolder } from '../../src/run/folder.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -93,4 +93,59 @@ test('what a fresh run finds is kept aside', async () => {
   await folder.close();
   const [aside = ''] = (await readdir(dir)).filter((name) => name.startsWith('before-'));
   expect((await readdir(join(dir, aside))).sort()).toEqual(['predictions.journal.jsonl', 'predictions.manifest.json']);
+});
+
+describe('a folder that is only looked at', () => {
+  const view = (options: Partial<Parameters<typeof viewFolder<string>>[0]> = {}) =>
+    viewFolder({
+      ...{ dir, name: 'predictions', fresh: false },
+      identity: () => ({ model: 'm' }),
+      summarise: ({ id }) => id,
+      ...options,
+    });
+
+  test('need not be there, and is not made', async () => {
+    const folder = await view();
+    expect([folder.journal.entries.size, folder.stored, folder.identity]).toEqual([0, undefined, { model: 'm' }]);
+    await folder.close();
+    await expect(readdir(dir)).rejects.toThrow('ENOENT');
+  });
+
+  test('shows what is done, a torn line and remains of killed writers as they are', async () => {
+    await begin();
+    const torn = `${await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')}{"id":"b#0","ro`;
+    await writeFile(join(dir, 'predictions.journal.jsonl'), torn);
+    await writeFile(join(dir, 'predictions.jsonl.0123456789ab.tmp'), 'half');
+    const before = await readdir(dir);
+    const folder = await view();
+    expect([...folder.journal.entries.keys()]).toEqual(['a#0']);
+    expect(folder.journal.read('a#0').row).toEqual(RECORD.row);
+    expect(folder.stored).toEqual(MANIFEST);
+    await expect(folder.journal.append(RECORD)).rejects.toThrow(UserError);
+    await folder.close();
+    expect(await readdir(dir)).toEqual(before);
+    expect(await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')).toBe(torn);
+  });
+
+  test('counts as empty where the run is to begin anew, and nothing is set aside', async () => {
+    await begin();
+    const before = await readdir(dir);
+    const folder = await view({ fresh: true, identity: () => ({ model: 'another' }) });
+    expect([folder.journal.entries.size, folder.stored]).toEqual([0, undefined]);
+    await folder.close();
+    expect(await readdir(dir)).toEqual(before);
+  });
+
+  test('is refused where the run itself would be', async () => {
+    await begin();
+    await expect(view({ identity: () => ({ model: 'another' }) })).rejects.toMatchObject({
+      exitCode: EXIT.identityDiffers,
+    });
+    await expect(view({ name: 'stray' }).then((folder) => folder.close())).resolves.toBeUndefined();
+    await writeFile(join(dir, 'stray.jsonl'), 'of another program');
+    await expect(view({ name: 'stray' })).rejects.toMatchObject({ exitCode: EXIT.cannotCreate });
+    await mkdir(join(dir, 'odd.journal.jsonl'));
+    await writeFile(join(dir, 'odd.manifest.json'), JSON.stringify(MANIFEST));
+    await expect(view({ name: 'odd' })).rejects.toMatchObject({ exitCode: EXIT.inputMissing });
+  });
 });

@@ -73,7 +73,8 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
     order: jobs,
     isStale: () => false,
     isDone: (_, { status }) => status === 'ok',
-    settleAlone: async () => undefined,
+    asks: () => true,
+    settleAlone: async ({ id }) => ({ id, row: { status: 'ok' }, log: {} }),
     openBackend: async () => backendOf(answer, slots),
     async request(job) {
       asked.push(job.id);

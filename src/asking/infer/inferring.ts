@@ -8,6 +8,7 @@ import { BASELINES, donorsOf } from '../../infer/baselines.js';
 import { buildMessages } from '../../infer/messages.js';
 import { flagsOf } from '../../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';
+import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
@@ -19,6 +20,7 @@ import { progressListener } from '../progress-listener.js';
 import { type RowState, type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
+import type { Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
 import type { InferSettings } from './options.js';
@@ -39,9 +41,15 @@ export interface Inference {
 
 /** Puts the chosen rows to the world model, in an open run. */
 export function inferRows(work: Inference, run: Run): Promise<StageResult> {
+  return runStage(inferStage(work, run), [progressListener(work.io.stderr, work.settings)]);
+}
+
+/** The chosen rows as a stage. */
+function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.entries);
-  const donors = settings.baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  const { baseline } = settings;
+  const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
@@ -51,10 +59,10 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
     remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
     stampOf: (_job, _failure, mark) => mark,
     isDone: (_job, summary) => summary.status === 'ok',
+    asks: () => baseline === undefined,
     async settleAlone(job) {
-      if (settings.baseline === undefined) return undefined;
       const donor = donors?.(job.row);
-      const gen = BASELINES[settings.baseline](
+      const gen = BASELINES[present(baseline)](
         await dataset.readSample(job.row),
         donor === undefined ? undefined : await dataset.readSample(donor),
       );
@@ -91,7 +99,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
     },
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
-  return runStage(openInstrument(run, target, settings).guard(stage), [progressListener(work.io.stderr, settings)]);
+  return openInstrument(run, target, settings).guard(stage);
 }
 
 const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";

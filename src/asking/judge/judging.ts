@@ -51,6 +51,11 @@ export function judgeRows(
   refs: readonly PredictionRef[],
   count: number,
 ): Promise<StageResult> {
+  return runStage(judgeStage(work, run, refs, count), [progressListener(work.io.stderr, work.settings)]);
+}
+
+/** The same as a stage. */
+function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef[], count: number): Stage<JudgeJob> {
   const { settings, predictions, mode, target } = work;
   const method = checkedMethod(settings.mode, mode, work.method);
   // A judge that is served here is held to the form of its replies, where the mode has one.
@@ -69,9 +74,9 @@ export function judgeRows(
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     stampOf,
     isDone: (_job, summary) => isDone(summary),
+    asks: ({ ref }) => mode.asksJudge && ref.failure === undefined,
     async settleAlone(job, mark) {
       const { failure } = job.ref;
-      if (failure === undefined && mode.asksJudge) return undefined;
       const subject = await predictions.read(job.ref);
       const record =
         failure === undefined ? method.join([], subject) : method.fail(withoutPrediction(failure), subject);
@@ -79,6 +84,9 @@ export function judgeRows(
     },
     async request(job) {
       return parts.request(job, await predictions.read(job.ref));
+    },
+    async questions({ ref }) {
+      return method.parts(await predictions.read(ref)).map((part) => part.request());
     },
     async settle(job, outcome, mark) {
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
@@ -94,7 +102,7 @@ export function judgeRows(
     manifest: manifestOf(work, run),
     absent: absentFrom(work, refs),
   };
-  return runStage(instrument.guard(stage), [progressListener(work.io.stderr, settings)]);
+  return instrument.guard(stage);
 }
 
 /** The prediction's own text, an earlier judgement in it replaced by this one. */
