@@ -46,7 +46,7 @@ export function openInstrument(
   settings: AskingSettings,
   responseFormat?: unknown,
 ): Instrument {
-  const finishedBefore = [...run.journal.entries.values()].filter((entry) => entry.summary.status === 'ok').length;
+  const finishedBefore = finishedIn(run);
   const known = settings.allowParamDrop ? madeWith(run.stored).dropped : [];
   let backend: OpenBackend | undefined;
   const dropped = () => backend?.dropped() ?? known;
@@ -96,6 +96,12 @@ export function openInstrument(
       },
     }),
   };
+}
+
+function finishedIn({ journal }: Run): number {
+  let finished = 0;
+  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') finished++;
+  return finished;
 }
 
 function backendOptions(settings: AskingSettings) {

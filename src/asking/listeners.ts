@@ -3,7 +3,7 @@
 import type { ExitCode } from '../errors.js';
 import type { Manifest } from '../run/manifest.js';
 import type { BackendStatus, CallLog, Domain, Usage } from '../types.js';
-import type { RowSummary } from './run.js';
+import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
 /**

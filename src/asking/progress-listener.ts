@@ -3,7 +3,7 @@
 import type { TextSink } from '../types.js';
 import type { StageListener } from './listeners.js';
 import { openProgress, type Progress } from './progress/progress.js';
-import type { RowSummary } from './run.js';
+import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
 /** Shows the asking on stderr, from its beginning to its end. */

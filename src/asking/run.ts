@@ -8,27 +8,7 @@ import type { Manifest } from '../run/manifest.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
 import { addUsage } from '../usage.js';
-
-/** What a finished row has come to. */
-export interface RowState {
-  readonly status: 'ok' | 'failed';
-  readonly class?: string;
-  /** Of a failed row. */
-  readonly reason?: string;
-  readonly flags: readonly string[];
-}
-
-/** What stays in memory of a finished row. */
-export interface RowSummary extends RowState {
-  /** What the row's record has cost, over all its tries. */
-  readonly usage: Usage;
-  /** Characters that were sent, where one call is all that the record took. */
-  readonly chars?: number;
-  /** Tries of all its calls; 0 for a record that needed none. */
-  readonly attempts: number;
-  /** What the record was made from and with (see `AskedStage.stampOf`). */
-  readonly stamp: string;
-}
+import { type RowState, type RowSummary, SummaryShelf } from './row-summary.js';
 
 /** Under which name a record's log holds its stamp. */
 export const STAMP_KEY = { infer: 'dropped', judge: 'stamp' } as const satisfies Record<Manifest['kind'], string>;
@@ -69,9 +49,10 @@ export async function openRun(options: {
     if (!isOpen) addUsage(spent, summary.usage);
     return summary;
   };
+  const shelf = new SummaryShelf();
   const folder = await (dryRun
-    ? viewFolder({ ...rest, summarise })
-    : openFolder({ ...rest, summarise, lock: lockFile }));
+    ? viewFolder({ ...rest, summarise, shelf })
+    : openFolder({ ...rest, summarise, shelf, lock: lockFile }));
   isOpen = true;
   const { stored, journal } = folder;
   return {

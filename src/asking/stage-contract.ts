@@ -4,7 +4,8 @@ import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest, Question } from '../types.js';
-import type { RowSummary, Run } from './run.js';
+import type { RowSummary } from './row-summary.js';
+import type { Run } from './run.js';
 
 /** One row to be asked once: a row of the data in one of its repeats, or one judgement of that. */
 export interface StageJob extends Job {
@@ -53,7 +54,7 @@ export interface Stage<J extends StageJob> {
 
 /** The row's record in short; undefined where it has none, or a stale one. */
 export function summaryOf<J extends StageJob>(stage: Stage<J>, job: J): RowSummary | undefined {
-  const summary = stage.run.journal.entries.get(job.id)?.summary;
+  const summary = stage.run.journal.summaryOf(job.id);
   return summary === undefined || stage.isStale(job, summary) ? undefined : summary;
 }
 

@@ -7,7 +7,7 @@ import { codeOf, EXIT, UserError } from '../errors.js';
 import { sizeOf } from './file-reading.js';
 import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
-import { type Journal, openJournal, viewJournal } from './journal.js';
+import { type Journal, openJournal, type Shelf, viewJournal } from './journal.js';
 import type { JournalRecord } from './journal-record.js';
 import type { Manifest } from './manifest.js';
 import { readManifest } from './manifest-file.js';
@@ -32,6 +32,8 @@ interface FolderOptions<S> {
   readonly fresh: boolean;
   identity(stored: Manifest | undefined): Identity;
   summarise(record: JournalRecord): S;
+  /** Where the summaries are kept. */
+  readonly shelf: Shelf<S>;
   lock(path: string, busy: string): Promise<() => void>;
 }
 
@@ -52,7 +54,7 @@ export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolde
     if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
     const found = await readManifest(manifestPath);
     if (found === undefined) await requireNoStray([outputPath, journalPath]);
-    const journal = await openJournal(journalPath, options.summarise);
+    const journal = await openJournal(journalPath, options.summarise, options.shelf);
     close = async () => {
       await journal.close();
       release();
@@ -74,7 +76,7 @@ export async function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Pr
   const found = options.fresh ? undefined : await readManifest(paths.manifestPath);
   if (found === undefined && !options.fresh) await requireNoStray([paths.outputPath, paths.journalPath]);
   // Beginning anew finds nothing.
-  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise);
+  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise, options.shelf);
   const close = () => journal.close();
   try {
     return { ...paths, journal, ...(await begunAs(options, journal, found)), close };
@@ -99,7 +101,7 @@ async function begunAs<S>(
   found: Manifest | undefined,
 ): Promise<Pick<RunFolder<S>, 'stored' | 'identity'>> {
   const { outputPath, manifestPath } = pathsOf(options);
-  const isBegun = journal.entries.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
+  const isBegun = journal.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
   const stored = isBegun ? found : undefined;
   const identity = options.identity(stored);
   if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);

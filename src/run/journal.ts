@@ -4,22 +4,29 @@ import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
+import { Column } from '../column.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
+import { TextNumbers } from '../hashed-texts.js';
 import { splitLines } from '../lines.js';
 import { syncFolder } from './files.js';
 import { Appender } from './group-commit.js';
 import { type JournalRecord, readRecord, sealed } from './journal-record.js';
 
-/** What is kept in memory of a record: where it lies, and the caller's summary of it. */
-interface JournalEntry<S> {
-  readonly offset: number;
-  readonly length: number;
-  readonly summary: S;
+/** Where the records' summaries are kept, by the number of the record. Numbers go from 0. */
+export interface Shelf<S> {
+  /** A later summary under a number replaces an earlier one. */
+  put(number: number, summary: S): void;
+  at(number: number): S;
 }
 
 export interface Journal<S> {
-  /** The latest record of each id. */
-  readonly entries: ReadonlyMap<string, JournalEntry<S>>;
+  /** How many ids have a record. */
+  readonly size: number;
+  /** The ids that have a record, in the order of their first ones; each is made when its turn comes. */
+  ids(): Iterable<string>;
+  has(id: string): boolean;
+  /** The summary of an id's latest record; undefined where it has none. */
+  summaryOf(id: string): S | undefined;
   /** What opening had to repair, as a sentence for the user; absent where nothing was wrong. */
   readonly repaired?: string;
   /**
@@ -35,13 +42,48 @@ export interface Journal<S> {
 /** How many damaged lines are named. */
 const MOST_NAMED = 10;
 
+/** A row's key is 24 hex digits, and most ids begin with one. */
+const WORDS_OF_KEY = 3;
+
+/** The latest record of each id: where it lies, and its summary. Tens of bytes a record, beside what the shelf takes. */
+class Latest<S> {
+  readonly ids = new TextNumbers(WORDS_OF_KEY);
+  readonly #offset = new Column(Float64Array);
+  readonly #length = new Column(Uint32Array);
+
+  constructor(private readonly shelf: Shelf<S>) {}
+
+  put(id: string, place: { readonly offset: number; readonly length: number }, summary: S): void {
+    const number = this.ids.add(id);
+    this.#offset.put(number, place.offset);
+    this.#length.put(number, place.length);
+    this.shelf.put(number, summary);
+  }
+
+  summaryOf(id: string): S | undefined {
+    const number = this.ids.find(id);
+    return number === undefined ? undefined : this.shelf.at(number);
+  }
+
+  placeOf(id: string): { readonly offset: number; readonly length: number } | undefined {
+    const number = this.ids.find(id);
+    return number === undefined ? undefined : { offset: this.#offset.at(number), length: this.#length.at(number) };
+  }
+}
+
 /**
  * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
  * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
+ * @param summarise what is kept in memory of a record, on the shelf; it throws for what no run writes
  * @throws UserError (73) where the file cannot be opened for writing, or is no regular file.
  */
-export async function openJournal<S>(path: string, summarise: (record: JournalRecord) => S): Promise<Journal<S>> {
-  return journalIn(path, await openForAppend(path), summarise, (handle, end) => handle.truncate(end));
+export async function openJournal<S>(
+  path: string,
+  summarise: (record: JournalRecord) => S,
+  shelf: Shelf<S>,
+): Promise<Journal<S>> {
+  const handle = await openForAppend(path);
+  return journalIn(path, handle, summarise, shelf, (end) => handle.truncate(end));
 }
 
 /**
@@ -52,35 +94,42 @@ export async function openJournal<S>(path: string, summarise: (record: JournalRe
 export async function viewJournal<S>(
   path: string | undefined,
   summarise: (record: JournalRecord) => S,
+  shelf: Shelf<S>,
 ): Promise<Journal<S>> {
   const handle = await (path === undefined ? open(devNull, 'r') : openToView(path));
-  return journalIn(path ?? devNull, handle, summarise, async () => {});
+  return journalIn(path ?? devNull, handle, summarise, shelf, async () => {});
 }
 
 async function journalIn<S>(
   path: string,
   handle: FileHandle,
   summarise: (record: JournalRecord) => S,
-  cut: (handle: FileHandle, end: number) => Promise<void>,
+  shelf: Shelf<S>,
+  cut: (end: number) => Promise<void>,
 ): Promise<Journal<S>> {
-  const entries = new Map<string, JournalEntry<S>>();
-  const { end, repaired } = await load(path, handle, entries, summarise, cut);
+  const latest = new Latest(shelf);
+  const { end, repaired } = await load(path, handle, latest, summarise, cut);
   const appender = new Appender(handle, path, end);
   return {
-    entries,
+    get size() {
+      return latest.ids.size;
+    },
+    ids: () => latest.ids,
+    has: (id) => latest.ids.find(id) !== undefined,
+    summaryOf: (id) => latest.summaryOf(id),
     ...(repaired === undefined ? {} : { repaired }),
     async append(record) {
       const line = sealed(record);
       const offset = await appender.append(line);
       const summary = summarise(record);
-      entries.set(record.id, { offset, length: line.length - 1, summary });
+      latest.put(record.id, { offset, length: line.length - 1 }, summary);
       return summary;
     },
     read(id) {
-      const entry = entries.get(id);
-      if (entry === undefined) throw new Error(`no journal record for ${id}`);
-      const bytes = Buffer.allocUnsafe(entry.length);
-      readSync(handle.fd, bytes, 0, entry.length, entry.offset);
+      const place = latest.placeOf(id);
+      if (place === undefined) throw new Error(`no journal record for ${id}`);
+      const bytes = Buffer.allocUnsafe(place.length);
+      readSync(handle.fd, bytes, 0, place.length, place.offset);
       const record = readRecord(bytes);
       if (record?.id !== id) throw changed(path, id);
       return record;
@@ -142,9 +191,9 @@ async function openToView(path: string): Promise<FileHandle> {
 async function load<S>(
   path: string,
   handle: FileHandle,
-  entries: Map<string, JournalEntry<S>>,
+  latest: Latest<S>,
   summarise: (record: JournalRecord) => S,
-  cut: (handle: FileHandle, end: number) => Promise<void>,
+  cut: (end: number) => Promise<void>,
 ): Promise<{ end: number; repaired?: string }> {
   const notes: string[] = [];
   const damaged: number[] = [];
@@ -155,13 +204,13 @@ async function load<S>(
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
       end = line.offset;
-      await cut(handle, end);
+      await cut(end);
       break;
     }
     const record = readRecord(line.bytes);
     const summary = record && summaryOf(record, summarise);
     if (record === undefined || summary === undefined) damaged.push(line.number);
-    else entries.set(record.id, { offset: line.offset, length: line.bytes.length, summary });
+    else latest.put(record.id, { offset: line.offset, length: line.bytes.length }, summary);
   }
   if (damaged.length > 0) notes.push(passedOver(damaged));
   return notes.length === 0 ? { end } : { end, repaired: `repaired ${path}: ${notes.join('; ')}` };

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { openFolder, type RunFolder, viewFolder } from '../../src/run/folder.js';
 import { temporaryFolder } from '../support/cli.js';
+import { listShelf } from '../support/shelf.js';
 
 let dir = '';
 let held: string[] = [];
@@ -22,6 +23,7 @@ function open(options: Partial<Parameters<typeof openFolder<string>>[0]> = {}): 
     ...{ dir, name: 'predictions', fresh: false },
     identity: () => ({ model: 'm' }),
     summarise: ({ id }) => id,
+    shelf: listShelf(),
     async lock(path) {
       held.push(path);
       return () => void held.splice(held.indexOf(path), 1);
@@ -47,7 +49,7 @@ test('a folder is made with those above it, locked while it is open, and found a
   await begin();
   const again = await open();
   expect(again.stored).toEqual(MANIFEST);
-  expect([...again.journal.entries.keys()]).toEqual(['a#0']);
+  expect([...again.journal.ids()]).toEqual(['a#0']);
   await again.close();
 });
 
@@ -89,7 +91,7 @@ test('a run that holds no row binds nobody to its settings', async () => {
 test('what a fresh run finds is kept aside', async () => {
   await begin();
   const folder = await open({ fresh: true });
-  expect(folder.journal.entries.size).toBe(0);
+  expect(folder.journal.size).toBe(0);
   await folder.close();
   const [aside = ''] = (await readdir(dir)).filter((name) => name.startsWith('before-'));
   expect((await readdir(join(dir, aside))).sort()).toEqual(['predictions.journal.jsonl', 'predictions.manifest.json']);
@@ -101,12 +103,13 @@ describe('a folder that is only looked at', () => {
       ...{ dir, name: 'predictions', fresh: false },
       identity: () => ({ model: 'm' }),
       summarise: ({ id }) => id,
+      shelf: listShelf(),
       ...options,
     });
 
   test('need not be there, and is not made', async () => {
     const folder = await view();
-    expect([folder.journal.entries.size, folder.stored, folder.identity]).toEqual([0, undefined, { model: 'm' }]);
+    expect([folder.journal.size, folder.stored, folder.identity]).toEqual([0, undefined, { model: 'm' }]);
     await folder.close();
     await expect(readdir(dir)).rejects.toThrow('ENOENT');
   });
@@ -118,7 +121,7 @@ describe('a folder that is only looked at', () => {
     await writeFile(join(dir, 'predictions.jsonl.0123456789ab.tmp'), 'half');
     const before = await readdir(dir);
     const folder = await view();
-    expect([...folder.journal.entries.keys()]).toEqual(['a#0']);
+    expect([...folder.journal.ids()]).toEqual(['a#0']);
     expect(folder.journal.read('a#0').row).toEqual(RECORD.row);
     expect(folder.stored).toEqual(MANIFEST);
     await expect(folder.journal.append(RECORD)).rejects.toThrow(UserError);
@@ -131,7 +134,7 @@ describe('a folder that is only looked at', () => {
     await begin();
     const before = await readdir(dir);
     const folder = await view({ fresh: true, identity: () => ({ model: 'another' }) });
-    expect([folder.journal.entries.size, folder.stored]).toEqual([0, undefined]);
+    expect([folder.journal.size, folder.stored]).toEqual([0, undefined]);
     await folder.close();
     expect(await readdir(dir)).toEqual(before);
   });

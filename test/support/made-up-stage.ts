@@ -1,7 +1,7 @@
 // A stage of made-up rows over a backend in this process, with everything that is asked written down.
 
 import type { StageListener } from '../../src/asking/listeners.js';
-import type { RowState } from '../../src/asking/run.js';
+import type { RowState } from '../../src/asking/row-summary.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';

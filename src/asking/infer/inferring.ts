@@ -17,7 +17,8 @@ import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { type Pricing, priceOf } from '../pricing.js';
 import { progressListener } from '../progress-listener.js';
-import { type RowState, type Run, STAMP_KEY } from '../run.js';
+import type { RowState } from '../row-summary.js';
+import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
@@ -47,7 +48,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
 /** The chosen rows as a stage. */
 function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
-  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.entries);
+  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal);
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: AskedStage<InferJob> = {

@@ -3,6 +3,7 @@
 import type { RowIndex } from '../../bench/row-index.js';
 import { ORDERS } from '../../bench/selection.js';
 import { parseRowId, rowId } from '../../row-id.js';
+import type { Journal } from '../../run/journal.js';
 import type { StageJob } from '../stage-contract.js';
 import type { InferSettings } from './options.js';
 
@@ -13,15 +14,15 @@ export interface InferJob extends StageJob {
   readonly repeat: number;
 }
 
-/** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `records` are by id. */
+/** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `records` are the run's. */
 export function jobsOf(
   rows: RowIndex,
   chosen: Uint32Array,
   repeats: number,
-  records: ReadonlyMap<string, unknown>,
+  records: Pick<Journal<unknown>, 'ids' | 'has'>,
 ): InferJob[] {
   const wanted = new Set(chosen);
-  const recorded = recordedRepeats(records.keys());
+  const recorded = recordedRepeats(records.ids());
   const jobs: InferJob[] = [];
   for (let row = 0; row < rows.length; row++) {
     const key = rows.key(row);

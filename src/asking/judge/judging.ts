@@ -63,7 +63,7 @@ function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef[], cou
   const instrument = openInstrument(run, target, settings, replyForm);
   const parts = openParts(method, settings.maxRetries);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
-  const most = Math.max(count, recordedCount(run.journal.entries.keys()));
+  const most = Math.max(count, recordedCount(run.journal.ids()));
   const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(run, job, instrument.mark()));
   adoptSnapshot(run);
   const stage: AskedStage<JudgeJob> = {

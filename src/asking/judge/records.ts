@@ -3,7 +3,8 @@
 import { isUnasked, type JudgementRecord, recordedJudgement } from '../../judgement.js';
 import { isModelCaused } from '../../points.js';
 import type { JournalRecord } from '../../run/journal-record.js';
-import { type RowState, type Run, STAMP_KEY } from '../run.js';
+import type { RowState } from '../row-summary.js';
+import { type Run, STAMP_KEY } from '../run.js';
 import type { JudgeJob } from './jobs.js';
 
 /** The stamp of a judgement (see `AskedStage.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
@@ -20,7 +21,7 @@ export function recordOf(job: JudgeJob, record: JudgementRecord, log: object, ma
 
 /** Whether there is a record that is not stale, and that judging again would not mend. */
 export function holds({ journal }: Run, job: JudgeJob, mark: string): boolean {
-  const summary = journal.entries.get(job.id)?.summary;
+  const summary = journal.summaryOf(job.id);
   return summary !== undefined && summary.stamp === stampOf(job, summary.class, mark) && isDone(summary);
 }
 

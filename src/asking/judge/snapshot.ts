@@ -7,10 +7,15 @@ import type { Run } from '../run.js';
 /** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
 export function adoptSnapshot(run: Run): void {
   if (run.identity.snapshot !== undefined) return;
-  const judged = [...run.journal.entries].find(([, { summary }]) => summary.status === 'ok');
+  const judged = firstJudged(run);
   if (judged === undefined) return;
-  const { model } = recordedJudgement(run.journal.read(judged[0]).row).judge;
+  const { model } = recordedJudgement(run.journal.read(judged).row).judge;
   if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
+}
+
+function firstJudged({ journal }: Run): string | undefined {
+  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') return id;
+  return undefined;
 }
 
 /**

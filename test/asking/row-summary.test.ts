@@ -1,0 +1,63 @@
+// The shelf of summaries: what is put under a number is what stands there, to the last token.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type RowSummary, SummaryShelf } from '../../src/asking/row-summary.js';
+import type { Usage } from '../../src/types.js';
+import { addUsage } from '../../src/usage.js';
+
+const count = fc.oneof(
+  fc.constantFrom(0, 1, 1e9, 2 ** 32 - 2, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER),
+  fc.nat(),
+  // What older versions and other hands may have written.
+  fc.constantFrom(-1, 0.5),
+);
+const usage = fc.record(
+  { promptTokens: count, cachedTokens: count, completionTokens: count, reasoningTokens: count },
+  { noNullPrototype: true, requiredKeys: [] },
+);
+const summary: fc.Arbitrary<RowSummary> = fc.record(
+  {
+    status: fc.constantFrom('ok' as const, 'failed' as const),
+    class: fc.constantFrom('timeout', 'fatal'),
+    reason: fc.string(),
+    flags: fc.array(fc.constantFrom('truncated', 'empty'), { maxLength: 2 }),
+    usage,
+    chars: count,
+    attempts: fc.nat({ max: 3 }),
+    stamp: fc.oneof(fc.constantFrom('', 'top_k'), fc.stringMatching(/^[0-9a-f]{16}( top_k)?$/)),
+  },
+  { noNullPrototype: true, requiredKeys: ['status', 'flags', 'usage', 'attempts', 'stamp'] },
+);
+
+test('what was put comes back, the latest under each number', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat({ max: 20 }), summary)), (puts) => {
+      const shelf = new SummaryShelf();
+      for (const [number, put] of puts) shelf.put(number, put);
+      for (const [number, put] of new Map(puts)) expect(shelf.at(number)).toStrictEqual(put);
+    }),
+  );
+});
+
+test('a sum over the shelf is exact, and has no count that nobody reported', () => {
+  const shelf = new SummaryShelf();
+  const most = { promptTokens: 1e9, completionTokens: 0 };
+  for (let number = 0; number < 10_000; number++) {
+    shelf.put(number, { status: 'ok', flags: [], usage: most, attempts: 1, stamp: '' });
+  }
+  const total: Usage = {};
+  for (let number = 0; number < 10_000; number++) addUsage(total, shelf.at(number).usage);
+  expect(total).toEqual({ promptTokens: 1e13, completionTokens: 0 });
+});
+
+test('counts that no version writes are kept as they are', () => {
+  const shelf = new SummaryShelf();
+  // A journal of another hand.
+  const odd = { promptTokens: null, toString: 3, chars: 4 } as unknown as Usage;
+  const put: RowSummary = { status: 'ok', flags: [], usage: odd, chars: 7, attempts: 1, stamp: '' };
+  shelf.put(3, put);
+  expect(shelf.at(3)).toStrictEqual(put);
+  shelf.put(3, { ...put, usage: { promptTokens: 2 } });
+  expect(shelf.at(3)).toStrictEqual({ ...put, usage: { promptTokens: 2 } });
+});
