@@ -15,6 +15,8 @@ import { openCommandFilter } from './workflow-commands.js';
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'quickstart', load: () => import('./commands/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
   { name: 'data fetch', load: () => import('./commands/data-fetch.js'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
+  { name: 'data check', load: () => import('./commands/data-check.js'), summary: 'hold a copy of the benchmark against its release' },
+  { name: 'data stats', load: () => import('./commands/data-stats.js'), summary: 'show how many rows there are by domain, and how large they are' },
   { name: 'infer', load: () => import('./commands/infer.js'), summary: 'ask a world model for the next observation of every row' },
   { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },

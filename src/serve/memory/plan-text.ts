@@ -1,6 +1,6 @@
 // A plan of memory in words: its table, what it gave up, or why nothing fits.
 
-import { counted } from '../../figures.js';
+import { counted, grouped } from '../../figures.js';
 import { cacheBytesPerToken, checkpointSize, costsOf, type FreeMemory, type PlanSettings } from './memory-costs.js';
 import { allLayers, fewerSlots, type MemoryPlan, type PlanWishes, SHORT_CONTEXT } from './memory-plan.js';
 import type { ModelShape } from './model-shape.js';
@@ -97,8 +97,4 @@ function sizeText(bytes: number): string {
   if (bytes === 0) return '-';
   if (bytes >= GIB) return `${(bytes / GIB).toFixed(1)} GiB`;
   return bytes >= 2 ** 20 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 10).toFixed(1)} KiB`;
-}
-
-function grouped(count: number): string {
-  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }

@@ -1,0 +1,60 @@
+// `awb data stats`: how large the benchmark's rows are, by domain.
+
+import { resolve } from 'node:path';
+import { surveyData } from '../asking/infer/surveying.js';
+import { statsOf } from '../bench/data-stats.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { counted } from '../figures.js';
+import { statsDocument, statsText } from '../report/data-stats.js';
+import { showLoading } from '../serve/loading.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import type { Io } from '../types.js';
+
+// biome-ignore format: a table, a line an option
+const OPTIONS = {
+  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Shows how many rows, trajectories and turns a copy of the benchmark has by domain, and how large prompts and ground truths are: median, 90th percentile, longest, and a histogram.',
+  examples: [
+    { line: 'awb data stats', does: 'of what lies in the folder data' },
+    { line: 'awb data stats my-rows --json | jq .all.context_tokens.max', does: 'the longest prompt' },
+  ],
+  options: OPTIONS,
+  operands: ['data-dir'],
+  run: stats,
+});
+
+async function stats(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+  const folder = resolve(io.cwd, settings.dataDir);
+  const loading = showLoading(io.stderr, settings.quiet);
+  const { survey, tokens } = await surveyData(settings.dataDir, io, (text) => loading.step('stats', text)).finally(() =>
+    loading.finish(),
+  );
+  const { rows, unusable } = survey;
+  const next = `awb data check lists ${unusable.length === 1 ? 'it' : 'them'}`;
+  if (rows.length === 0) {
+    throw new UserError(`no usable row in ${shownPath(folder, io)}; ${next}`, EXIT.badData);
+  }
+  if (unusable.length > 0 && !settings.quiet) {
+    io.stderr.write(
+      `${counted(unusable.length, 'line')} cannot be used and ${unusable.length === 1 ? 'is' : 'are'} left out; ${next}\n`,
+    );
+  }
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  const shown = { stats: statsOf(survey), tokens, folder: settings.json ? folder : shownPath(folder, io) };
+  io.stdout.write(
+    settings.json ? `${JSON.stringify(statsDocument(shown), null, 2)}\n` : statsText(shown, look, isAscii(io.env)),
+  );
+  return EXIT.done;
+}
+
+/** Whether the terminal may not show block characters: it says so, or its locale names another character set than UTF-8. */
+function isAscii({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
+  return TERM === 'dumb' || TERM === 'linux' || !/utf-?8/i.test(locale);
+}

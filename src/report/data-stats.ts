@@ -1,0 +1,117 @@
+// How large the benchmark's rows are: tables with histograms in text, and JSON.
+
+import { domainName } from '../domains.js';
+import { grouped } from '../figures.js';
+import { present } from '../present.js';
+import type { DataStats, RowStats, SizeName, Spread } from '../survey.js';
+import { type Look, terminal } from './terminal.js';
+
+/** From the fewest to the most; in front of them what stands for none. */
+const BLOCKS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+
+const TITLES: readonly (readonly [size: SizeName, title: string])[] = [
+  ['turn', 'Turn'],
+  ['context', 'Prompt tokens'],
+  ['truth', 'Truth tokens'],
+];
+
+interface ShownStats {
+  readonly stats: DataStats;
+  /** How tokens were counted, such as `characters / 4`. */
+  readonly tokens: string;
+  readonly folder: string;
+}
+
+/** The document of `--json`. */
+export function statsDocument({ stats, tokens, folder }: ShownStats) {
+  const rowsDocument = ({ rows, trajectories, turn, context, truth }: RowStats) => ({
+    rows,
+    trajectories,
+    turn,
+    context_tokens: context,
+    truth_tokens: truth,
+  });
+  const { turn, context, truth } = stats.edges;
+  return {
+    schema: 'awb.data-stats/1',
+    folder,
+    tokens,
+    domains: Object.fromEntries(stats.domains.map(({ domain, ...own }) => [domain, rowsDocument(own)])),
+    all: rowsDocument(stats.all),
+    bin_edges: { turn, context_tokens: context, truth_tokens: truth },
+  };
+}
+
+/** @param isAscii where the terminal may not have block characters */
+export function statsText({ stats, tokens, folder }: ShownStats, look: Look, isAscii: boolean): string {
+  const tables = [
+    rowsTable(stats),
+    ...TITLES.map(([size, title]) => sizeTable(stats, size, title, isAscii ? ASCII : BLOCKS)),
+  ];
+  const note = `Tokens are ${tokens}. Histograms: rows by size, on a logarithmic scale; the tallest bar of each is its largest bin.`;
+  const texts = tables.map((table, index) =>
+    terminal({ ...table, footnotes: index === tables.length - 1 ? [note] : [] }, look),
+  );
+  return `${folder}\n\n${texts.join('\n')}`;
+}
+
+const RIGHT = { align: 'right' } as const;
+const LEFT = { align: 'left' } as const;
+
+/** As wide as the title of the widest table, so that the columns of all stand in one line. */
+function firstColumn(title: string) {
+  const width = Math.max(...TITLES.map(([, each]) => each.length));
+  return { heading: title.padEnd(width), short: title, ...LEFT };
+}
+
+function rowsTable({ domains, all }: DataStats) {
+  const cells = (name: string, { rows, trajectories }: RowStats) => [
+    name,
+    grouped(rows),
+    grouped(trajectories),
+    (rows / trajectories).toFixed(1),
+  ];
+  return {
+    columns: [
+      firstColumn('Domain'),
+      { heading: 'Rows', short: 'Rows', ...RIGHT },
+      { heading: 'Trajectories', short: 'Traj.', ...RIGHT },
+      { heading: 'Rows each', short: 'Each', ...RIGHT },
+    ],
+    groups: [domains.map((own) => cells(domainName(own.domain), own)), [cells('All', all)]],
+  };
+}
+
+function sizeTable({ domains, all, edges }: DataStats, size: SizeName, title: string, levels: readonly string[]) {
+  const cells = (name: string, { median, p90, max, bins }: Spread) => [
+    name,
+    grouped(Math.round(median)),
+    grouped(Math.round(p90)),
+    grouped(max),
+    histogram(bins, levels),
+  ];
+  const scale = scaleText(edges[size]);
+  return {
+    columns: [
+      firstColumn(title),
+      { heading: 'Median', short: 'Median', ...RIGHT },
+      { heading: 'p90', short: 'p90', ...RIGHT },
+      { heading: 'Longest', short: 'Max', ...RIGHT },
+      { heading: scale, short: scale, ...LEFT },
+    ],
+    groups: [domains.map((own) => cells(domainName(own.domain), own[size])), [cells('All', all[size])]],
+  };
+}
+
+/** A column a bin. What is there at all is seen. */
+function histogram(bins: readonly number[], levels: readonly string[]): string {
+  const most = Math.max(...bins, 1);
+  return bins.map((count) => present(levels[Math.ceil((count / most) * (levels.length - 1))])).join('');
+}
+
+/** The ends of a scale, as far apart as the bins between them are wide. */
+function scaleText(edges: readonly number[]): string {
+  const [from, to] = [grouped(Math.round(present(edges[0]))), grouped(Math.round(present(edges.at(-1))))];
+  return from + to.padStart(edges.length - 1 - from.length);
+}
