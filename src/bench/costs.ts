@@ -1,32 +1,79 @@
-// The journal beside a judged file -> what each judgement cost.
+// The journal beside a file of predictions or judgements -> what each of its rows took.
 
 import { existsSync } from 'node:fs';
+import type { Spent } from '../costs.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
+import { costOf, type Price } from '../price.js';
 import type { CallLog, Usage } from '../types.js';
+import { addUsage } from '../usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
- * What each judgement cost, by the journal's record id; empty where there is no journal. Later records replace earlier ones;
- * torn and strange lines are passed over, since the judged file itself is whole.
+ * What each row took, by the journal's record id; undefined where there is no journal. A row of several records (it failed and was
+ * asked again) took all of them. Torn and strange lines are passed over, since the file beside it is whole.
+ * @param price what the calls cost; without one, only what needed no call has a cost
  * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
  */
-export async function readCosts(path: string, stop?: AbortSignal): Promise<ReadonlyMap<string, CallLog>> {
-  const costs = new Map<string, CallLog>();
-  if (!existsSync(path)) return costs;
-  const hint = 'it says what judging cost; move it away to go on without';
+export async function readCosts(
+  path: string,
+  price: Price | undefined,
+  stop?: AbortSignal,
+): Promise<ReadonlyMap<string, Spent> | undefined> {
+  if (!existsSync(path)) return undefined;
+  const costs = new Map<string, Spent>();
+  const hint = 'it says what asking cost; move it away to go on without';
   const handle = await openToRead(path, hint);
   try {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
-      const record = 'text' in found ? parseObject(found.text) : undefined;
-      const log = callLog(record?.log);
-      if (typeof record?.id === 'string' && log !== undefined) costs.set(record.id, log);
+      const record = 'text' in found ? recordIn(found.text) : undefined;
+      if (record === undefined) continue;
+      const before = costs.get(record.id);
+      const spent = spentIn(record.log, price);
+      costs.set(record.id, before === undefined ? spent : together(before, spent));
     }
   } finally {
     await handle.close();
   }
   return costs;
+}
+
+/** Where a record's id stands, and its log, behind all that the model wrote: quotes in texts are escaped. */
+const ID = /^\{"id":"(?<id>[^"\\]+)"/;
+const LOG_START = ',"log":{';
+
+/** A record's id and log. What stands between them can be a megabyte, and need not be parsed. */
+function recordIn(text: string): { readonly id: string; readonly log: JsonObject } | undefined {
+  const { id } = ID.exec(text)?.groups ?? {};
+  const at = text.lastIndexOf(LOG_START);
+  const tail = id === undefined || at < 0 ? undefined : parseObject(`{${text.slice(at + 1)}`);
+  const record = tail === undefined ? parseObject(text) : { id, ...tail };
+  return typeof record?.id === 'string' && isObject(record.log) ? { id: record.id, log: record.log } : undefined;
+}
+
+function spentIn(written: JsonObject, price: Price | undefined): Spent {
+  const log = callLog(written);
+  // Baselines, text measures and rows without a prediction ask nobody.
+  if (log === undefined || log.attempts === 0) return { usd: 0 };
+  const usd = price && costOf(log.usage, price);
+  return { log, ...(usd === undefined ? {} : { usd }) };
+}
+
+/** What two records of a row took; where a call was made is told by the later one. */
+function together(before: Spent, later: Spent): Spent {
+  if (before.log === undefined) return later;
+  if (later.log === undefined) return before;
+  // A record of which nothing is known hides no other: a call that was cut off is seldom charged.
+  const known = [before.usd, later.usd].filter((usd) => usd !== undefined);
+  const log = sum(before.log, later.log);
+  return known.length === 0 ? { log } : { log, usd: known.reduce((a, b) => a + b) };
+}
+
+function sum(before: CallLog, { chars: _, ...later }: CallLog): CallLog {
+  const usage = { ...before.usage };
+  addUsage(usage, later.usage);
+  return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
 }
 
 /** Whether a value is what each field of `T` holds; the type asks for an entry of every field. */
@@ -46,8 +93,7 @@ const USAGE: Checks<Usage> = {
   reasoningTokens: isCount,
 };
 
-function callLog(value: unknown): CallLog | undefined {
-  if (!isObject(value)) return undefined;
+function callLog(value: JsonObject): CallLog | undefined {
   const { attempts, ms, host = '', ...more } = known(value, LOG);
   if (attempts === undefined || ms === undefined) return undefined;
   return { attempts, usage: known(isObject(value.usage) ? value.usage : {}, USAGE), ms, host, ...more };

@@ -1,7 +1,6 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
-import { readCosts } from '../bench/costs.js';
 import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
@@ -9,15 +8,17 @@ import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
-import { rowId } from '../row-id.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { DEFAULT_DB } from '../runs/databases.js';
-import { journalBeside, judgedFileOf, manifestBeside } from '../runs/judged-path.js';
+import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
+import { countCosts } from '../runs/score/costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
+import { pricesOf } from '../runs/score/prices.js';
 import { recordOf } from '../runs/score/record.js';
 import { aggregate } from '../score/aggregate.js';
 import { defineCommand } from '../settings/command.js';
+import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { RunRecord, StoredJudgement } from '../store/records.js';
 import { openStore } from '../store/store.js';
@@ -29,6 +30,9 @@ export interface ScoreSettings {
   readonly db: string;
   readonly label?: string | undefined;
   readonly minCoverage: number;
+  /** A price file; without it a run keeps the prices that it was asked under. */
+  readonly prices?: string | undefined;
+  readonly verbose: boolean;
   readonly json: boolean;
   readonly color: boolean;
 }
@@ -42,6 +46,7 @@ export const command = defineCommand({
       line: 'awb score out/judged.jsonl --db runs.sqlite --label step-1000',
       does: 'another SQLite file, and a name of your own',
     },
+    { line: 'awb score results/step-100 --verbose', does: 'what each domain cost, too' },
     { line: 'awb score results/step-100 --json | jq .overall.total_score', does: 'one unrounded figure' },
   ],
   options: {
@@ -60,6 +65,7 @@ export const command = defineCommand({
       default: LEAST_COVERAGE,
       help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
     },
+    ...PRICE_OPTIONS,
   },
   operands: ['predictions'],
   run: (settings, io) => score(settings, io),
@@ -73,15 +79,15 @@ export const command = defineCommand({
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
   const source = judgedFileOf(settings.predictions, io);
   const { rows, sha256, warnings } = await readJudged(source, io.stop);
-  const costs = await readCosts(journalBeside(source), io.stop);
   const manifest = await readManifest(manifestBeside(source));
+  const prices = await pricesOf(manifest, settings.prices, io);
+  const { judgements, costs } = await countCosts({ source, manifest, rows }, prices, io.stop);
   throwIfStopped(io.stop);
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const made = madeWith(manifest);
   const card = aggregate(rows, made.chosen, measureOf);
-  const run = recordOf({ source, sha256, manifest, made }, settings.label);
-  const judgements = rows.map((row) => ({ row, log: costs.get(rowId(row.key, row.repeat, row.index)) }));
+  const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs };
   const db = resolve(io.cwd, settings.db);
   const { id, replaced, runs } = storeRun(db, run, judgements, card);
   const short = shortDomains(card, settings.minCoverage);
@@ -93,7 +99,8 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
       io,
     );
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look }));
+    const byDomain = settings.verbose;
+    io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
   }
   for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
   for (const line of shortLines(short, settings.minCoverage)) io.stderr.write(`${line}\n`);

@@ -1,6 +1,8 @@
 // A scored run as JSON.
 
+import type { RunCosts } from '../costs.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { costsDocument } from './cost-json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
@@ -17,6 +19,7 @@ export interface ScoredRun {
     readonly judgeModel?: string | undefined;
     readonly rubricPack?: string | undefined;
     readonly meta: Readonly<Record<string, unknown>>;
+    readonly costs?: RunCosts | undefined;
   };
   /** The SQLite file. */
   readonly db: string;
@@ -53,6 +56,7 @@ export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun)
     overall_micro: scoresDocument(card.overallMicro),
     overall_measures: measuresDocument(card.overallMeasures),
     macro_of: card.macroOf,
+    costs: costsDocument(run.costs),
   };
 }
 

@@ -5,6 +5,7 @@ import { domainName } from '../domains.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { DomainScore, ScoreCard } from '../types.js';
+import { costTable } from './cost-table.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal } from './terminal.js';
@@ -17,11 +18,15 @@ interface Showing {
   readonly db: string;
   readonly measureOf: MeasureLookup;
   readonly look: Look;
+  /** Whether costs are told by domain, too. */
+  readonly byDomain: boolean;
 }
 
-export function scoreText(scored: ScoredRun, { steps, db, measureOf, look }: Showing): string {
+export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDomain }: Showing): string {
   const { run, card, id, replaced } = scored;
-  const tables = [scoreTable(card), measureTable(card, measureOf)].filter((table) => table !== undefined);
+  const tables = [scoreTable(card), measureTable(card, measureOf), costTable(run.costs, byDomain)].filter(
+    (table) => table !== undefined,
+  );
   const lines = [
     `coverage: ${coverageText(card)}`,
     tallyLine(

@@ -11,16 +11,16 @@ export function judgedFileOf(path: string, { cwd }: Pick<Io, 'cwd'>): string {
   return existsSync(inFolder) ? inFolder : whole;
 }
 
-/** The manifest of a judged file. */
-export function manifestBeside(judgedFile: string): string {
-  return `${stemOf(judgedFile)}.manifest.json`;
+/** The manifest of a judged file, or of predictions. */
+export function manifestBeside(file: string): string {
+  return `${stemOf(file)}.manifest.json`;
 }
 
-/** The journal of a judged file. */
-export function journalBeside(judgedFile: string): string {
-  return `${stemOf(judgedFile)}.journal.jsonl`;
+/** The journal of a judged file, or of predictions. */
+export function journalBeside(file: string): string {
+  return `${stemOf(file)}.journal.jsonl`;
 }
 
-function stemOf(judgedFile: string): string {
-  return judgedFile.replace(/\.jsonl$/i, '');
+function stemOf(file: string): string {
+  return file.replace(/\.jsonl$/i, '');
 }

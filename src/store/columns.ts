@@ -1,7 +1,9 @@
-// The columns of a judgement: what each holds, and the judged row that is read back from them.
+// The columns of a judgement, a prediction and a cost: what each holds, and what is read back from them.
 
+import type { Cost } from '../costs.js';
+import { keysOf } from '../keys.js';
 import { isJudgementFailure } from '../points.js';
-import { DIMENSIONS, type JudgedRow } from '../types.js';
+import { DIMENSIONS, type JudgedRow, type Usage } from '../types.js';
 import type { StoredJudgement } from './records.js';
 import { DamagedValue, type Row } from './row.js';
 
@@ -40,6 +42,50 @@ export const QUERY_COLUMNS: Columns = {
   completion_tokens: ({ log }) => log?.usage.completionTokens ?? null,
   reasoning_tokens: ({ log }) => log?.usage.reasoningTokens ?? null,
   ms: ({ log }) => log?.ms ?? null,
+  usd: ({ usd }) => usd ?? null,
+};
+
+/** The columns of a prediction, which stand there for queries alone. */
+export const PREDICTION_COLUMNS: Columns = {
+  key: ({ row }) => row.key,
+  repeat: ({ row }) => row.repeat,
+  domain: ({ row }) => row.domain,
+  attempts: ({ prediction }) => prediction?.log?.attempts ?? null,
+  prompt_tokens: ({ prediction }) => prediction?.log?.usage.promptTokens ?? null,
+  cached_tokens: ({ prediction }) => prediction?.log?.usage.cachedTokens ?? null,
+  completion_tokens: ({ prediction }) => prediction?.log?.usage.completionTokens ?? null,
+  reasoning_tokens: ({ prediction }) => prediction?.log?.usage.reasoningTokens ?? null,
+  ms: ({ prediction }) => prediction?.log?.ms ?? null,
+  usd: ({ prediction }) => prediction?.usd ?? null,
+};
+
+/** The columns of what rows took together. */
+export const COST_COLUMNS: Readonly<Record<string, (cost: Cost) => number | null>> = {
+  rows: ({ rows }) => rows,
+  prompt_tokens: ({ usage }) => usage.promptTokens ?? null,
+  cached_tokens: ({ usage }) => usage.cachedTokens ?? null,
+  completion_tokens: ({ usage }) => usage.completionTokens ?? null,
+  reasoning_tokens: ({ usage }) => usage.reasoningTokens ?? null,
+  usd: ({ usd }) => usd ?? null,
+  unpriced: ({ unpriced }) => unpriced,
+};
+
+/** A cost from its row of `COST_COLUMNS`. @throws DamagedValue */
+export function costIn(row: Row): Cost {
+  const usd = row.numberIn('usd');
+  const usage: Usage = {};
+  for (const name of keysOf(TOKEN_COLUMNS)) {
+    const tokens = row.numberIn(TOKEN_COLUMNS[name]);
+    if (tokens !== undefined) usage[name] = tokens;
+  }
+  return { rows: row.number('rows'), unpriced: row.number('unpriced'), usage, ...(usd === undefined ? {} : { usd }) };
+}
+
+const TOKEN_COLUMNS: Readonly<Record<keyof Usage, string>> = {
+  promptTokens: 'prompt_tokens',
+  cachedTokens: 'cached_tokens',
+  completionTokens: 'completion_tokens',
+  reasoningTokens: 'reasoning_tokens',
 };
 
 /** A judgement from its row of `READ_COLUMNS`, with its measures, where it has some. @throws DamagedValue */

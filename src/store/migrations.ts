@@ -166,4 +166,54 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE judgements_anew RENAME TO judgements;
   ALTER TABLE measures_anew RENAME TO measures;
   `,
+
+  // What asking took: of a row in dollars too, of its prediction, and of domains and run together. Runs that were scored before have
+  // none of it until they are scored again.
+  `
+  ALTER TABLE judgements ADD COLUMN usd REAL;
+
+  CREATE TABLE predictions (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    domain TEXT NOT NULL,
+    attempts INTEGER,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    completion_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    ms REAL,
+    usd REAL,
+    PRIMARY KEY (run_id, key, repeat)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE run_costs (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    asked TEXT NOT NULL CHECK (asked IN ('world_model', 'judge')),
+    rows INTEGER NOT NULL,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    completion_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    usd REAL,
+    unpriced INTEGER NOT NULL,
+    price TEXT CHECK (price IS NULL OR json_valid(price)),
+    PRIMARY KEY (run_id, asked)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE domain_costs (
+    run_id INTEGER NOT NULL,
+    asked TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    completion_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    usd REAL,
+    unpriced INTEGER NOT NULL,
+    PRIMARY KEY (run_id, asked, domain),
+    FOREIGN KEY (run_id, asked) REFERENCES run_costs (run_id, asked) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

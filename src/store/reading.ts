@@ -1,11 +1,13 @@
 // The tables of the SQLite file back into runs. A value of another type than was stored is damage, and nothing is made of it.
 
+import { ASKED, type RunCosts, type Spending } from '../costs.js';
 import { inTableOrder } from '../domains.js';
+import { isPrice } from '../price.js';
 import { rowId } from '../row-id.js';
 import type { DomainScore, Estimate, JudgedRow, ScoreCard } from '../types.js';
-import { JUDGEMENT_KEY, judgedRowOf, READ_COLUMNS } from './columns.js';
+import { costIn, JUDGEMENT_KEY, judgedRowOf, READ_COLUMNS } from './columns.js';
 import type { RunRecord, StoredRun } from './records.js';
-import { type Row, rowsOf, rowsOfRun } from './row.js';
+import { DamagedValue, type Row, rowsOf, rowsOfRun } from './row.js';
 import type { Sqlite } from './sqlite.js';
 
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
@@ -16,10 +18,13 @@ export function readRuns(database: Sqlite): StoredRun[] {
     const counts = byRun(database, 'domain_counts');
     const scores = byRun(database, 'domain_scores');
     const overall = byRun(database, 'overall_scores');
+    const costs = byRun(database, 'run_costs');
+    const domainCosts = byRun(database, 'domain_costs');
     return runs.map((run) => {
       const id = run.number('id');
       const of = (rows: ReadonlyMap<number, Row[]>) => rows.get(id) ?? [];
-      return { ...recordOf(run), id, card: cardOf(run, of(counts), of(scores), of(overall)) };
+      const card = cardOf(run, of(counts), of(scores), of(overall));
+      return { ...recordOf(run), costs: costsOf(of(costs), of(domainCosts)), id, card };
     });
   });
 }
@@ -78,6 +83,26 @@ function recordOf(run: Row): RunRecord {
     scoredAt: run.text('scored_at'),
     toolVersion: run.text('tool_version'),
   };
+}
+
+/** Undefined where nothing is known of anybody. */
+function costsOf(totals: readonly Row[], domains: readonly Row[]): RunCosts | undefined {
+  if (totals.length === 0) return undefined;
+  return Object.fromEntries(
+    ASKED.flatMap((asked) => {
+      const isOwn = (row: Row) => row.text('asked') === asked;
+      const total = totals.find(isOwn);
+      return total === undefined ? [] : [[asked, spendingOf(total, domains.filter(isOwn))]];
+    }),
+  );
+}
+
+function spendingOf(total: Row, domains: readonly Row[]): Spending {
+  const price = total.textIn('price') === undefined ? undefined : total.object('price', isAnything);
+  if (price !== undefined && !isPrice(price)) throw new DamagedValue('price');
+  const costs = domains.map((row) => [row.text('domain'), costIn(row)] as const);
+  const ordered = costs.sort(([a], [b]) => inTableOrder(a, b));
+  return { ...(price && { price }), total: costIn(total), domains: new Map(ordered) };
 }
 
 function isAnything(_value: unknown): _value is unknown {

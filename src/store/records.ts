@@ -1,5 +1,6 @@
 // What the SQLite file holds of a run.
 
+import type { RunCosts, Spent } from '../costs.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
@@ -25,12 +26,18 @@ export interface RunRecord {
   readonly endedAt?: string | undefined;
   readonly scoredAt: string;
   readonly toolVersion: string;
+  /** What world model and judge took; absent in a run that an earlier version scored. */
+  readonly costs?: RunCosts | undefined;
 }
 
-/** A judged row with what it cost to judge, where a journal tells. */
+/** A judged row with what it cost to judge and to predict, where journals tell. */
 export interface StoredJudgement {
   readonly row: JudgedRow;
   readonly log?: CallLog | undefined;
+  /** US dollars of judging it. */
+  readonly usd?: number | undefined;
+  /** What its prediction took; the same for all judgements of one prediction. */
+  readonly prediction?: Spent | undefined;
 }
 
 /** A run as it stands in the file. */

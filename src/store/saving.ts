@@ -1,7 +1,8 @@
 // A run into the tables of the SQLite file.
 
+import { ASKED, type Cost, type RunCosts } from '../costs.js';
 import type { Estimate, ScoreCard } from '../types.js';
-import { JUDGEMENT_KEY, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
+import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
 import type { RunRecord, StoredJudgement } from './records.js';
 import type { Sqlite } from './sqlite.js';
 
@@ -20,6 +21,8 @@ export function saveRun(
     const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
     const runId = Number(inserted.lastInsertRowid);
     saveJudgements(database, runId, judgements);
+    savePredictions(database, runId, judgements);
+    saveCosts(database, runId, run.costs ?? {});
     saveScores(database, runId, card);
     return { id: runId, replaced: id !== null };
   });
@@ -65,6 +68,33 @@ function saveJudgements(database: Sqlite, runId: number, judgements: readonly St
     for (const [name, value] of Object.entries(measures ?? {})) {
       measure.run({ run_id: runId, key, repeat, judgement_index: index, name, value });
     }
+  }
+}
+
+/** Each prediction once, however often it was judged; none that nothing is known of. */
+function savePredictions(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
+  const columns = Object.entries(PREDICTION_COLUMNS);
+  const names = ['run_id', ...columns.map(([name]) => name)];
+  const insertion = database.prepare(
+    `INSERT INTO predictions (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+  );
+  for (const stored of judgements) {
+    if (stored.prediction !== undefined) insertion.run(runId, ...columns.map(([, of]) => of(stored)));
+  }
+}
+
+function saveCosts(database: Sqlite, runId: number, costs: RunCosts): void {
+  const names = Object.keys(COST_COLUMNS);
+  const run = insert(database, 'run_costs', ['run_id', 'asked', 'price', ...names]);
+  const domainCost = insert(database, 'domain_costs', ['run_id', 'asked', 'domain', ...names]);
+  const values = (cost: Cost) => Object.fromEntries(Object.entries(COST_COLUMNS).map(([name, of]) => [name, of(cost)]));
+  for (const asked of ASKED) {
+    const spending = costs[asked];
+    if (spending === undefined) continue;
+    const { price, total, domains } = spending;
+    const priceText = price === undefined ? null : JSON.stringify(price);
+    run.run({ run_id: runId, asked, price: priceText, ...values(total) });
+    for (const [domain, cost] of domains) domainCost.run({ run_id: runId, asked, domain, ...values(cost) });
   }
 }
 

@@ -45,7 +45,14 @@ async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Ou
     setLastWords() {},
     stdinClosed: () => new Promise<undefined>(() => {}),
   };
-  const defaults = { predictions: 'judged.jsonl', db: 'awb.sqlite', minCoverage: 0.99, json: false, color: true };
+  const defaults = {
+    predictions: 'judged.jsonl',
+    db: 'awb.sqlite',
+    minCoverage: 0.99,
+    json: false,
+    color: true,
+    verbose: false,
+  };
   const code = await score({ ...defaults, ...settings }, io);
   return { code, ...text };
 }
@@ -134,6 +141,64 @@ describe("the official script's own file", () => {
     expect((await json({ predictions: 'copy.jsonl' })).run).toMatchObject({ replaced: true });
     await appendFile(join(dir, 'copy.jsonl'), '{"task": "mcp", "failed": 1}\n');
     expect((await json({ predictions: 'copy.jsonl' })).run).toMatchObject({ replaced: false });
+  });
+});
+
+describe('what a run cost', () => {
+  const call = { attempts: 1, usage: { promptTokens: 1_000_000, completionTokens: 100_000 }, ms: 5, host: 'h' };
+  const priced = {
+    ...manifest,
+    servedModels: ['judge-2026'],
+    predictions: {
+      ...manifest.predictions,
+      price: { model: 'wm', source: 'as asked', input: 0.5, output: 2 },
+      costs: { mcp: { rows: 2, usage: { promptTokens: 30, completionTokens: 4 }, usd: 0.034 } },
+    },
+  };
+  const writeJudgeJournal = () =>
+    writeFile(
+      join(dir, 'judged.journal.jsonl'),
+      ['mcp0', 'mcp1', 'swe0'].map((key) => `${JSON.stringify({ id: `${key}#0`, row: {}, log: call })}\n`).join(''),
+    );
+
+  it('is told of world model and judge, by domain under --verbose, and repriced by --prices', async () => {
+    await writeRun(complete, priced);
+    await writeJudgeJournal();
+    await writeFile(join(dir, 'p.yaml'), 'unit: million-tokens\nmodels: { judge-model: { input: 1, output: 10 } }\n');
+    const told = (await run()).stdout;
+    expect(told).toMatch(/^World model +30 +- +4 +- +\$0\.034$/m);
+    expect(told).toMatch(/^Judge +3,000,000 +- +300,000 +- +unknown$/m);
+    expect(told).toContain('World model: price of wm by as asked.');
+    const repriced = (await run({ prices: 'p.yaml', verbose: true })).stdout;
+    expect(repriced).toMatch(/^Judge +3,000,000 +- +300,000 +- +≥ \$6\.00$/m);
+    expect(repriced).toMatch(/^ {2}MCP +2,000,000 +- +200,000 +- +\$4\.00$/m);
+    expect(repriced).toContain('what 1 row cost is not known, and not in');
+    expect(
+      repriced.split('\n').every((line) => line.length <= 80 || line.startsWith('next:') || /^ {6}/.test(line)),
+    ).toBe(true);
+  });
+
+  it('stands in the document and in SQLite, where a row has what judging it cost', async () => {
+    await writeRun(complete, priced);
+    await writeJudgeJournal();
+    await writeFile(join(dir, 'p.yaml'), 'unit: million-tokens\nmodels: { judge-model: { input: 1, output: 10 } }\n');
+    const { costs } = await json({ prices: 'p.yaml' });
+    expect(costs.world_model).toMatchObject({ rows: 2, prompt_tokens: 30, usd: 0.034, unpriced: 0 });
+    expect(costs.judge).toMatchObject({ rows: 3, usd: 6, unpriced: 1, price: { model: 'judge-model', input: 1 } });
+    expect(costs.judge.domains.swe).toMatchObject({ rows: 1, usd: 2, unpriced: 1 });
+    expect(query('SELECT key, usd FROM judgements ORDER BY key')).toEqual([
+      { key: 'mcp0', usd: 2 },
+      { key: 'mcp1', usd: 2 },
+      { key: 'swe0', usd: 2 },
+      { key: 'swe1', usd: null },
+    ]);
+    expect(query("SELECT usd, unpriced FROM run_costs WHERE asked = 'judge'")).toEqual([{ usd: 6, unpriced: 1 }]);
+  });
+
+  it('is not told of a file of the official script', async () => {
+    await cp(join(JUDGED, 'official.jsonl'), join(dir, 'judged.jsonl'));
+    expect((await run()).stdout).not.toContain('Tokens');
+    expect((await json()).costs).toEqual({ world_model: null, judge: null });
   });
 });
 

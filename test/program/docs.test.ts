@@ -67,7 +67,7 @@ describe('the quickstart', () => {
   test('leaves a database on which the queries of docs/score.md run', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
-    expect(queries).toHaveLength(3);
+    expect(queries).toHaveLength(6);
     for (const query of queries) expect(() => database.prepare(query).all()).not.toThrow();
     database.close();
   });

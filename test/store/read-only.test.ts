@@ -46,9 +46,9 @@ describe('reading changes nothing on the disk', () => {
   it('in an earlier one, which is brought up to date in memory', () => {
     openStore(path).close();
     const database = openSqlite(path);
-    for (const table of ['measures', 'judgements', 'domain_scores', 'overall_scores', 'domain_counts', 'runs']) {
-      database.exec(`DROP TABLE ${table}`);
-    }
+    database.exec('PRAGMA foreign_keys = OFF');
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    for (const { name } of tables) database.exec(`DROP TABLE ${name}`);
     database.exec('PRAGMA user_version = 0');
     database.close();
     const before = filesIn(dirname(path));

@@ -30,7 +30,13 @@ describe('reading', () => {
   }
 
   it('gives every run back as it was saved, its scores included', () => {
-    const bare: RunRecord = { ...runOf('b'), label: undefined, judgeModel: undefined, manifest: undefined };
+    const bare: RunRecord = {
+      ...runOf('b'),
+      label: undefined,
+      judgeModel: undefined,
+      manifest: undefined,
+      costs: undefined,
+    };
     save(runOf('a'));
     save(bare);
     const [first, second, ...more] = reading((store) => store.runs());

@@ -24,7 +24,17 @@ beforeEach(async () => {
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 const query = (sql: string) => queryIn(path, sql);
 
-const TABLES = ['domain_counts', 'domain_scores', 'judgements', 'measures', 'overall_scores', 'runs'];
+const TABLES = [
+  'domain_costs',
+  'domain_counts',
+  'domain_scores',
+  'judgements',
+  'measures',
+  'overall_scores',
+  'predictions',
+  'run_costs',
+  'runs',
+];
 
 const countsByTable = () =>
   Object.fromEntries(TABLES.map((table) => [table, query(`SELECT count(*) AS n FROM ${table}`)[0]?.n]));
@@ -47,7 +57,7 @@ describe('a new file', () => {
        store.saveRun({ ...run, identity: String(process.pid) }, [], card);
        store.close();`,
     );
-    const args = [script, path, JSON.stringify(runOf('')), JSON.stringify(card)];
+    const args = [script, path, JSON.stringify({ ...runOf(''), costs: undefined }), JSON.stringify(card)];
     await Promise.all(Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, args)));
     expect(countsByTable()).toMatchObject({ runs: 6, domain_counts: 6 });
   });
@@ -84,6 +94,7 @@ describe('a stored run', () => {
         completion_tokens: 280,
         reasoning_tokens: null,
         ms: 4200.5,
+        usd: 0.0375,
       },
       {
         status: 'failed',
@@ -91,11 +102,53 @@ describe('a stored run', () => {
         failure_reason: 'no token for 900 s',
         factuality: null,
         attempts: null,
+        usd: null,
       },
     ]);
     expect(query('SELECT name, value FROM measures ORDER BY name')).toEqual([
       { name: 'chrf', value: 61.25 },
       { name: 'exact_match', value: 0 },
+    ]);
+  });
+
+  it('holds each prediction with what it took, once however often it was judged', () => {
+    const again = { ...rated, row: { ...rated.row, index: 1 } };
+    const { id } = save(runOf('a'), [rated, failed, again]);
+    expect(query('SELECT * FROM predictions')).toEqual([
+      {
+        run_id: id,
+        key: 'k1',
+        repeat: 0,
+        domain: 'mcp',
+        attempts: 1,
+        prompt_tokens: 19_000,
+        cached_tokens: 18_000,
+        completion_tokens: 280,
+        reasoning_tokens: null,
+        ms: 99.5,
+        usd: 0.15,
+      },
+    ]);
+  });
+
+  it('holds what world model and judge took, in all and by domain', () => {
+    save(runOf('a'));
+    expect(query('SELECT asked, rows, prompt_tokens, usd, unpriced, price FROM run_costs ORDER BY asked DESC')).toEqual(
+      [
+        {
+          asked: 'world_model',
+          rows: 3,
+          prompt_tokens: 19_000,
+          usd: 0.25,
+          unpriced: 0,
+          price: JSON.stringify(runOf('a').costs?.world_model?.price),
+        },
+        { asked: 'judge', rows: 1, prompt_tokens: 19_000, usd: null, unpriced: 2, price: null },
+      ],
+    );
+    expect(query('SELECT asked, domain, rows, reasoning_tokens AS thought, usd FROM domain_costs ORDER BY 2')).toEqual([
+      { asked: 'world_model', domain: 'mcp', rows: 2, thought: null, usd: 0.15 },
+      { asked: 'world_model', domain: 'os', rows: 1, thought: 5, usd: 0.1 },
     ]);
   });
 
@@ -150,7 +203,9 @@ describe('a stored run', () => {
        Object.defineProperty(rows[1], 'row', { get: () => process.kill(process.pid, 'SIGKILL') });
        openStore(path).saveRun(run, rows, card);`,
     );
-    const args = [runOf('a', 'after'), [rated, failed], card].map((value) => JSON.stringify(value));
+    const args = [{ ...runOf('a', 'after'), costs: undefined }, [rated, failed], card].map((value) =>
+      JSON.stringify(value),
+    );
     const ended = promisify(execFile)(process.execPath, [script, path, ...args]);
     await expect(ended).rejects.toMatchObject({ signal: 'SIGKILL' });
     expect(countsByTable()).toEqual(counts);

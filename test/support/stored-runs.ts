@@ -1,5 +1,6 @@
 // Runs for tests of the SQLite file.
 
+import type { RunCosts } from '../../src/costs.js';
 import { UserError } from '../../src/errors.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
@@ -20,8 +21,24 @@ export function runOf(identity: string, label = 'step-1'): RunRecord {
     manifest: '{"schema": 1}',
     scoredAt: '2026-01-01T00:00:00.000Z',
     toolVersion: '0.1.0',
+    costs,
   };
 }
+
+const usage = { promptTokens: 19_000, cachedTokens: 18_000, completionTokens: 280 };
+
+/** What the run took: of the judge's calls two are of unknown cost, and of one domain nothing is known. */
+const costs: RunCosts = {
+  world_model: {
+    price: { model: 'world', source: 'prices.yaml', input: { base: 1, tiers: [{ start: 9, price: 2 }] }, output: 4 },
+    total: { rows: 3, unpriced: 0, usage: { ...usage, reasoningTokens: 5 }, usd: 0.25 },
+    domains: new Map([
+      ['mcp', { rows: 2, unpriced: 0, usage, usd: 0.15 }],
+      ['os', { rows: 1, unpriced: 0, usage: { reasoningTokens: 5 }, usd: 0.1 }],
+    ]),
+  },
+  judge: { total: { rows: 1, unpriced: 2, usage }, domains: new Map() },
+};
 
 /** A judgement with everything, and one that failed, of two repeats of one row. */
 export const rated: StoredJudgement = {
@@ -39,6 +56,8 @@ export const rated: StoredJudgement = {
     flags: ['truncated'],
   },
   log: { attempts: 2, usage: { promptTokens: 19_000, completionTokens: 280 }, ms: 4200.5, host: 'judge:443' },
+  usd: 0.0375,
+  prediction: { log: { attempts: 1, usage, ms: 99.5, host: 'model:8000' }, usd: 0.15 },
 };
 
 export const failed: StoredJudgement = {

@@ -78,9 +78,9 @@ function changeBetween(base: ReadRun, run: ReadRun): ReportChange | undefined {
 }
 
 async function usageOf({ source, manifest }: ReadRun): Promise<ReportUsage[]> {
-  const costs = [...(await readCosts(journalBeside(source))).values()];
-  const calls = costs.reduce((sum, { attempts }) => sum + attempts, 0);
-  const seconds = costs.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  const costs = [...((await readCosts(journalBeside(source), undefined))?.values() ?? [])];
+  const calls = costs.reduce((sum, { log }) => sum + (log?.attempts ?? 0), 0);
+  const seconds = costs.reduce((sum, { log }) => sum + (log?.ms ?? 0), 0) / 1000;
   const stages: ReportUsage[] = [
     { stage: 'infer', usage: manifest?.predictions?.tokens ?? {} },
     { stage: 'judge', usage: manifest?.tokens ?? {}, ...(calls === 0 ? {} : { calls, seconds }) },

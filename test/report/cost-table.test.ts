@@ -1,0 +1,78 @@
+// What a run cost, as people and programs read it.
+
+import { describe, expect, it } from 'vitest';
+import type { Cost, RunCosts } from '../../src/costs.js';
+import { costsDocument } from '../../src/report/cost-json.js';
+import { costTable } from '../../src/report/cost-table.js';
+import type { Table } from '../../src/report/table.js';
+import { terminal } from '../../src/report/terminal.js';
+
+const price = { model: 'gpt-5.2', source: 'prices.yaml', input: 1, output: 2 };
+const cost = (rows: number, usd: number | undefined, unpriced = 0): Cost => ({
+  rows,
+  unpriced,
+  usage: { promptTokens: rows * 1_000_000, completionTokens: rows * 1000 },
+  ...(usd === undefined ? {} : { usd }),
+});
+const domains = new Map([
+  ['web', cost(1, 2.5)],
+  ['mcp', cost(2, 10, 12)],
+]);
+const costs: RunCosts = {
+  world_model: { price, total: cost(3, 12.5, 12), domains },
+  judge: { total: cost(3, undefined, 3), domains: new Map() },
+};
+const lines = (table: Table | undefined) =>
+  table === undefined ? [] : terminal(table, { columns: 80, color: false }).split('\n');
+
+describe('the table of costs', () => {
+  it('has a row for each that was asked, says what is not counted, and fits 80 columns', () => {
+    expect(lines(costTable(costs, false))).toEqual([
+      'Tokens          Prompt  Cached  Output  Reasoning      Cost',
+      'World model  3,000,000       -   3,000          -  ≥ $12.50',
+      'Judge        3,000,000       -   3,000          -   unknown',
+      'World model: price of gpt-5.2 by prices.yaml; what 12 rows cost is not known,',
+      'and not in it.',
+      'No price is known: judge. awb score --prices FILE names one.',
+      '',
+    ]);
+  });
+
+  it('has the domains below each in the published order where that is wanted', () => {
+    const names = costTable(costs, true)?.groups.map((rows) => rows.map((row) => row[0]));
+    expect(names).toEqual([['World model', '  MCP', '  Web'], ['Judge']]);
+  });
+
+  it('is not there where nobody was asked, or nothing is known', () => {
+    const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };
+    expect(costTable({ world_model: none, judge: none }, false)).toBeUndefined();
+    expect(costTable(undefined, false)).toBeUndefined();
+    expect(lines(costTable({ ...costs, world_model: none }, false))[1]).toMatch(/^Judge/);
+  });
+
+  it('keeps what a manifest holds on its line', () => {
+    const hostile = { ...price, model: '\x1b[31mred\nline', source: 'x' };
+    const text = lines(costTable({ world_model: { price: hostile, total: cost(1, 1), domains } }, false)).join('\n');
+    expect(text).not.toContain('\x1b');
+    expect(text).not.toContain('red\nline');
+  });
+});
+
+describe('the document of costs', () => {
+  it('is unrounded, and null where nobody knows', () => {
+    expect(costsDocument({ world_model: costs.world_model as never })).toEqual({
+      world_model: {
+        rows: 3,
+        prompt_tokens: 3_000_000,
+        cached_tokens: null,
+        completion_tokens: 3000,
+        reasoning_tokens: null,
+        usd: 12.5,
+        unpriced: 12,
+        price,
+        domains: { web: expect.objectContaining({ usd: 2.5, unpriced: 0 }), mcp: expect.objectContaining({ rows: 2 }) },
+      },
+      judge: null,
+    });
+  });
+});
