@@ -1,6 +1,7 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
+import { requireData } from '../asking/infer/data-folder.js';
 import { type Inference, inferIdentity, inferRows, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
 import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
@@ -58,6 +59,7 @@ export const command = defineCommand({
 
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
+  await requireData(settings.dataDir, io);
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);

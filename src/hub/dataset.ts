@@ -80,7 +80,7 @@ async function sourceOf(
     const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
     const replacing =
       before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
-    const source = { hub: hub.endpoint, repository, revision, commit, files };
+    const source = { hub: hub.endpoint, repository, revision, commit, complete: false, files };
     return { source: { ...source, ...(replacing !== undefined && { replacing }) }, hub };
   } catch (error) {
     if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
@@ -174,7 +174,11 @@ async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOp
     return sha256 === undefined ? place : { ...place, sha256 };
   });
   const { replacing: _, ...settled } = source;
-  const whole = { ...settled, files: placed.map(({ file, sha256 }) => ({ ...file, ...(sha256 && { sha256 }) })) };
+  const whole = {
+    ...settled,
+    complete: true,
+    files: placed.map(({ file, sha256 }) => ({ ...file, ...(sha256 && { sha256 }) })),
+  };
   await keep(whole);
   await clearParts(folder, whole.files);
   return {

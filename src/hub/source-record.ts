@@ -27,6 +27,8 @@ export interface SourceRecord {
   /** As it was named, such as main. */
   readonly revision: string;
   readonly commit: string;
+  /** False while files come. */
+  readonly complete: boolean;
   readonly files: readonly SourceFile[];
   /** While another commit's files take the place of these: those that may still stand there. */
   readonly replacing?: readonly SourceFile[];
@@ -47,14 +49,14 @@ export function sourceRecordText(record: SourceRecord): string {
 }
 
 function recordIn(text: string): SourceRecord | undefined {
-  const { schema, hub, repository, revision, commit, files, replacing } = parseObject(text) ?? {};
-  if (schema !== SCHEMA) return undefined;
+  const { schema, hub, repository, revision, commit, complete, files, replacing } = parseObject(text) ?? {};
+  if (schema !== SCHEMA || typeof complete !== 'boolean') return undefined;
   if (typeof hub !== 'string' || typeof repository !== 'string' || typeof revision !== 'string') return undefined;
   if (typeof commit !== 'string' || !GIT_OID.test(commit)) return undefined;
   const read = filesIn(files);
   const old = replacing === undefined ? undefined : filesIn(replacing);
   if (read === undefined || (replacing !== undefined && old === undefined)) return undefined;
-  return { hub, repository, revision, commit, files: read, ...(old !== undefined && { replacing: old }) };
+  return { hub, repository, revision, commit, complete, files: read, ...(old !== undefined && { replacing: old }) };
 }
 
 /** Undefined where any of them is none: what is half understood is not relied on. */

@@ -11,7 +11,7 @@ import { DOMAINS } from '../../types.js';
 import { ASKING_OPTIONS } from '../options.js';
 
 export const INFER_OPTIONS = {
-  'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
+  'data-dir': { kind: 'text', value: 'DIR', default: 'data', group: 'Data', help: 'folder of *_test.jsonl files' },
   'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: "the run's folder" },
   domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}` },
   limit: { kind: 'integer', min: 1, group: 'Data', help: 'only the first N rows of each domain' },

@@ -8,6 +8,7 @@ import { buildMessages } from '../../infer/messages.js';
 import type { Survey } from '../../survey.js';
 import { groundTruthOf } from '../../turn.js';
 import type { Io } from '../../types.js';
+import { requireData } from './data-folder.js';
 
 const CHARACTERS_A_TOKEN = 4;
 
@@ -20,13 +21,10 @@ interface Surveyed {
 
 /**
  * @param step shows how far the work is
- * @throws UserError as `openDataset` and `surveyRows`
+ * @throws UserError as `requireData`, `openDataset` and `surveyRows`
  */
-export async function surveyData(
-  dataDir: string,
-  io: Pick<Io, 'cwd' | 'stop'>,
-  step: (text: string) => void,
-): Promise<Surveyed> {
+export async function surveyData(dataDir: string, io: Io, step: (text: string) => void): Promise<Surveyed> {
+  await requireData(dataDir, io);
   step('indexing rows');
   const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
   try {
