@@ -1,5 +1,7 @@
 // The vocabulary of the whole program: read this file first.
 
+import type { List } from './list.js';
+
 /** The seven published domains, in the order of the published table's columns. */
 export const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'] as const;
 
@@ -266,7 +268,7 @@ export interface Backend {
    * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
    * `request` or `settle` threw; calls in flight are aborted first.
    */
-  ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
+  ask<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
   status(): BackendStatus;
   /** Closes all connections. May be called more than once, and after a failure. */
   close(): Promise<void>;

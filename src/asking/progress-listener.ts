@@ -1,5 +1,7 @@
 // Progress on stderr, as the first listener of a stage.
 
+import { TextNumbers } from '../hashed-texts.js';
+import { WORDS_OF_KEY } from '../row-id.js';
 import type { TextSink } from '../types.js';
 import type { StageListener } from './listeners.js';
 import { openProgress, type Progress } from './progress/progress.js';
@@ -13,7 +15,7 @@ export function progressListener(
 ): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
-  const settled = new Set<string>();
+  const settled = new TextNumbers(WORDS_OF_KEY);
   return {
     begins({ kind: title, totals, already, status }) {
       progress = openProgress(stderr, { title, totals, already, status, quiet, verbose, color });
@@ -21,7 +23,7 @@ export function progressListener(
     settled(job, summary) {
       progress?.settled(job.domain, {
         status: summary.status,
-        isAgain: settled.has(job.id),
+        isAgain: settled.find(job.id) !== undefined,
         tokens: summary.usage.completionTokens ?? 0,
         ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
       });

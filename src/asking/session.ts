@@ -1,6 +1,7 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
+import { filtered, type List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Backend, Domain, Io } from '../types.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
@@ -32,7 +33,7 @@ export function sameCommand(fresh: boolean): string {
 /** Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands. Never rejects. */
 export function askRows<J extends StageJob>(
   stage: Stage<J>,
-  todo: readonly J[],
+  todo: List<J>,
   listeners: readonly StageListener[],
   save: () => Promise<void>,
 ): Promise<SessionResult> {
@@ -66,7 +67,7 @@ class Session<J extends StageJob> {
     });
   }
 
-  async run(todo: readonly J[]): Promise<SessionResult> {
+  async run(todo: List<J>): Promise<SessionResult> {
     const { io, run, settings } = this.stage;
     this.#listeners.tell((listener) => listener.begins?.(this.#beginning(todo)));
     if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
@@ -95,13 +96,15 @@ class Session<J extends StageJob> {
     };
   }
 
-  #beginning(todo: readonly J[]): Beginning {
-    const waiting = new Set(todo.map((job) => job.id));
+  #beginning(todo: List<J>): Beginning {
     const { rows, run } = this.stage;
+    const totals = byDomain(rows);
+    const waiting = byDomain(todo);
+    const already = [...totals].map(([domain, total]) => [domain, total - (waiting.get(domain) ?? 0)] as const);
     return {
       kind: run.kind,
-      totals: byDomain(rows),
-      already: byDomain(rows.filter((job) => !waiting.has(job.id))),
+      totals,
+      already: new Map(already.filter(([, count]) => count > 0)),
       spent: run.spent,
       status: () => this.#backend?.status(),
       stop: (reason, exitCode = EXIT.incomplete) => {
@@ -125,30 +128,32 @@ class Session<J extends StageJob> {
     this.#tell(`stopping: ${reason}; calls in flight end first`);
   }
 
-  async #askAll(todo: readonly J[], abort: AbortSignal): Promise<void> {
+  async #askAll(todo: List<J>, abort: AbortSignal): Promise<void> {
     let missing = await this.#settleAlone(todo);
     while (missing.length > 0 && !this.#stop.aborted) {
       await this.#ask(missing, abort);
       // What a row was asked with may have changed since it was settled.
-      missing = todo.filter((job) => summaryOf(this.stage, job) === undefined);
+      missing = filtered(todo, (job) => summaryOf(this.stage, job) === undefined);
     }
   }
 
   /** Settles the rows that need no model; the others are returned in their order. */
-  async #settleAlone(todo: readonly J[]): Promise<J[]> {
-    const rest: J[] = [];
-    for (let at = 0; at < todo.length && !this.#stop.aborted; at += ALONE_AT_ONCE) {
-      const settling = todo.slice(at, at + ALONE_AT_ONCE).map(async (job) => {
-        if (this.stage.asks(job)) return [job];
-        await this.#keep(job, await this.stage.settleAlone(job));
-        return [];
-      });
-      rest.push(...(await Promise.all(settling)).flat());
+  async #settleAlone(todo: List<J>): Promise<List<J>> {
+    const { stage } = this;
+    let settling: Promise<void>[] = [];
+    for (const job of todo) {
+      if (this.#stop.aborted) break;
+      if (stage.asks(job)) continue;
+      settling.push(stage.settleAlone(job).then((record) => this.#keep(job, record)));
+      if (settling.length < ALONE_AT_ONCE) continue;
+      await Promise.all(settling);
+      settling = [];
     }
-    return rest;
+    await Promise.all(settling);
+    return filtered(todo, (job) => stage.asks(job));
   }
 
-  async #ask(jobs: readonly J[], abort: AbortSignal): Promise<void> {
+  async #ask(jobs: List<J>, abort: AbortSignal): Promise<void> {
     const { stage } = this;
     const { run } = stage;
     this.#backend ??= await stage.openBackend((text) => {
@@ -192,7 +197,7 @@ class Session<J extends StageJob> {
   }
 }
 
-function byDomain(jobs: readonly StageJob[]): Map<Domain, number> {
+function byDomain(jobs: Iterable<StageJob>): Map<Domain, number> {
   const counts = new Map<Domain, number>();
   for (const { domain } of jobs) counts.set(domain, (counts.get(domain) ?? 0) + 1);
   return counts;

@@ -1,5 +1,6 @@
 // What a stage is: the rows that a run is about, and what infer or judge does with each of them.
 
+import type { List } from '../list.js';
 import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
@@ -21,9 +22,9 @@ export interface Stage<J extends StageJob> {
   readonly run: Run;
   readonly settings: { readonly fresh: boolean };
   /** Every row that the run chose or has a record of, in output order. */
-  readonly rows: readonly J[];
+  readonly rows: List<J>;
   /** The chosen ones in the order of asking. */
-  readonly order: readonly J[];
+  readonly order: List<J>;
   /** Whether a record was made from something that has changed since: it then counts as not there. */
   isStale(job: J, summary: RowSummary): boolean;
   /** Whether a row with this record need not be asked again when the command is repeated. */

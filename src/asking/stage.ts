@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os';
 import { EXIT, type ExitCode, interruption } from '../errors.js';
+import { filtered } from '../list.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
@@ -36,7 +37,7 @@ export async function runStage<J extends StageJob>(
   const started = performance.now();
   const { run } = stage;
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  const todo = stage.order.filter((job) => !isDone(stage, job));
+  const todo = filtered(stage.order, (job) => !isDone(stage, job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
     const save = () => writeManifest(run.manifestPath, manifestOf(stage, { startedAt, state: 'running' }));
@@ -72,8 +73,13 @@ function stateOf<J extends StageJob>(
   if (isBroken) return 'stopped';
   if (session !== undefined && stage.io.stop.aborted) return 'interrupted';
   const isComplete = Object.values(stage.absent).every((count) => count === 0);
-  if (isComplete && stage.rows.every((job) => isDone(stage, job))) return 'complete';
+  if (isComplete && isAllDone(stage)) return 'complete';
   return session?.stopReason === undefined ? 'incomplete' : 'stopped';
+}
+
+function isAllDone<J extends StageJob>(stage: Stage<J>): boolean {
+  for (const job of stage.rows) if (!isDone(stage, job)) return false;
+  return true;
 }
 
 function exitCodeOf<J extends StageJob>(

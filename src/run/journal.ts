@@ -8,6 +8,7 @@ import { Column } from '../column.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { TextNumbers } from '../hashed-texts.js';
 import { splitLines } from '../lines.js';
+import { WORDS_OF_KEY } from '../row-id.js';
 import { syncFolder } from './files.js';
 import { Appender } from './group-commit.js';
 import { type JournalRecord, readRecord, sealed } from './journal-record.js';
@@ -41,9 +42,6 @@ export interface Journal<S> {
 
 /** How many damaged lines are named. */
 const MOST_NAMED = 10;
-
-/** A row's key is 24 hex digits, and most ids begin with one. */
-const WORDS_OF_KEY = 3;
 
 /** The latest record of each id: where it lies, and its summary. Tens of bytes a record, beside what the shelf takes. */
 class Latest<S> {

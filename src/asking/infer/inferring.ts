@@ -48,7 +48,7 @@ export function inferRows(work: Inference, run: Run): Promise<StageResult> {
 /** The chosen rows as a stage. */
 function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
-  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal);
+  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.ids());
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: AskedStage<InferJob> = {
@@ -56,7 +56,7 @@ function inferStage(work: Inference, run: Run): Stage<InferJob> {
     run,
     settings,
     rows: jobs,
-    order: inAskingOrder(dataset.rows, jobs, chosen, settings),
+    order: inAskingOrder(dataset.rows, chosen, settings),
     remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
     stampOf: (_job, _failure, mark) => mark,
     isDone: (_job, summary) => summary.status === 'ok',

@@ -2,61 +2,94 @@
 
 import type { RowIndex } from '../../bench/row-index.js';
 import { ORDERS } from '../../bench/selection.js';
+import { Column } from '../../column.js';
+import { type List, listOf } from '../../list.js';
+import { present } from '../../present.js';
 import { parseRowId, rowId } from '../../row-id.js';
-import type { Journal } from '../../run/journal.js';
 import type { StageJob } from '../stage-contract.js';
 import type { InferSettings } from './options.js';
 
 /** One row in one of its repeats. */
-export interface InferJob extends StageJob {
-  /** The row's number in the data. */
-  readonly row: number;
-  readonly repeat: number;
+export class InferJob implements StageJob {
+  readonly #rows: RowIndex;
+
+  /** @param row the row's number in the data */
+  constructor(
+    rows: RowIndex,
+    readonly row: number,
+    readonly repeat: number,
+  ) {
+    this.#rows = rows;
+  }
+
+  get id(): string {
+    return rowId(this.#rows.key(this.row), this.repeat);
+  }
+
+  get domain(): string {
+    return this.#rows.domain(this.row);
+  }
+
+  get group(): string {
+    return this.#rows.trajectory(this.row);
+  }
 }
 
-/** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `records` are the run's. */
+/** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `recorded` are the ids of the run's records. */
 export function jobsOf(
   rows: RowIndex,
   chosen: Uint32Array,
   repeats: number,
-  records: Pick<Journal<unknown>, 'ids' | 'has'>,
-): InferJob[] {
-  const wanted = new Set(chosen);
-  const recorded = recordedRepeats(records.ids());
-  const jobs: InferJob[] = [];
+  recorded: Iterable<string>,
+): List<InferJob> {
+  const isChosen = new Uint8Array(rows.length);
+  for (const row of chosen) isChosen[row] = 1;
+  const wanted = (row: number) => (isChosen[row] === 1 ? repeats : 0);
+  // Where every row is wanted, most records are told by their repeats alone.
+  const fewest = chosen.length === rows.length ? repeats : 0;
+  const further = recordedBeside(rows, recorded, wanted, fewest);
+  const [rowOf, repeatOf] = [new Column(Uint32Array), new Column(Uint32Array)];
+  let count = 0;
+  const add = (row: number, repeat: number) => {
+    rowOf.put(count, row);
+    repeatOf.put(count, repeat);
+    count++;
+  };
   for (let row = 0; row < rows.length; row++) {
-    const key = rows.key(row);
-    const last = Math.max(wanted.has(row) ? repeats : 0, recorded.get(key) ?? 0);
-    for (let repeat = 0; repeat < last; repeat++) {
-      const id = rowId(key, repeat);
-      if ((wanted.has(row) && repeat < repeats) || records.has(id)) {
-        jobs.push({ id, domain: rows.domain(row), group: rows.trajectory(row), row, repeat });
-      }
-    }
+    for (let repeat = 0; repeat < wanted(row); repeat++) add(row, repeat);
+    for (const repeat of further.get(row) ?? []) add(row, repeat);
   }
-  return jobs;
+  return listOf(count, (place) => new InferJob(rows, rowOf.at(place), repeatOf.at(place)));
 }
 
-/** How many repeats of each row there are records of, by the row's key. */
-function recordedRepeats(ids: Iterable<string>): Map<string, number> {
-  const repeats = new Map<string, number>();
+/** The repeats beside the wanted ones that there are records of, in their order, by row. */
+function recordedBeside(
+  rows: RowIndex,
+  ids: Iterable<string>,
+  wanted: (row: number) => number,
+  fewest: number,
+): Map<number, Uint32Array> {
+  const found = new Map<number, number[]>();
   for (const id of ids) {
-    const { key, repeat } = parseRowId(id) ?? {};
-    if (key !== undefined && repeat !== undefined) repeats.set(key, Math.max(repeats.get(key) ?? 0, repeat + 1));
+    const { key = '', repeat = 0, index } = parseRowId(id) ?? {};
+    const row = index === 0 && repeat >= fewest ? rows.find(key) : undefined;
+    if (row === undefined || repeat < wanted(row) || rowId(key, repeat) !== id) continue;
+    const repeats = found.get(row);
+    if (repeats === undefined) found.set(row, [repeat]);
+    else repeats.push(repeat);
   }
-  return repeats;
+  return new Map([...found].map(([row, repeats]) => [row, Uint32Array.from(repeats).sort()]));
 }
 
 /** Repeats come one after the other, so that every row has been asked once before any is asked again. */
 export function inAskingOrder(
   rows: RowIndex,
-  jobs: readonly InferJob[],
   chosen: Uint32Array,
   { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
-): InferJob[] {
-  const byId = new Map(jobs.map((job) => [job.id, job]));
-  const ordered = Array.from(ORDERS[order](rows, chosen, sampleSeed));
-  return Array.from({ length: repeats }, (_, repeat) => repeat).flatMap((repeat) =>
-    ordered.flatMap((row) => byId.get(rowId(rows.key(row), repeat)) ?? []),
-  );
+): List<InferJob> {
+  const ordered = ORDERS[order](rows, chosen, sampleSeed);
+  return listOf(ordered.length * repeats, (place) => {
+    const row = present(ordered[place % ordered.length]);
+    return new InferJob(rows, row, Math.floor(place / ordered.length));
+  });
 }

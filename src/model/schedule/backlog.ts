@@ -1,5 +1,6 @@
 // What waits to be asked in one `ask`: jobs that have not begun, and calls on their way from one endpoint to another.
 
+import type { List } from '../../list.js';
 import type { Job } from '../../types.js';
 import { type Call, newCall } from './call.js';
 import type { Clock } from './clock.js';
@@ -12,7 +13,7 @@ export class Backlog {
   /** Calls on their way from an endpoint that is out to another. Their jobs wait in the queue. */
   readonly #handedOver = new Map<number, Call>();
 
-  constructor(jobs: readonly Job[], endpoints: number, clock: Clock) {
+  constructor(jobs: List<Job>, endpoints: number, clock: Clock) {
     this.#queue = new JobQueue(jobs, endpoints);
     this.#clock = clock;
   }

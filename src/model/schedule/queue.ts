@@ -1,5 +1,7 @@
 // The jobs that wait, by group: which one an endpoint whose slot is free takes next.
 
+import type { List } from '../../list.js';
+import { present } from '../../present.js';
 import type { Job } from '../../types.js';
 
 const NONE = -1;
@@ -35,14 +37,14 @@ export class JobQueue {
   /** Jobs that wait. */
   waiting: number;
 
-  constructor(jobs: readonly Job[], endpoints: number) {
+  constructor(jobs: List<Job>, endpoints: number) {
     this.waiting = jobs.length;
     this.#following = new Int32Array(jobs.length);
     this.#groupOf = new Array(jobs.length);
     this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
     const groups = new Map<string, Group>();
     for (let job = jobs.length - 1; job >= 0; job--) {
-      const name = at(jobs, job).group;
+      const name = present(jobs.at(job)).group;
       const group = groups.get(name) ?? { next: NONE, running: 0, home: NONE, rank: 0 };
       groups.set(name, group);
       this.#groupOf[job] = group;

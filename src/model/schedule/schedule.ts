@@ -1,5 +1,7 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
+import type { List } from '../../list.js';
+import { present } from '../../present.js';
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { ScheduleOptions } from '../backend.js';
@@ -58,7 +60,7 @@ function withDefaults(options: ScheduleOptions): ScheduleSettings {
 
 /** One `ask` from its first job to its last: the slots, and who is in them. */
 class Asking<J extends Job> {
-  readonly #jobs: readonly J[];
+  readonly #jobs: List<J>;
   readonly #hooks: AskHooks<J>;
   readonly #lanes: readonly Lane[];
   readonly #backlog: Backlog;
@@ -71,7 +73,7 @@ class Asking<J extends Job> {
   readonly #pausing = new Set<Lane>();
 
   constructor(
-    jobs: readonly J[],
+    jobs: List<J>,
     hooks: AskHooks<J>,
     signals: AskSignals,
     lanes: readonly Lane[],
@@ -222,6 +224,6 @@ class Asking<J extends Job> {
 
   #jobOf(call: Call): J {
     // The queue gives out indexes of these jobs alone.
-    return this.#jobs[call.job] as J;
+    return present(this.#jobs.at(call.job));
   }
 }

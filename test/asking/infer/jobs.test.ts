@@ -1,0 +1,58 @@
+// The predictions of a run of infer: which are asked for, in which order, and which of earlier choices stay.
+
+import { describe, expect, test } from 'vitest';
+import { inAskingOrder, jobsOf } from '../../../src/asking/infer/jobs.js';
+import { keyOf, rowIndexOf } from '../../support/row-index.js';
+
+/** Two turns of one trajectory around the only turn of another; the first is the later turn. */
+const rows = rowIndexOf(
+  (
+    [
+      ['a', 'long', 2],
+      ['b', 'short', 1],
+      ['c', 'long', 1],
+    ] as const
+  ).map(([key, trajectory, turnIdx], at) => ({
+    ...{
+      key: keyOf(key),
+      trajectory: keyOf(trajectory),
+      turnIdx,
+      id: key,
+      domain: trajectory === 'long' ? 'os' : 'web',
+    },
+    ...{ line: at + 1, offset: at, length: 1 },
+  })),
+);
+const id = (key: string, rest: string) => `${keyOf(key)}${rest}`;
+const all = Uint32Array.of(0, 1, 2);
+const idsOf = (chosen: Uint32Array, repeats: number, recorded: string[]) =>
+  [...jobsOf(rows, chosen, repeats, recorded)].map((job) => job.id);
+
+describe('the jobs of a run', () => {
+  test('are all repeats of the chosen rows, in the order of the rows', () => {
+    expect(idsOf(Uint32Array.of(0, 2), 2, [])).toEqual([id('a', '#0'), id('a', '#1'), id('c', '#0'), id('c', '#1')]);
+    expect({ ...jobsOf(rows, all, 1, []).at(1) }).toEqual({ row: 1, repeat: 0 });
+    expect(jobsOf(rows, all, 1, []).at(1)).toMatchObject({ domain: 'web', group: keyOf('short') });
+  });
+
+  test('are joined by what has a record of an earlier choice, each once', () => {
+    const recorded = [id('c', '#2'), id('b', '#1'), id('c', '#0'), id('b', '#0')];
+    const expected = [id('b', '#0'), id('b', '#1'), id('c', '#0'), id('c', '#2')];
+    expect(idsOf(Uint32Array.of(1), 1, recorded)).toEqual(expected);
+    expect(idsOf(all, 1, recorded)).toEqual([id('a', '#0'), ...expected]);
+  });
+
+  test('are none of records that belong to no row, or to no repeat', () => {
+    const strange = [id('z', '#0'), id('b', '#0#1'), id('b', '#01'), id('b', ''), 'row-0', ''];
+    expect(idsOf(Uint32Array.of(0), 1, strange)).toEqual([id('a', '#0')]);
+  });
+});
+
+test('every row is asked once before any is asked again, trajectories in the order of their turns', () => {
+  const ids = (order: 'prefix' | 'file', chosen: Uint32Array, repeats: number) =>
+    [...inAskingOrder(rows, chosen, { order, sampleSeed: 0, repeats })].map((job) => job.id);
+  expect(ids('prefix', all, 2)).toEqual(
+    ['c#0', 'a#0', 'b#0', 'c#1', 'a#1', 'b#1'].map((job) => id(job.slice(0, 1), job.slice(1))),
+  );
+  expect(ids('file', Uint32Array.of(0, 1), 1)).toEqual([id('a', '#0'), id('b', '#0')]);
+});
