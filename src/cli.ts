@@ -24,6 +24,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'gate', load: () => import('./commands/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
   { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'runs list', load: () => import('./commands/runs-list.js'), summary: 'list the runs of a SQLite file' },
+  { name: 'runs show', load: () => import('./commands/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
+  { name: 'runs rename', load: () => import('./commands/runs-rename.js'), summary: 'give a stored run another label' },
+  { name: 'runs remove', load: () => import('./commands/runs-remove.js'), summary: 'take runs out of a SQLite file' },
   { name: 'serve', load: () => import('./commands/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
   { name: 'completion', load: () => import('./commands/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];

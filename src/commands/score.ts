@@ -15,12 +15,12 @@ import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
 import { countCosts } from '../runs/score/costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
-import { recordOf } from '../runs/score/record.js';
+import { keptLabel, recordOf } from '../runs/score/record.js';
 import { aggregate } from '../score/aggregate.js';
 import { defineCommand } from '../settings/command.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { RunRecord, StoredJudgement } from '../store/records.js';
+import type { RunRecord, StoredJudgement, StoredName } from '../store/records.js';
 import { openStore } from '../store/store.js';
 import type { Io, ScoreCard } from '../types.js';
 
@@ -57,7 +57,10 @@ export const command = defineCommand({
       help: "a judged.jsonl, of awb judge or of the official script's judge, or the folder of one",
     },
     db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
-    label: { kind: 'text', help: "name of the checkpoint (default: the run's own label)" },
+    label: {
+      kind: 'text',
+      help: 'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
+    },
     'min-coverage': {
       kind: 'number',
       min: 0,
@@ -89,9 +92,11 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const card = aggregate(rows, made.chosen, measureOf);
   const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs };
   const db = resolve(io.cwd, settings.db);
-  const { id, replaced, runs } = storeRun(db, run, judgements, card);
+  const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
+  const { id, replaced, runs } = storeRun(db, run, judgements, card, labelOver);
+  const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
-  const scored = { id, replaced, run, db, card, short };
+  const scored = { id, replaced, run: { ...run, label }, db, card, short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
     const steps = nextSteps(
@@ -107,10 +112,16 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   return short.length === 0 ? EXIT.done : EXIT.incomplete;
 }
 
-function storeRun(db: string, run: RunRecord, judgements: readonly StoredJudgement[], card: ScoreCard) {
+function storeRun(
+  db: string,
+  run: RunRecord,
+  judgements: readonly StoredJudgement[],
+  card: ScoreCard,
+  labelOver: (before: StoredName) => string | undefined,
+) {
   const store = openStore(db);
   try {
-    return { ...store.saveRun(run, judgements, card), runs: store.runs() };
+    return { ...store.saveRun(run, judgements, card, labelOver), runs: store.runs() };
   } finally {
     store.close();
   }

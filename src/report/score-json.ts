@@ -44,19 +44,26 @@ export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun)
       meta: run.meta,
     },
     db,
+    below_min_coverage: short.map((score) => score.domain),
+    ...cardDocument(card),
+    costs: costsDocument(run.costs),
+  };
+}
+
+/** A score card: counts, and the figures by domain and over all. */
+export function cardDocument(card: ScoreCard) {
+  return {
     chosen: card.chosen,
     valid: card.valid,
     failed: card.failed,
     coverage: card.coverage,
     ...(card.judgements === undefined ? {} : { judgements: card.judgements }),
-    below_min_coverage: short.map((score) => score.domain),
     domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainDocument(score)])),
     overall: scoresDocument(card.overall),
     overall_with_failures: scoresDocument(card.overallWithFailures),
     overall_micro: scoresDocument(card.overallMicro),
     overall_measures: measuresDocument(card.overallMeasures),
     macro_of: card.macroOf,
-    costs: costsDocument(run.costs),
   };
 }
 

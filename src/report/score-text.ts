@@ -1,5 +1,6 @@
 // A scored run as people read it: its tables, what was missing, where it is stored, and what to type next.
 
+import type { RunCosts } from '../costs.js';
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
 import type { MeasureLookup } from '../measures.js';
@@ -24,10 +25,28 @@ interface Showing {
 
 export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDomain }: Showing): string {
   const { run, card, id, replaced } = scored;
-  const tables = [scoreTable(card), measureTable(card, measureOf), costTable(run.costs, byDomain)].filter(
-    (table) => table !== undefined,
-  );
   const lines = [
+    ...countLines(card),
+    `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
+    ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
+  ];
+  const blocks = [titleOf(run), ...cardTables(run.costs, card, { measureOf, look, byDomain }), `${lines.join('\n')}\n`];
+  return blocks.filter((block) => block !== undefined).join('\n');
+}
+
+/** The tables of a run: of its ratings, its measures and its costs, as far as it has them. */
+export function cardTables(
+  costs: RunCosts | undefined,
+  card: ScoreCard,
+  { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
+): string[] {
+  const tables = [scoreTable(card), measureTable(card, measureOf), costTable(costs, byDomain)];
+  return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
+}
+
+/** What was covered, what failed and what was odd, a line each. */
+export function countLines(card: ScoreCard): string[] {
+  return [
     `coverage: ${coverageText(card)}`,
     tallyLine(
       'failed',
@@ -38,11 +57,7 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
       'flags',
       card.domains.map((domain) => domain.flags),
     ),
-    `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
-    ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
   ].filter((line) => line !== undefined);
-  const blocks = [titleOf(run), ...tables.map((table) => terminal(table, look)), `${lines.join('\n')}\n`];
-  return blocks.filter((block) => block !== undefined).join('\n');
 }
 
 function titleOf(run: ScoredRun['run']): string | undefined {

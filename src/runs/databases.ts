@@ -15,12 +15,19 @@ import { heedStop } from './heed-stop.js';
 /** The SQLite file of every command that is not told another one, in the working folder. */
 export const DEFAULT_DB = 'awb.sqlite';
 
+/** The words by which a command line names a SQLite file; none where commands look there by themselves. */
+export function wordsFor(db: string, io: Io): string[] {
+  return db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
+}
+
 /** A run of a SQLite file that is open for reading. */
 export interface KnownRun {
   readonly run: StoredRun;
   readonly store: StoreReader;
   /** The SQLite file, as people are shown it. */
   readonly db: string;
+  /** Its absolute path. */
+  readonly path: string;
 }
 
 /**
@@ -41,7 +48,7 @@ export async function withKnownRuns<T>(
       requireDatabase(path, io, lead);
       const store = openExistingStore(path);
       stores.push(store);
-      for (const run of store.runs()) known.push({ run, store, db: shownPath(path, io) });
+      for (const run of store.runs()) known.push({ run, store, db: shownPath(path, io), path });
       await heedStop(io);
     }
     return await action(known);
@@ -80,6 +87,13 @@ function listed(folder: string) {
   } catch {
     return [];
   }
+}
+
+/** The runs of a label, the one that was scored last first; else those of a number. */
+export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] {
+  const labelled = known.filter(({ run }) => run.label === name);
+  if (labelled.length === 0) return known.filter(({ run }) => String(run.id) === name);
+  return labelled.sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
 }
 
 const MOST_LISTED = 40;

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
-import { type KnownRun, listOfRuns, withKnownRuns } from './databases.js';
+import { type KnownRun, listOfRuns, runsNamed, withKnownRuns } from './databases.js';
 import { heedStop } from './heed-stop.js';
 import { judgedFileOf } from './judged-path.js';
 import { type Note, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
@@ -64,7 +64,8 @@ async function withReader<T>(
   return withKnownRuns(others.length === 0 ? [] : files, io, work, lead);
 }
 
-function isFileName(name: string): boolean {
+/** Whether a name is that of a file, and of no label. */
+export function isFileName(name: string): boolean {
   return /\.jsonl$/i.test(name);
 }
 
@@ -77,15 +78,9 @@ function fileOf(name: string, io: Io): string | undefined {
 /** The run of this name in a SQLite file, or the path of its judged file. */
 function findRun(name: string, known: readonly KnownRun[], note: Note, io: Io): KnownRun | string {
   if (isFileName(name)) return resolve(io.cwd, name);
-  const labelled = known
-    .filter(({ run }) => run.label === name)
-    .sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
-  const found = labelled[0] ?? known.find(({ run }) => String(run.id) === name);
+  const [found, ...others] = runsNamed(name, known);
   if (found !== undefined) {
-    if (labelled.length > 1) {
-      const which = `number ${found.run.id} of ${found.db}`;
-      note(`${labelled.length} runs are labelled ${shown(name)}; the one scored last is taken, ${which}`);
-    }
+    if (others.length > 0 && found.run.label === name) note(lastOfLabel(found, others.length + 1));
     return found;
   }
   const path = fileOf(name, io);
@@ -93,7 +88,13 @@ function findRun(name: string, known: readonly KnownRun[], note: Note, io: Io): 
   throw new UserError(`there is no run or judged file "${shown(name)}"; ${adviceOn(name, known)}`);
 }
 
-function adviceOn(name: string, known: readonly KnownRun[]): string {
+/** Says which of several runs of a label is taken. */
+export function lastOfLabel({ run, db }: KnownRun, count: number): string {
+  return `${count} runs are labelled ${shown(run.label ?? '')}; the one scored last is taken, number ${run.id} of ${db}`;
+}
+
+/** What a user may have meant by a name that no run has. */
+export function adviceOn(name: string, known: readonly KnownRun[]): string {
   if (known.length === 0) return 'and the SQLite file holds no runs; awb score RUN adds one';
   const near = nearest(
     name,

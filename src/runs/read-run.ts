@@ -34,10 +34,13 @@ export type Note = (text: string) => void;
 
 /** A run as a SQLite file holds it. @throws UserError (65) for a damaged manifest. */
 export function readStoredRun(known: KnownRun): ReadRun {
-  const { run, store } = known;
-  const manifest = manifestOf(known);
+  return readUnder(manifestOf(known), known);
+}
+
+/** The same with its manifest as it was read, or without one. */
+export function readUnder(manifest: Manifest | undefined, { run, store }: KnownRun): ReadRun {
   const rows = store.judgements(run.id);
-  const chosen = new Map(run.card.domains.map((domain) => [domain.domain, domain.chosen]));
+  const chosen = chosenIn(run.card);
   return {
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
     source: run.source,
@@ -49,6 +52,11 @@ export function readStoredRun(known: KnownRun): ReadRun {
     // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
     card: aggregate(rows, chosen, measureOf),
   };
+}
+
+/** Rows, times repeats, that a run chose, by domain. */
+export function chosenIn({ domains }: ScoreCard): ReadonlyMap<Domain, number> {
+  return new Map(domains.map(({ domain, chosen }) => [domain, chosen]));
 }
 
 /** A run from its judged file, whose damages and oddities are noted. @throws UserError: 66 and 65 for the file and its manifest. */

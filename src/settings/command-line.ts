@@ -2,7 +2,6 @@
 
 import { Command, CommanderError, Option } from 'commander';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { present } from '../present.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
 import { type CommandLine, type CommandSpec, type FlagValues, optionsOf } from './command.js';
@@ -139,7 +138,9 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
     new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
   );
   // Excess names are counted by `withOperands`, which says whose they are.
-  for (const name of command.operands ?? []) subcommand.argument(`[${name}]`);
+  for (const name of command.operands ?? []) {
+    subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
+  }
   subcommand.allowExcessArguments();
   let hidden = 0;
   for (const [name, spec] of Object.entries(table)) {
@@ -187,8 +188,11 @@ function withOperands(
   command: CommandSpec,
 ): { readonly flags: FlagValues; readonly problems: readonly string[] } {
   const free = (command.operands ?? []).filter((name) => !flags.has(name));
-  const excess = subcommand.args.slice(free.length);
-  const filled = subcommand.args.slice(0, free.length).map((text, index) => [present(free[index]), [text]] as const);
+  const takesRest = (name: string) => command.options[name]?.kind === 'list';
+  const excess = free.some(takesRest) ? [] : subcommand.args.slice(free.length);
+  const filled = free
+    .map((name, at) => [name, subcommand.args.slice(at, takesRest(name) ? undefined : at + 1)] as const)
+    .filter(([, texts]) => texts.length > 0);
   return {
     flags: new Map([...flags, ...filled]),
     problems: excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`),

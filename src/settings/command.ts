@@ -45,7 +45,10 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   readonly options: Table;
   /** Options that the short --help shows beside the required and the common ones. Where this is absent, it shows all. */
   readonly daily?: readonly string[];
-  /** Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. */
+  /**
+   * Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. The last
+   * one may be a list, which takes all further words: `awb runs remove RUN RUN`.
+   */
   readonly operands?: readonly string[];
   /** Options that the others make necessary, by name. They are reported with the required ones, which may not be set yet here. */
   alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];

@@ -39,7 +39,13 @@ export type OptionSpec =
   | NumericOption
   | (AnyOption & { readonly kind: 'boolean'; readonly default?: boolean })
   | (AnyOption & { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default?: string })
-  | (AnyOption & { readonly kind: 'list'; readonly default?: readonly string[]; readonly check?: Check })
+  | (AnyOption & {
+      readonly kind: 'list';
+      readonly default?: readonly string[];
+      readonly check?: Check;
+      /** Items may hold commas: each stands in a word of its own. */
+      readonly whole?: true;
+    })
   | (AnyOption & { readonly kind: 'map' })
   | (AnyOption & { readonly kind: 'json' });
 

@@ -7,7 +7,7 @@ import type { Check, NumericOption, OptionSpec } from './options.js';
 /** What came of reading a value: the value, or what was expected instead. */
 export type Read = { readonly value: unknown } | { readonly expected: string };
 
-/** Reads an option's value from text, as flags and the environment have it. Items of a list are split on commas, those of a map are not. */
+/** Reads an option's value from text, as flags and the environment have it. Items of a list are split on commas, unless they are whole words; those of a map are not. */
 export function readTexts(option: OptionSpec, texts: readonly string[]): Read {
   const text = texts.at(-1) ?? '';
   switch (option.kind) {
@@ -24,10 +24,7 @@ export function readTexts(option: OptionSpec, texts: readonly string[]): Read {
     case 'choice':
       return readChoice(option.choices, text);
     case 'list':
-      return readList(
-        option.check,
-        texts.flatMap((part) => part.split(',')),
-      );
+      return readList(option.check, option.whole ? texts : texts.flatMap((part) => part.split(',')));
     case 'map':
       return readMap(texts);
     case 'json':

@@ -40,6 +40,9 @@ export interface StoredJudgement {
   readonly prediction?: Spent | undefined;
 }
 
+/** What a run in the file is called, and the manifest that it came with. */
+export type StoredName = Pick<RunRecord, 'label' | 'manifest'>;
+
 /** A run as it stands in the file. */
 export interface StoredRun extends RunRecord {
   readonly id: number;

@@ -3,21 +3,29 @@
 import { ASKED, type Cost, type RunCosts } from '../costs.js';
 import type { Estimate, ScoreCard } from '../types.js';
 import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
-import type { RunRecord, StoredJudgement } from './records.js';
+import type { RunRecord, StoredJudgement, StoredName } from './records.js';
+import { Row } from './row.js';
 import type { Sqlite } from './sqlite.js';
 
-/** Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was. */
+/**
+ * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
+ * @param labelOver the label under which it replaces an earlier one
+ */
 export function saveRun(
   database: Sqlite,
   run: RunRecord,
   judgements: readonly StoredJudgement[],
   card: ScoreCard,
+  labelOver: (before: StoredName) => string | undefined,
 ): { id: number; replaced: boolean } {
   return database.immediate(() => {
-    const before = database.prepare('SELECT id FROM runs WHERE identity = ?').get(run.identity);
-    const id = before === undefined ? null : Number(before.id);
+    const found = database.prepare('SELECT id, label, manifest FROM runs WHERE identity = ?').get(run.identity);
+    const before = found && new Row(found);
+    const id = before?.number('id') ?? null;
     if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
-    const values = runValues(run, card);
+    // Read in the transaction, so that a run is not given back the label that it loses at this moment.
+    const label = before && labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') });
+    const values = runValues(before === undefined ? run : { ...run, label }, card);
     const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
     const runId = Number(inserted.lastInsertRowid);
     saveJudgements(database, runId, judgements);

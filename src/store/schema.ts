@@ -28,13 +28,16 @@ export function upToDate(database: Sqlite, path: string): Sqlite {
  * Applies the migrations that the database lacks, each in a transaction of its own: whatever interrupts one leaves the version
  * before it. Foreign keys are off meanwhile, since dropping a table would delete what refers to it, and are checked before each
  * commit; afterwards they are on.
+ * @returns how many were applied.
  * @throws UserError (65) where the file is of a later version, or holds rows that refer to none.
  */
-export function migrate(database: Sqlite, path: string): void {
+export function migrate(database: Sqlite, path: string): number {
   // SQLite heeds this only outside of a transaction.
   database.exec('PRAGMA foreign_keys = OFF');
-  while (applyNext(database, path));
+  let applied = 0;
+  while (applyNext(database, path)) applied++;
   database.exec('PRAGMA foreign_keys = ON');
+  return applied;
 }
 
 function applyNext(database: Sqlite, path: string): boolean {

@@ -4,13 +4,15 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
+import { type FoundRun, removeRuns, renameRun } from './changing.js';
 import { explainReading, explainWriting } from './failures.js';
 import { chooseJournal } from './journal-mode.js';
 import { openForReading } from './read-only.js';
 import { readJudgements, readRuns } from './reading.js';
-import type { RunRecord, StoredJudgement, StoredRun } from './records.js';
+import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
 import { saveRun } from './saving.js';
 import { migrate, refuseForeign, upToDate } from './schema.js';
+import { bytesByRun, giveBackSpace, type Space } from './space.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
@@ -19,12 +21,15 @@ export interface StoreReader {
   runs(): readonly StoredRun[];
   /** A run's judged rows by key, repeat and judgement index; none for an id that is not there. */
   judgements(runId: number): readonly JudgedRow[];
+  /** About how many bytes of the file each run takes, by its id. */
+  bytesByRun(): ReadonlyMap<number, number>;
   close(): void;
 }
 
 interface Store extends StoreReader {
   /**
    * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
+   * @param labelOver the label under which it replaces an earlier one; without it, its own
    * @returns the run's id, which it keeps when it is replaced.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
    */
@@ -32,7 +37,19 @@ interface Store extends StoreReader {
     run: RunRecord,
     judgements: readonly StoredJudgement[],
     card: ScoreCard,
+    labelOver?: (before: StoredName) => string | undefined,
   ): { readonly id: number; readonly replaced: boolean };
+  /**
+   * Gives a run another label.
+   * @throws UserError: 2 where the run is not there any more; 74, 65.
+   */
+  renameRun(run: FoundRun, label: string): void;
+  /**
+   * Removes runs with all that belongs to them in one transaction, and gives their room back to the disk as far as can be.
+   * @returns the room before and after.
+   * @throws UserError: 2 where one of them is not there any more, and none is removed; 74, 65.
+   */
+  removeRuns(runs: readonly FoundRun[]): { readonly before: Space; readonly after: Space };
 }
 
 const BUSY_MS = 5000;
@@ -43,16 +60,27 @@ const BUSY_MS = 5000;
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program or of a later version.
  */
 export function openStore(path: string, busyMs = BUSY_MS): Store {
+  return open(path, busyMs, false);
+}
+
+/** The same for a file that is there: it is not created. @throws UserError as `openStore`, and 66 where there is no file. */
+export function openStoreToChange(path: string, busyMs = BUSY_MS): Store {
+  requireFile(path);
+  return open(path, busyMs, true);
+}
+
+function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   const explained = explainer((error) => explainWriting(error, path, busyMs));
   const database = explained(() => {
     refuseFifo(path);
-    return openSqlite(path, { timeout: busyMs });
+    return openSqlite(path, { timeout: busyMs, fileMustExist });
   });
   try {
     explained(() => {
       refuseForeign(database, path);
       chooseJournal(database, dirname(path));
-      migrate(database, path);
+      // A table that was made anew leaves the room of the old one.
+      if (migrate(database, path) > 0) giveBackSpace(database);
     });
   } catch (error) {
     database.close();
@@ -60,7 +88,10 @@ export function openStore(path: string, busyMs = BUSY_MS): Store {
   }
   return {
     ...reader(database, explained),
-    saveRun: (run, judgements, card) => explained(() => saveRun(database, run, judgements, card)),
+    renameRun: (run, label) => explained(() => renameRun(database, run, label)),
+    removeRuns: (runs) => explained(() => removeRuns(database, runs)),
+    saveRun: (run, judgements, card, labelOver = () => run.label) =>
+      explained(() => saveRun(database, run, judgements, card, labelOver)),
   };
 }
 
@@ -70,12 +101,7 @@ export function openStore(path: string, busyMs = BUSY_MS): Store {
  * @throws UserError: 66 where there is no file or it cannot be read, 65 where it is not a database of this program or of a later version.
  */
 export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    throw new UserError(
-      `there is no ${path}; awb score --predictions FILE --db ${path} makes it, or name another file with --db`,
-      EXIT.inputMissing,
-    );
-  }
+  requireFile(path);
   const explained = explainer((error) => explainReading(error, path, busyMs));
   const database = explained(() => {
     refuseFifo(path);
@@ -108,8 +134,17 @@ function reader(database: Sqlite, explained: Explained): StoreReader {
   return {
     runs: () => explained(() => readRuns(database)),
     judgements: (runId) => explained(() => readJudgements(database, runId)),
+    bytesByRun: () => explained(() => bytesByRun(database)),
     close: () => database.close(),
   };
+}
+
+function requireFile(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
+  throw new UserError(
+    `there is no ${path}; awb score --predictions FILE --db ${path} makes it, or name another file with --db`,
+    EXIT.inputMissing,
+  );
 }
 
 /** Opening a FIFO would wait for ever. */

@@ -4,7 +4,7 @@ import { UserError } from '../../errors.js';
 import { leadOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
-import { type KnownRun, listOfRuns, manifestOf } from '../databases.js';
+import { type KnownRun, listOfRuns, manifestOf, runsNamed } from '../databases.js';
 import { type Note, readStoredRun } from '../read-run.js';
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
@@ -22,8 +22,7 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
   if (names.length === 0) return [...known];
   const wanted = new Set<KnownRun>();
   for (const name of names) {
-    const labelled = known.filter(({ run }) => run.label === name);
-    const named = labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name);
+    const named = runsNamed(name, known);
     if (named.length === 0) {
       const advice = known.length === 0 ? 'there are none' : ['the runs are', ...listOfRuns(known)].join('\n');
       throw new UserError(`there is no run "${name}"; ${advice}`);

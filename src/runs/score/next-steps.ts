@@ -1,14 +1,12 @@
 // What to type after a run was scored.
 
-import { resolve } from 'node:path';
 import { ratesDimensions } from '../../judge/modes.js';
 import { printable } from '../../printable.js';
 import { programName } from '../../settings/program-name.js';
-import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
 import type { StoredRun } from '../../store/records.js';
 import type { Io } from '../../types.js';
-import { DEFAULT_DB } from '../databases.js';
+import { wordsFor } from '../databases.js';
 
 /** A run that was scored just now. */
 interface Scored {
@@ -33,7 +31,7 @@ export function nextSteps({ id, kind, db, runs, isShort, isOurs }: Scored, io: I
       ? ['the same awb infer and awb judge commands ask only for what is missing; then score again']
       : ['judge the rows that failed once more, then score again'];
   }
-  const where = db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
+  const where = wordsFor(db, io);
   const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
   const own = nameOf(id, runs);
   const other = latestBeside(id, kind, runs);

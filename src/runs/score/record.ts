@@ -1,9 +1,11 @@
 // What a SQLite file is to hold of a judged run.
 
-import type { MadeWith } from '../../run/made-with.js';
-import type { Manifest } from '../../run/manifest.js';
+import { UserError } from '../../errors.js';
+import { parseObject } from '../../json.js';
+import { type MadeWith, madeWith } from '../../run/made-with.js';
+import { checkedManifest, type Manifest } from '../../run/manifest.js';
 import { toolVersion } from '../../settings/version.js';
-import type { RunRecord } from '../../store/records.js';
+import type { RunRecord, StoredName } from '../../store/records.js';
 
 /** A judged file that was read. */
 interface JudgedRun {
@@ -34,6 +36,31 @@ export function recordOf({ source, sha256, manifest, made }: JudgedRun, label: s
     scoredAt: new Date().toISOString(),
     toolVersion: toolVersion(),
   };
+}
+
+/**
+ * The label of a run that is scored again without one. A label that the user gave it in the SQLite file is kept; else the run's own
+ * holds, which may be another one by now.
+ */
+export function keptLabel(before: StoredName, own: string | undefined): string | undefined {
+  return isGiven(before) ? before.label : own;
+}
+
+/** Whether a run has a label from the user, by `awb score --label` or `awb runs rename`: one that its stored manifest does not tell. */
+export function isGiven({ label, manifest }: StoredName): boolean {
+  return label !== undefined && label !== ownLabel(manifest);
+}
+
+/** The label that a run has by its stored manifest; undefined where it has none, or where the manifest is damaged. */
+export function ownLabel(manifest: string | undefined): string | undefined {
+  const found = manifest === undefined ? undefined : parseObject(manifest);
+  try {
+    return found && madeWith(checkedManifest(found, 'the manifest')).label;
+  } catch (error) {
+    // A damaged one tells nothing, and what the label is from cannot be known: it is kept.
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -1,0 +1,123 @@
+// awb runs remove: takes runs out of a SQLite file and gives their room back. The files that they were scored from stay.
+
+import { resolve } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { bytesText, counted } from '../figures.js';
+import { measureOf } from '../judge/modes.js';
+import { oneLine } from '../printable.js';
+import { type Removal, removalDocument } from '../report/stored/documents.js';
+import type { ListedRun } from '../report/stored/listed-run.js';
+import { runsTable } from '../report/stored/runs-table.js';
+import { terminal } from '../report/terminal.js';
+import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
+import { listedRuns } from '../runs/stored/listed.js';
+import { storedRunsToChange } from '../runs/stored/named.js';
+import { wayBack } from '../runs/stored/way-back.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import type { FoundRun } from '../store/changing.js';
+import type { Space } from '../store/space.js';
+import { openStoreToChange } from '../store/store.js';
+import type { Io } from '../types.js';
+
+const OPTIONS = {
+  runs: {
+    kind: 'list',
+    value: 'RUN',
+    required: true,
+    whole: true,
+    help: 'stored runs: their numbers or labels, or their judged files or the folders of those',
+  },
+  db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file of awb score' },
+  yes: { kind: 'boolean', help: 'remove them; without it they are only listed' },
+} as const satisfies OptionTable;
+
+type RemoveSettings = Settings<typeof OPTIONS>;
+
+export const command = defineCommand({
+  description:
+    'Removes runs from a SQLite file, with their judgements and scores, and gives the room back to the disk. Judged files and journals stay: awb score stores a run again.',
+  examples: [
+    { line: 'awb runs remove 3 4', does: 'what would go' },
+    { line: 'awb runs remove 3 4 --yes', does: 'removes them' },
+  ],
+  options: OPTIONS,
+  operands: ['runs'],
+  run: removeRuns,
+});
+
+/**
+ * Removes runs, or shows which ones it would.
+ * @throws UserError: 2 where --yes is missing, or a name is that of no run or of several; 66, 65 and 74 for the SQLite file.
+ */
+async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
+  const { found, listed } = await withKnownRuns([settings.db], io, async (known) => {
+    const runs = storedRunsToChange(settings.runs, known, io);
+    return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
+  });
+  const db = resolve(io.cwd, settings.db);
+  if (!settings.yes) {
+    io.stdout.write(settings.json ? documentText({ db, runs: listed }) : previewText(listed, settings, io));
+    warnOfLost(listed, settings, io);
+    throw new UserError(`nothing was removed: --yes removes ${counted(listed.length, 'run')}`);
+  }
+  const { before, after } = change(db, found);
+  const bytes = { before: before.bytes, after: after.bytes };
+  io.stdout.write(
+    settings.json ? documentText({ db, runs: listed, bytes }) : removedText(db, listed, { before, after }, io),
+  );
+  warnOfLost(listed, settings, io);
+  return EXIT.done;
+}
+
+function change(db: string, found: readonly FoundRun[]): Room {
+  const store = openStoreToChange(db);
+  try {
+    return store.removeRuns(found);
+  } finally {
+    store.close();
+  }
+}
+
+interface Room {
+  readonly before: Space;
+  readonly after: Space;
+}
+
+function documentText(removal: Removal): string {
+  return `${JSON.stringify(removalDocument(removal))}\n`;
+}
+
+function previewText(runs: readonly ListedRun[], { color }: RemoveSettings, io: Io): string {
+  const { columns, isTTY } = io.stdout;
+  const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
+  const table = terminal(runsTable(runs, columns, measureOf), { columns, color: color && isTTY });
+  return `${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`;
+}
+
+function removedText(db: string, runs: readonly ListedRun[], { before, after }: Room, io: Io): string {
+  const names = runs.map(({ id, label }) => (label === undefined ? `run ${id}` : `run ${id} (${oneLine(label, 80)})`));
+  const shown = shownPath(db, io);
+  const room =
+    after.freeBytes === 0
+      ? `${bytesText(before.bytes - after.bytes)} given back, ${shown} has ${bytesText(after.bytes)}`
+      : `${bytesText(after.freeBytes)} of ${shown} are free for the next runs; to give them back takes a moment without other readers and writers, and room for a copy`;
+  const back = runs.flatMap((run) => wayBack(run, io) ?? []);
+  return [
+    `removed: ${names.join(', ')}`,
+    `room: ${room}`,
+    ...back.map((line, index) => `${index === 0 ? 'undo: ' : '      '}${line}`),
+    '',
+  ].join('\n');
+}
+
+/** Names the runs that no command would bring back from where they were scored. */
+function warnOfLost(runs: readonly ListedRun[], { quiet }: RemoveSettings, io: Io): void {
+  if (quiet) return;
+  for (const { id, source, isSourceThere } of runs) {
+    if (isSourceThere) continue;
+    const moved = `${shownPath(source, io)} is not there any more; only awb score on the place that it was moved to stores run ${id} again`;
+    io.stderr.write(`warning: ${moved}\n`);
+  }
+}

@@ -1,0 +1,50 @@
+// awb runs show: all that a SQLite file holds of a run.
+
+import { EXIT, type ExitCode } from '../errors.js';
+import { measureOf } from '../judge/modes.js';
+import { printable } from '../printable.js';
+import { runDocument } from '../report/stored/documents.js';
+import { runText } from '../report/stored/run-text.js';
+import { withKnownRuns } from '../runs/databases.js';
+import { heedStop } from '../runs/heed-stop.js';
+import { RUN_OPTIONS } from '../runs/options.js';
+import { storedRun } from '../runs/stored/named.js';
+import { shownRun } from '../runs/stored/shown.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import type { Io } from '../types.js';
+
+const OPTIONS = {
+  run: {
+    kind: 'text',
+    value: 'RUN',
+    required: true,
+    help: 'a stored run: its label or number, or its judged file or the folder of that',
+  },
+  db: RUN_OPTIONS.db,
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Shows all of a stored run: what made it, its scores and failures, and whether its judged file is still the one that was scored.',
+  examples: [
+    { line: 'awb runs show step-100', does: 'by its label' },
+    { line: 'awb runs show 3 --json | jq .source_state', does: 'by its number: same, changed, missing or unreadable' },
+  ],
+  options: OPTIONS,
+  operands: ['run'],
+  run: showRun,
+});
+
+async function showRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+  const note = (text: string) => {
+    if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
+  };
+  return withKnownRuns(settings.db, io, async (known) => {
+    const run = await shownRun(storedRun(settings.run, known, note, io), note, io);
+    await heedStop(io);
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    io.stdout.write(settings.json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, measureOf, look));
+    return EXIT.done;
+  });
+}

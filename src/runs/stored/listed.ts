@@ -1,0 +1,31 @@
+// A run of a SQLite file -> what is listed and shown of it.
+
+import { existsSync } from 'node:fs';
+import { measureOf } from '../../judge/modes.js';
+import type { ListedRun } from '../../report/stored/listed-run.js';
+import { aggregate } from '../../score/aggregate.js';
+import { toolVersion } from '../../settings/version.js';
+import type { ScoreCard } from '../../types.js';
+import type { KnownRun } from '../databases.js';
+import { chosenIn } from '../read-run.js';
+import { isGiven } from '../score/record.js';
+
+/** The runs as a list shows them. */
+export function listedRuns(known: readonly KnownRun[]): ListedRun[] {
+  const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
+  return known.map((each) => ({
+    ...each.run,
+    db: each.db,
+    path: each.path,
+    isLabelGiven: isGiven(each.run),
+    isSourceThere: existsSync(each.run.source),
+    bytes: Math.round(bytes.get(each.store)?.get(each.run.id) ?? 0),
+    card: cardOf(each),
+  }));
+}
+
+/** By the arithmetic of this version, as every command has it: where another one scored the run, from its rows, which takes longer. */
+function cardOf({ run, store }: KnownRun): ScoreCard {
+  if (run.toolVersion === toolVersion()) return run.card;
+  return aggregate(store.judgements(run.id), chosenIn(run.card), measureOf);
+}

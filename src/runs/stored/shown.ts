@@ -1,0 +1,98 @@
+// A run of a SQLite file -> all that is shown of it.
+
+import { UserError } from '../../errors.js';
+import { canonicalJson, isObject } from '../../json.js';
+import type { ShownRun } from '../../report/stored/shown-run.js';
+import type { MadeWith } from '../../run/made-with.js';
+import type { Manifest } from '../../run/manifest.js';
+import { shownPath } from '../../settings/shown-path.js';
+import type { Io } from '../../types.js';
+import { type KnownRun, manifestOf } from '../databases.js';
+import { type Note, readUnder } from '../read-run.js';
+import { warningsOn } from '../warnings.js';
+import { judgedFileState } from './judged-file.js';
+import { listedRuns } from './listed.js';
+
+/** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
+export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
+  const manifest = readableManifest(known, note);
+  const run = readUnder(manifest, known);
+  const [listed] = listedRuns([known]);
+  if (listed === undefined) throw new Error('a run that is known is listed');
+  return {
+    ...listed,
+    facts: factsOf(known, run.made, manifest),
+    shownSource: shownPath(known.run.source, io),
+    file: await judgedFileState(known.run),
+    judgements: run.rows.length,
+    ownLabel: run.made.label,
+    warnings: warningsOn(run),
+    notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
+    manifest,
+    card: run.card,
+  };
+}
+
+function readableManifest(known: KnownRun, note: Note): Manifest | undefined {
+  try {
+    return manifestOf(known);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    note(error.message);
+    return undefined;
+  }
+}
+
+/** What made a run, the world model's part first. A checked manifest may lack fields, and what nobody recorded is left out. */
+function factsOf({ run }: KnownRun, made: MadeWith, manifest: Partial<Manifest> | undefined): ShownRun['facts'] {
+  const predictions: Partial<Manifest> | undefined = manifest?.predictions;
+  const { rubricPack, rubricFingerprint } = run;
+  const rubrics = [rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`];
+  const facts: (readonly [string, string | undefined])[] = [
+    ['world model', run.worldModel],
+    ['protocol', run.protocol],
+    ['system prompt', textOf(predictions?.identity?.system_prompt)],
+    ['sampling', fieldsText(predictions?.identity?.sampling)],
+    ['data', textOf(predictions?.data?.dir)],
+    ['predicted', spanText(predictions?.startedAt, predictions?.endedAt)],
+    ['mode', run.kind],
+    ['judge', made.judgeName ?? run.judgeModel],
+    ['rubrics', joined(rubrics)],
+    ['verdicts', joined([made.verdicts, ...made.versions])],
+    ['method', fieldsText(made.method)],
+    ['judge sampling', fieldsText(made.sampling)],
+    ['left out', joined(made.dropped)],
+    ['judged', spanText(run.startedAt, run.endedAt)],
+    ['scored', `${timeText(run.scoredAt)} by awb ${run.toolVersion}`],
+    ...Object.entries(run.meta).map(
+      ([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)] as const,
+    ),
+  ];
+  return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function joined(parts: readonly (string | undefined)[]): string | undefined {
+  const known = parts.filter((part) => part !== undefined && part !== '');
+  return known.length === 0 ? undefined : known.join(', ');
+}
+
+/** `temperature 0.6, top_p 0.95`. */
+function fieldsText(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined;
+  return joined(Object.entries(value).map(([name, field]) => `${name} ${textOf(field) ?? canonicalJson(field)}`));
+}
+
+function spanText(from: string | undefined, to: string | undefined): string | undefined {
+  if (from === undefined) return to && `until ${timeText(to)}`;
+  return to === undefined ? timeText(from) : `${timeText(from)} to ${timeText(to)}`;
+}
+
+/** `2026-01-31 12:00:00 UTC`; a text that is no such time as it is. */
+function timeText(text: string): string {
+  const found = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(text);
+  return found === null ? text : `${found[1]} ${found[2]} UTC`;
+}

@@ -1,0 +1,136 @@
+// `awb runs rename` from end to end: a label that stays, whatever scores the run again.
+
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { around, judgedRun } from '../support/judged-runs.js';
+import { queryIn } from '../support/stored-runs.js';
+
+let dir: string;
+let db: string;
+beforeEach(async () => {
+  dir = await temporaryFolder();
+  db = join(dir, 'awb.sqlite');
+});
+
+const line = (...words: string[]) => awb(words, { cwd: dir });
+const rename = (...words: string[]) => line('runs', 'rename', ...words);
+const labels = () => queryIn(db, 'SELECT label FROM runs ORDER BY id').map(({ label }) => label);
+const stored = (name: string) => judgedRun(join(dir, name), { label: name, rating: around(3), rows: 6 }, db);
+
+describe('a label that was given', () => {
+  test('by rename names the run everywhere, and stays when it is scored again', async () => {
+    await stored('step-1');
+    await stored('step-2');
+    const { code, stdout, stderr } = await rename('step-1', 'base line');
+    expect([code, stdout]).toEqual([0, 'run 1 of awb.sqlite is base line now; it was step-1\n']);
+    expect(stderr).toBe('note: its manifest keeps step-1, which commands show that are given the judged file itself\n');
+    expect((await line('compare', 'base line', 'step-2')).code).toBe(0);
+    const again = await line('score', 'step-1');
+    expect(again.stdout).toMatch(/^base line, world model wm/);
+    expect(labels()).toEqual(['base line', 'step-2']);
+  });
+
+  test('by score --label stays when the run is scored again without one', async () => {
+    await stored('step-1');
+    await line('score', 'step-1', '--label', 'mine');
+    await line('score', 'step-1');
+    expect(labels()).toEqual(['mine']);
+    expect(JSON.parse((await line('score', 'step-1', '--json')).stdout).run).toMatchObject({
+      label: 'mine',
+      replaced: true,
+    });
+  });
+
+  test('stays on a judged file without a manifest', async () => {
+    const source = await stored('step-1');
+    await rm(join(dir, 'step-1/judged.manifest.json'));
+    await rm(db);
+    await line('score', source, '--label', 'official');
+    await line('score', source);
+    expect(labels()).toEqual(['official']);
+  });
+
+  test('gives way to another that is given', async () => {
+    await stored('step-1');
+    await rename('1', 'renamed');
+    await line('score', 'step-1', '--label', 'scored');
+    await line('score', 'step-1');
+    expect(labels()).toEqual(['scored']);
+  });
+
+  test('is not there where the run has its own: that one follows the manifest', async () => {
+    const source = await stored('step-1');
+    await rename('1', 'renamed');
+    expect((await rename('1', 'step-1', '--json')).stdout).toContain('"label":"step-1","label_given":false');
+    const manifest = join(dir, 'step-1/judged.manifest.json');
+    const text = readFileSync(manifest, 'utf8');
+    await writeFile(manifest, text.replace('"step-1"', '"step-one"'));
+    await line('score', source);
+    expect(labels()).toEqual(['step-one']);
+  });
+});
+
+describe('a name', () => {
+  test.each([
+    ['', 'a text that is not empty'],
+    [' x', 'white space'],
+    ['x\ny', 'control characters'],
+    ['x.jsonl', 'of a file'],
+    ['2', 'the number of another run'],
+  ])('%j is refused, and nothing is changed', async (name, message) => {
+    await stored('step-1');
+    await stored('step-2');
+    expect(await rename('1', '--name', name)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(labels()).toEqual(['step-1', 'step-2']);
+  });
+
+  test('that another run has is taken, and said to be shared', async () => {
+    await stored('step-1');
+    await stored('step-2');
+    const { code, stderr } = await rename('1', 'step-2');
+    expect(code).toBe(0);
+    expect(stderr).toContain('step-2 is also the label of run 2; it names run 2, which was scored last');
+    expect(labels()).toEqual(['step-2', 'step-2']);
+  });
+
+  test('that several runs have does not say which of them to rename', async () => {
+    await stored('step-1');
+    await stored('step-2');
+    await rename('1', 'step-2', '--quiet');
+    const { code, stderr } = await rename('step-2', 'x');
+    expect(code).toBe(2);
+    expect(stderr).toContain('can be any of these runs; name one beyond doubt, as by its number:\n  1: step-2');
+    expect(labels()).toEqual(['step-2', 'step-2']);
+  });
+});
+
+describe('the SQLite file', () => {
+  test('of an earlier version is brought up to date by a change alone', async () => {
+    copyFileSync(join(ROOT, 'fixtures/runs-0.1/runs.sqlite'), db);
+    const before = readFileSync(db);
+    await rename('nosuch', 'x');
+    expect(readFileSync(db).equals(before)).toBe(true);
+    expect((await rename('1', 'x')).code).toBe(0);
+    expect(labels()[0]).toBe('x');
+  });
+
+  test('that is not there is not made', async () => {
+    expect((await rename('1', 'x')).code).toBe(66);
+    expect(existsSync(db)).toBe(false);
+  });
+
+  test('is renamed in while others read', async () => {
+    await stored('step-1');
+    const reader = openSqlite(db, { readonly: true });
+    reader.exec('BEGIN');
+    expect(reader.value('SELECT label FROM runs')).toBe('step-1');
+    expect((await rename('1', 'x')).code).toBe(0);
+    expect(reader.value('SELECT label FROM runs')).toBe('step-1');
+    reader.close();
+    expect(labels()).toEqual(['x']);
+  });
+});

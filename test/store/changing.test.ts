@@ -1,0 +1,146 @@
+// Runs renamed and removed: the right ones, wholly, whoever else works on the file.
+
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import type { StoredJudgement } from '../../src/store/records.js';
+import { openSqlite, type Sqlite } from '../../src/store/sqlite.js';
+import { openStoreToChange } from '../../src/store/store.js';
+import { temporaryFolder } from '../support/cli.js';
+import { queryIn, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';
+
+let path: string;
+beforeEach(async () => {
+  path = join(await temporaryFolder(), 'awb.sqlite');
+});
+
+const save = (identity: string, judgements?: readonly StoredJudgement[]) => ({
+  ...saveIn(path, runOf(identity), judgements),
+  identity,
+});
+const query = (sql: string) => queryIn(path, sql);
+
+/** As many judgements, each in rows of its own. */
+function many(count: number): StoredJudgement[] {
+  return Array.from({ length: count }, (_, row) => ({ ...rated, row: { ...rated.row, key: `key-${row}` } }));
+}
+
+/** Does something with the file as one that changes it. */
+function changing<T>(action: (store: ReturnType<typeof openStoreToChange>) => T, busyMs?: number): T {
+  const store = openStoreToChange(path, busyMs);
+  try {
+    return action(store);
+  } finally {
+    store.close();
+  }
+}
+
+/** Every table that holds something of runs, with the numbers of the runs that it has rows of. */
+function runsByTable(): Record<string, unknown[]> {
+  const tables = query(
+    `SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'run_id'`,
+  );
+  return Object.fromEntries(
+    tables.map(({ name }) => [name, query(`SELECT DISTINCT run_id AS id FROM ${name} ORDER BY 1`).map(({ id }) => id)]),
+  );
+}
+
+/** Another process, as far as SQLite can tell: a connection with nothing in common but the file. */
+function beside<T>(action: (other: Sqlite) => T): T {
+  const other = openSqlite(path);
+  try {
+    return action(other);
+  } finally {
+    other.close();
+  }
+}
+
+describe('a run that is renamed', () => {
+  it('has the new label, and nothing else of the file is another', () => {
+    const runs = [save('a'), save('b')];
+    const before = query('SELECT * FROM runs ORDER BY id');
+    changing((store) => store.renameRun(runs[1] as (typeof runs)[1], 'new'));
+    expect(query('SELECT * FROM runs ORDER BY id')).toEqual([before[0], { ...before[1], label: 'new' }]);
+  });
+
+  it('is not the one that has got its number meanwhile', () => {
+    const gone = save('a');
+    changing((store) => store.removeRuns([gone]));
+    expect(save('other').id).toBe(gone.id);
+    expect(refusal(() => changing((store) => store.renameRun(gone, 'new')))).toMatchObject({
+      exitCode: EXIT.usage,
+      message: expect.stringContaining('not there any more'),
+    });
+    expect(query('SELECT label FROM runs')).toEqual([{ label: 'step-1' }]);
+  });
+});
+
+describe('runs that are removed', () => {
+  it('leave no row in any table, and the others every row', () => {
+    const [first, , third] = [save('a'), save('b'), save('c')];
+    changing((store) => store.removeRuns([first, third]));
+    const tables = runsByTable();
+    expect(Object.keys(tables).length).toBeGreaterThanOrEqual(5);
+    for (const ids of Object.values(tables)) expect(ids).toEqual([2]);
+    expect(query('SELECT identity FROM runs')).toEqual([{ identity: 'b' }]);
+    expect(query('PRAGMA foreign_key_check')).toEqual([]);
+    expect(query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+  });
+
+  it('all stay where one of them is not there any more', () => {
+    const [first, second] = [save('a'), save('b')];
+    changing((store) => store.removeRuns([second]));
+    expect(refusal(() => changing((store) => store.removeRuns([first, second]))).exitCode).toBe(EXIT.usage);
+    expect(query('SELECT identity FROM runs')).toEqual([{ identity: 'a' }]);
+  });
+
+  it('give their room back to the disk', () => {
+    save('small', many(10));
+    const small = statSync(path).size;
+    const large = save('large', many(5000));
+    const before = statSync(path).size;
+    expect(before).toBeGreaterThan(10 * small);
+    const room = changing((store) => store.removeRuns([large]));
+    expect(room).toMatchObject({ before: { bytes: before }, after: { freeBytes: 0 } });
+    expect(statSync(path).size).toBe(room.after.bytes);
+    expect(statSync(path).size).toBeLessThanOrEqual(small + 4096);
+    expect(query('PRAGMA user_version')).not.toEqual([{ user_version: 0 }]);
+    expect(query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+  });
+
+  it('are still read to the end by who was reading, and give their room back when that has ended', () => {
+    save('a', many(10));
+    const large = save('large', many(5000));
+    const reading = openSqlite(path);
+    reading.exec('BEGIN');
+    const rows = () => reading.value('SELECT count(*) FROM judgements');
+    expect(rows()).toBe(5010);
+    const room = changing((store) => store.removeRuns([large]), 20);
+    expect(rows()).toBe(5010);
+    reading.exec('COMMIT');
+    expect(rows()).toBe(10);
+    reading.close();
+    expect(statSync(path).size).toBe(room.after.bytes);
+  });
+
+  it('stay where another process keeps the file locked', () => {
+    const run = save('a');
+    const error = beside((other) => {
+      const store = openStoreToChange(path, 50);
+      other.exec('BEGIN IMMEDIATE');
+      try {
+        return refusal(() => store.removeRuns([run]));
+      } finally {
+        store.close();
+      }
+    });
+    expect(error).toMatchObject({ exitCode: EXIT.cannotWrite, message: expect.stringContaining('locked for 0.05 s') });
+    expect(query('SELECT identity FROM runs')).toEqual([{ identity: 'a' }]);
+  });
+});
+
+it('a file that is not there is not made by who would change it', () => {
+  expect(refusal(() => openStoreToChange(path)).exitCode).toBe(EXIT.inputMissing);
+  expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+});
