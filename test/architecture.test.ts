@@ -28,6 +28,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@pnpm/tabtab': ['commands/completion.ts'],
   yaml: ['settings/'],
   '@pydantic/genai-prices': ['prices/'],
+  '@huggingface/tokenizers': ['tokens/'],
 };
 const IMPURE =
   /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;

@@ -107,6 +107,12 @@ export const ASKING_OPTIONS = {
     help: 'go on even if the first 20 rows all fail in the same way',
   },
   ...PRICE_OPTIONS,
+  tokenizer: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Cost',
+    help: "the model's tokenizer.json, or its folder: prompts are counted by it, not estimated",
+  },
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli.js';
 import { EXIT } from '../../src/errors.js';
 import { COMMON } from '../../src/settings/options.js';
+import { openPriceList } from '../../src/settings/prices.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 
@@ -176,7 +177,7 @@ describe('reference', () => {
 
   test('the configuration file is accepted, and flags go before it', async () => {
     const dir = await temporaryFolder();
-    await writeFile(join(dir, 'awb.yaml'), blocks('yaml')[0] as string);
+    await writeFile(join(dir, 'awb.yaml'), blocks('yaml').find((block) => block.startsWith('# awb.yaml')) as string);
     const shown = await awb(['infer', '--config', 'awb.yaml', '--model-name', 'mine', '--print-config', '--json'], {
       cwd: dir,
     });
@@ -184,6 +185,23 @@ describe('reference', () => {
     expect(shown.stdout).toContain('results/step-100');
     expect(shown.stdout).toContain('"mine"');
     expect(shown.stdout).not.toContain('my-world-model');
+  });
+
+  test('the price file is accepted, and names what it shows', async () => {
+    const cwd = await temporaryFolder();
+    await writeFile(
+      join(cwd, 'prices.yaml'),
+      blocks('yaml').find((block) => block.startsWith('# prices.yaml')) as string,
+    );
+    const prices = await openPriceList({ prices: 'prices.yaml' }, { cwd });
+    const inputOf = (model: string) => prices.priceOf({ model, hosts: ['127.0.0.1:8000'], at: new Date() })?.input;
+    expect(['step-100', 'my-judge', 'gpt-5.2', 'my-own-gpu', 'other'].map(inputOf)).toEqual([
+      0.2,
+      1.75,
+      1.75,
+      0,
+      undefined,
+    ]);
   });
 
   test('the rooms are those of the source', () => {

@@ -1,0 +1,97 @@
+// A model's own tokenizer, from the tokenizer.json that lies beside its weights: how many tokens a text has.
+
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
+import { isObject, type JsonObject } from '../json.js';
+import { oneLine } from '../printable.js';
+import { Memo } from './memo.js';
+
+interface Tokenizer {
+  /** Tokens of a text, those that a chat template puts around it left out. The time grows with the text's length, whatever it holds. */
+  count(text: string): number;
+}
+
+const FILE = 'tokenizer.json';
+/** Three times the largest in use. What is larger are weights. */
+const MOST_BYTES = 100e6;
+/** Rows of a trajectory share their turns, and come one after the other: texts are remembered, up to twice as many. */
+const TEXTS = { texts: 20_000, characters: 4_000_000 };
+
+/**
+ * Opens a Hugging Face tokenizer.json, or the one in a folder. The library is loaded here.
+ * @param path absolute; `shown` is how the user gave it
+ * @throws UserError: 66 for a file that cannot be read, 65 for one that is no tokenizer or of a kind that is not known
+ */
+export async function openTokenizer(path: string, shown: string = path): Promise<Tokenizer> {
+  const file = await readTokenizer(path, shown);
+  const { tokenCounter } = await import('./counter.js');
+  let count: (text: string) => number;
+  try {
+    count = tokenCounter(file);
+    // Some of what a file may lack is missed only by counting.
+    count('It counts.\n');
+  } catch (error) {
+    const reason = oneLine(messageOf(error), 200);
+    throw new UserError(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`, EXIT.badData);
+  }
+  const known = new Memo(TEXTS);
+  return {
+    count(text) {
+      const before = known.get(text);
+      if (before !== undefined) return before;
+      const counted = count(text);
+      known.set(text, counted);
+      return counted;
+    },
+  };
+}
+
+const KINDS = ['BPE', 'Unigram', 'WordPiece'] as const;
+const WITHOUT = 'without --tokenizer, tokens are estimated from characters';
+
+async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
+  let text: string;
+  try {
+    const isFolder = (await stat(path)).isDirectory();
+    const file = isFolder ? join(path, FILE) : path;
+    const { size } = await stat(file);
+    if (size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(size / 1e6)} MB`);
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(
+      `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
+      EXIT.inputMissing,
+    );
+  }
+  const value = parsed(text, shown);
+  const model = isObject(value) ? value.model : undefined;
+  if (!isObject(value) || !isObject(model) || !(isObject(model.vocab) || Array.isArray(model.vocab))) {
+    throw noTokenizer(shown, 'it has no model with a vocabulary');
+  }
+  // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
+  const { type = Array.isArray(model.merges) ? 'BPE' : undefined } = model;
+  if (!KINDS.some((kind) => kind === type)) {
+    throw noTokenizer(
+      shown,
+      `its model is ${oneLine(JSON.stringify(type ?? 'nameless'), 40)}, and ${KINDS.join(', ')} are known`,
+    );
+  }
+  return { ...value, model: { ...model, type } };
+}
+
+function parsed(text: string, shown: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw noTokenizer(shown, 'it is no JSON');
+  }
+}
+
+function noTokenizer(shown: string, reason: string): UserError {
+  return new UserError(
+    `${shown} is no ${FILE} of Hugging Face: ${reason}; take the ${FILE} of the model's repository, or leave --tokenizer out`,
+    EXIT.badData,
+  );
+}

@@ -1,0 +1,118 @@
+// Tokens as Hugging Face's own implementation counts them (fixtures/tokenizers/make.py), and files that are none.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { describe, expect, test } from 'vitest';
+import { EXIT, UserError } from '../../src/errors.js';
+import { openTokenizer } from '../../src/tokens/tokenizer.js';
+import { ROOT } from '../support/cli.js';
+import { folderOf } from '../support/folder.js';
+import { randomFrom } from '../support/random.js';
+
+const FIXTURES = join(ROOT, 'fixtures/tokenizers');
+const golden = JSON.parse(readFileSync(join(FIXTURES, 'golden.json'), 'utf8')) as {
+  texts: string[];
+  counts: Record<string, number[]>;
+};
+const KINDS = Object.keys(golden.counts);
+const fixture = (kind: string) => join(FIXTURES, `${kind}.json`);
+
+describe.each(KINDS)('%s', (kind) => {
+  test('counts every text as the Python package does, whichever came before', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    for (const texts of [golden.texts, golden.texts.toReversed()]) {
+      const counted = texts.map((text) => [text, tokenizer.count(text)]);
+      expect(counted).toEqual(texts.map((text) => [text, golden.counts[kind]?.[golden.texts.indexOf(text)]]));
+    }
+  });
+
+  test('counts a long text as the sum of its lines, but for a token a cut', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const text = readFileSync(join(ROOT, 'docs/judge.md'), 'utf8').repeat(32);
+    const whole = new Tokenizer(JSON.parse(readFileSync(fixture(kind), 'utf8')), {});
+    const exact = whole.encode(text, { add_special_tokens: false }).ids.length;
+    expect(text.length).toBeGreaterThan(100_000);
+    expect(Math.abs(tokenizer.count(text) - exact)).toBeLessThanOrEqual(text.length / 4096);
+  });
+
+  test.each([
+    ['one letter', 'a'],
+    ['one space', ' '],
+    ['one newline', '\n'],
+    ['one sign', '='],
+    ['one letter of three bytes', '\u3042'],
+    ['one picture', '\u{1F600}'],
+    ['half a token', '<|im_start|'],
+    ['a space of SentencePiece', '\u2581'],
+    ['an accent', '\u0301'],
+    ['half a character', '\ud83d'],
+  ])('ends with a text that is %s 300,000 times', async (_, unit) => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const [once, often] = [tokenizer.count(unit.repeat(400)), tokenizer.count(unit.repeat(300_000))];
+    // WordPiece takes a word for one unknown token, however long it is.
+    expect(often).toBeGreaterThanOrEqual(once);
+    expect(often).toBeLessThanOrEqual((once + 2) * 1000);
+  });
+
+  test('ends with a text of letters without an end', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const random = randomFrom(1);
+    const letters = Array.from({ length: 30_000 }, () => String.fromCharCode(97 + Math.floor(random() * 26))).join('');
+    expect(tokenizer.count(letters)).toBeGreaterThan(0);
+  });
+});
+
+test('a folder stands for the tokenizer.json in it', async () => {
+  const folder = await folderOf({ 'tokenizer.json': readFileSync(fixture('qwen')) });
+  const [a, b] = [await openTokenizer(folder), await openTokenizer(fixture('qwen'))];
+  expect(a.count('Predict the observation.')).toBe(b.count('Predict the observation.'));
+});
+
+describe('a file that is no tokenizer is refused with what would do:', () => {
+  const qwen = JSON.parse(readFileSync(fixture('qwen'), 'utf8'));
+  const without = (key: string) => ({ ...qwen, model: { ...qwen.model, [key]: undefined } });
+  test.each([
+    ['no JSON', '\n\x0e\n\n<unk>', 'no tokenizer.json of Hugging Face: it is no JSON'],
+    ['a list', '[]', 'no tokenizer.json of Hugging Face: it has no model with a vocabulary'],
+    ['tokenizer_config.json', '{"tokenizer_class":"Qwen2Tokenizer"}', 'it has no model with a vocabulary'],
+    ['one without a vocabulary', without('vocab'), 'it has no model with a vocabulary'],
+    ['one without merges', without('merges'), 'this tokenizer cannot be used: '],
+    [
+      'one of an unknown kind',
+      { ...qwen, model: { ...qwen.model, type: 'Quantum' } },
+      'its model is "Quantum", and BPE, Unigram, WordPiece are known',
+    ],
+    ['one with an unknown step', { ...qwen, pre_tokenizer: { type: 'Quantum\x1b[31m' } }, 'cannot be used'],
+    [
+      'one with a broken pattern',
+      { ...qwen, normalizer: { type: 'Replace', pattern: { Regex: '(' }, content: '' } },
+      'cannot be used',
+    ],
+    ['one with damaged tokens', { ...qwen, added_tokens: [null] }, 'cannot be used'],
+  ])('%s', async (_, content, reason) => {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    const folder = await folderOf({ 'tokenizer.json': text });
+    const refusal = await openTokenizer(join(folder, 'tokenizer.json'), 'tokenizer.json').catch(
+      (error: unknown) => error,
+    );
+    if (!(refusal instanceof UserError)) throw new Error(`not refused: ${String(refusal)}`);
+    expect(refusal.exitCode).toBe(EXIT.badData);
+    expect(refusal.message).toMatch(/^tokenizer\.json[\x20-\x7e]+--tokenizer[\x20-\x7e]+$/);
+    expect(refusal.message).toContain(reason);
+  });
+
+  test('none', async () => {
+    const folder = await folderOf({});
+    for (const [path, shown] of [
+      [folder, 'models/qwen'],
+      [join(folder, 'x.json'), 'x.json'],
+    ] as const) {
+      const refusal = await openTokenizer(path, shown).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({
+        exitCode: EXIT.inputMissing,
+        message: `cannot read the tokenizer ${shown} (--tokenizer): ENOENT; it is the tokenizer.json of the model's repository, or its folder`,
+      });
+    }
+  });
+});
