@@ -6,6 +6,7 @@ import { counted } from '../figures.js';
 import { type FetchedDataset, fetchDataset } from '../hub/dataset.js';
 import type { FileState, Placed } from '../hub/dataset-files.js';
 import { downloadText, progressText, sizeText } from '../hub/download-text.js';
+import { proxiedDownloads } from '../model/http/proxied-fetch.js';
 import { printable } from '../printable.js';
 import { RELEASED } from '../released.js';
 import { terminal } from '../report/terminal.js';
@@ -62,6 +63,7 @@ async function fetch(settings: FetchSettings, io: Io): Promise<ExitCode> {
     folder,
     replace: settings.replace,
     env: io.env,
+    downloads: proxiedDownloads(io.env),
     signal: io.stop,
     lock: lockFile,
     write: async (path, text) => {

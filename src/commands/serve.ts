@@ -7,6 +7,7 @@ import { cacheFolder } from '../hub/cache-folder.js';
 import { downloadText, progressText } from '../hub/download-text.js';
 import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
 import { resolveModel } from '../hub/models.js';
+import { proxiedDownloads } from '../model/http/proxied-fetch.js';
 import { printable } from '../printable.js';
 import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
@@ -77,6 +78,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     cwd: io.cwd,
     directory,
     env: io.env,
+    downloads: proxiedDownloads(io.env),
     signal: ending,
     lock: lockFile,
   }).finally(() => loading.finish());

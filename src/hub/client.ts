@@ -9,8 +9,16 @@ export interface HubOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends what is under way; its reason decides the exit code. */
   readonly signal?: AbortSignal;
+  /** Gets files by another way than straight over the network. */
+  readonly downloads?: Downloads;
   /** Wait before the first of several further tries, doubled with each. Default 1 s. */
   readonly retryDelayMs?: number;
+}
+
+interface Downloads {
+  fetch(url: URL, init: RequestInit): Promise<Response>;
+  /** The proxy that stands before an address, as people are told of it. */
+  proxyOf(url: URL): string | undefined;
 }
 
 export interface Hub {
@@ -46,14 +54,15 @@ const MOST_WAIT_MS = 30_000;
  */
 export function openHub(options: HubOptions, byHand: string): Hub {
   const address = addressOf(options.env);
+  const downloads = options.downloads ?? { fetch, proxyOf: () => undefined };
+  const way = wayTo(address, downloads);
   const signal = options.signal ?? new AbortController().signal;
   return {
     endpoint: address.endpoint,
     host: address.host,
     signal,
-    get: (url, headers, ends) => get(address, url, headers, ends),
-    retry: (act) =>
-      retry(act, signal, options.retryDelayMs ?? 1_000, (error) => outOfReach(address.host, error, byHand)),
+    get: (url, headers, ends) => get(address, downloads, url, { headers, signal: ends }),
+    retry: (act) => retry(act, signal, options.retryDelayMs ?? 1_000, (error) => outOfReach(way, error, byHand)),
   };
 }
 
@@ -92,11 +101,17 @@ function tokenOf(given = ''): string {
   throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
 }
 
+/** The hub's host, and the proxy that stands before it. */
+function wayTo({ endpoint, host }: Address, { proxyOf }: Downloads): string {
+  const proxy = proxyOf(new URL(endpoint));
+  return proxy === undefined ? host : `${host} (through the proxy of ${proxy})`;
+}
+
 async function get(
   { host, origin, token }: Address,
+  downloads: Downloads,
   from: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  { headers, signal }: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
 ): Promise<HubResponse> {
   let url = new URL(from);
   let sha256: string | undefined;
@@ -104,7 +119,7 @@ async function get(
     // The token goes to the hub's own host alone, wherever a redirect leads.
     const isHub = url.origin === origin;
     const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
-    const response = await fetch(url, {
+    const response = await downloads.fetch(url, {
       headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
       redirect: 'manual',
       signal,
@@ -169,12 +184,12 @@ function isUnreachable(error: unknown): boolean {
   return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(systemCode(error));
 }
 
-function outOfReach(host: string, error: unknown, byHand: string): UserError {
+function outOfReach(way: string, error: unknown, byHand: string): UserError {
   const why =
     systemCode(error) ||
     (error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'connection lost');
   return new UserError(
-    `${host} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
+    `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
     EXIT.unavailable,
   );
 }

@@ -1,0 +1,41 @@
+// `fetch` for downloads: through the proxy that the environment names for an address, directly where it names none.
+
+import type { Dispatcher } from 'undici';
+import { type HttpProxy, proxyFor } from './proxy.js';
+
+/** How files are got. */
+interface Downloads {
+  fetch(url: URL, init: RequestInit): Promise<Response>;
+  /** The proxy for an address, as people are told of it: `HTTPS_PROXY, proxy:3128`. */
+  proxyOf(url: URL): string | undefined;
+}
+
+/** Both methods throw a UserError (2) for a proxy that cannot be used. */
+export function proxiedDownloads(env: Readonly<Record<string, string | undefined>>): Downloads {
+  const dispatchers = new Map<string, Promise<Dispatcher>>();
+  const dispatcherFor = (proxy: HttpProxy) => {
+    const known = dispatchers.get(proxy.url) ?? openProxy(proxy);
+    dispatchers.set(proxy.url, known);
+    return known;
+  };
+  return {
+    async fetch(url, init) {
+      const proxy = proxyFor(url.href, env);
+      if (proxy === undefined) return fetch(url, init);
+      const undici = await import('undici');
+      const through = { ...init, dispatcher: await dispatcherFor(proxy) };
+      // Node's own fetch is undici's, of another version: only the names of their types differ.
+      const send = undici.fetch as unknown as (url: URL, init: object) => Promise<Response>;
+      return send(url, through);
+    },
+    proxyOf(url) {
+      const proxy = proxyFor(url.href, env);
+      return proxy && `${proxy.variable}, ${proxy.host}`;
+    },
+  };
+}
+
+async function openProxy({ url, authorization }: HttpProxy): Promise<Dispatcher> {
+  const { ProxyAgent } = await import('undici');
+  return new ProxyAgent({ uri: url, ...(authorization !== undefined && { token: authorization }) });
+}
