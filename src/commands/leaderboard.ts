@@ -54,7 +54,11 @@ const OPTIONS = {
     group: 'Runs',
     help: 'share of rows that a run needs in each domain, of those chosen and of the most that any run has, to be tested and marked',
   },
-  columns: { kind: 'list', group: 'Table', help: 'columns behind the name, such as mcp,web,overall,interval' },
+  columns: {
+    kind: 'list',
+    group: 'Table',
+    help: 'columns behind the name, such as mcp,web,overall,interval,cost,judge-cost,tokens',
+  },
   sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
   dimensions: { kind: 'boolean', group: 'Table', help: 'add the five dimensions, each a mean over domains' },
   measure: {

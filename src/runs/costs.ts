@@ -1,8 +1,15 @@
 // What a run cost, by its manifest.
 
-import { type Asked, type Cost, NO_CALL, type Spending, sumOf } from '../costs.js';
+import { type Asked, type Cost, NO_CALL, type RunCosts, type Spending, sumOf } from '../costs.js';
 import type { DomainCost, Manifest } from '../run/manifest.js';
 import type { Domain } from '../types.js';
+
+/** What the manifest of a judged run says of both who were asked. */
+export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts {
+  const worldModel = manifestSpending('world_model', manifest?.predictions);
+  const judge = manifestSpending('judge', manifest);
+  return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
+}
 
 /** What a manifest says that asking took: by domain, or of an early version only in all; undefined where it says nothing. */
 export function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {

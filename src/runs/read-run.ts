@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path';
 import { readJudged } from '../bench/judged.js';
+import type { RunCosts } from '../costs.js';
 import { measureOf } from '../judge/modes.js';
 import { oneLine, printable } from '../printable.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
@@ -10,6 +11,7 @@ import { changeSince, readManifest } from '../run/manifest-file.js';
 import { aggregate } from '../score/aggregate.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
+import { manifestCosts } from './costs.js';
 import { type KnownRun, manifestOf } from './databases.js';
 import { manifestBeside } from './judged-path.js';
 
@@ -27,6 +29,7 @@ export interface ReadRun {
   readonly manifest: Partial<Manifest> | undefined;
   readonly made: MadeWith;
   readonly card: ScoreCard;
+  readonly costs: RunCosts;
 }
 
 /** Takes a sentence that the user should know. */
@@ -51,6 +54,7 @@ export function readUnder(manifest: Manifest | undefined, { run, store }: KnownR
     made: madeWith(manifest),
     // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
     card: aggregate(rows, chosen, measureOf),
+    costs: run.costs ?? manifestCosts(manifest),
   };
 }
 
@@ -70,5 +74,15 @@ export async function readJudgedRun(path: string, note: Note, io: Io): Promise<R
   const { chosen, label } = made;
   const name = oneLine(label ?? shownPath(path, io), 80);
   const card = aggregate(rows, chosen, measureOf);
-  return { name, source: path, sha256, rows, ...(chosen === undefined ? {} : { chosen }), manifest, made, card };
+  return {
+    name,
+    source: path,
+    sha256,
+    rows,
+    ...(chosen === undefined ? {} : { chosen }),
+    manifest,
+    made,
+    card,
+    costs: manifestCosts(manifest),
+  };
 }

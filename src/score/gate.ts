@@ -227,8 +227,13 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
     if (limit === undefined) return [];
     const { value: most, tier } = limit;
     const used = usedOf(evidence);
-    const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
-    const relation = verdict === 'NO-GO' ? 'more than' : 'within';
+    // Part of a bill can show that a limit is broken, and never that it is kept.
+    const isWhole = used !== undefined && used.lack === undefined;
+    const verdict = used !== undefined && used.value > most ? 'NO-GO' : isWhole ? 'GO' : 'INCOMPLETE';
+    const shown = used && (isWhole ? text(used.value) : `at least ${text(used.value)} (${used.lack})`);
+    const end = { 'NO-GO': 'more than', GO: 'within', INCOMPLETE: 'so it is not known whether that is within' }[
+      verdict
+    ];
     return [
       {
         kind: 'limit',
@@ -236,19 +241,19 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
         name: `limit ${name}`,
         label: `limit ${name}`,
         direction: 'at most',
-        shown: { ...(used === undefined ? {} : { candidate: text(used) }), bound: text(most) },
+        shown: { ...(used && { candidate: `${isWhole ? '' : '≥ '}${text(used.value)}` }), bound: text(most) },
         scope: 'run',
         subject: { limit: name },
         tier,
         verdict,
         counts: doesCount(tier, verdict),
-        ...(used === undefined ? {} : { value: used }),
+        ...(used && { value: used.value }),
         bound: most,
-        impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
+        impact: used === undefined ? 0 : ((used.value - most) / (most === 0 ? 1 : most)) * 100,
         sentence:
-          used === undefined
+          shown === undefined
             ? `The candidate's ${what}: not recorded, so the limit of ${text(most)} cannot be tested.`
-            : `The candidate's ${what}: ${text(used)}, ${relation} the limit of ${text(most)}.`,
+            : `The candidate's ${what}: ${shown}, ${end} the limit of ${text(most)}.`,
       },
     ];
   });

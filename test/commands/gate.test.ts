@@ -206,7 +206,7 @@ require_equal: [judge, rubric]
   it.each([
     ['tokens_per_row: 400', 'NO-GO', 'completion tokens a row: 500'],
     ['tokens_per_row: 600', 'GO', 'limit tokens_per_row        500  ≤ 600  holds'],
-    ['cost: 12', 'NO-GO', 'cost: 12.50, more than the limit of 12.00'],
+    ['cost: 12', 'NO-GO', 'cost: $12.50, more than the limit of $12.00'],
     ['truncated_share: 0.1', 'GO', 'limit truncated_share        0 %  ≤ 10 %  holds'],
   ])('limits %s: %s', async (limit, verdict, words) => {
     const { stdout } = await gate(['base', 'costly', '--policy', await policy(`limits: { ${limit} }`)]);
@@ -223,7 +223,7 @@ require_equal: [judge, rubric]
       ': max_drop has an unknown key "terminl"; did you mean "terminal"?',
     ],
     ['text that is not YAML', 'a: [', 65, ':1: not YAML'],
-    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: not YAML'],
+    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key stands twice'],
     ['nothing', '', 65, 'the policy has to be a list of keys'],
   ])('with %s is refused by name', async (_, text, code, message) => {
     const path = await policy(text);

@@ -458,12 +458,35 @@ describe('limits', () => {
     [{ truncated_share: 0.04 }, 'NO-GO', 'truncated predictions: 4.7 %, more than the limit of 4 %.'],
     [{ tokens_per_row: 900 }, 'NO-GO', 'completion tokens a row: 1000, more than the limit of 900.'],
     [{ tokens_per_row: { max: 900, tier: 'advisory' } }, 'ADVICE', 'more than the limit of 900'],
-    [{ cost: 3 }, 'INCOMPLETE', 'cost: not recorded, so the limit of 3.00 cannot be tested.'],
+    [{ cost: 3 }, 'INCOMPLETE', 'cost: not recorded, so the limit of $3.00 cannot be tested.'],
     [{ cost: { max: 3, tier: 'supporting' } }, 'GO', 'not recorded'],
+    [{ judge_cost: 80 }, 'GO', "judge's cost: $78.50, within the limit of $80.00."],
+    [{ judge_cost: 78.4 }, 'NO-GO', "judge's cost: $78.50, more than the limit of $78.40."],
   ])('%j are %s', (limits, verdict, sentence) => {
-    const report = decide({ candidate, usage: { tokensPerRow: 1000 } }, policy(limits));
+    const usage = { tokensPerRow: 1000, judgeCost: { usd: 78.5, unpriced: 0 } };
+    const report = decide({ candidate, usage }, policy(limits));
     expect(report.verdict).toBe(verdict);
     expect(report.rules.find((rule) => rule.kind === 'limit')?.sentence).toContain(sentence);
+  });
+});
+
+describe('a cost of which a part is not known', () => {
+  const decided = (cost: number) =>
+    decide({ usage: { cost: { usd: 3.1, unpriced: 12 } } }, parsePolicy({ limits: { cost }, min_coverage: 0 }));
+
+  test('shows that a limit is broken', () => {
+    const { verdict, rules } = decided(3);
+    expect(verdict).toBe('NO-GO');
+    expect(rules[0]?.sentence).toBe(
+      "The candidate's cost: at least $3.10 (12 rows not counted), more than the limit of $3.00.",
+    );
+  });
+
+  test('never shows that it is kept', () => {
+    const { verdict, rules } = decided(50);
+    expect(verdict).toBe('INCOMPLETE');
+    expect(rules[0]).toMatchObject({ value: 3.1, shown: { candidate: '≥ $3.10', bound: '$50.00' } });
+    expect(rules[0]?.sentence).toContain('so it is not known whether that is within the limit of $50.00.');
   });
 });
 

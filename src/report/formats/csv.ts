@@ -14,6 +14,8 @@ export function csvBoard(board: Leaderboard): string {
       ...Object.values(runFields(block, index, row)),
       ...figures.flatMap((id) => {
         const figure = row.figures.get(id);
+        // What is known only in part is a lower end, and no value.
+        if (figure?.isLeast) return [undefined, figure.value, undefined, false, undefined];
         return [figure?.value, figure?.low, figure?.high, row.marked.has(id), officialIn(row, figure)];
       }),
     ]),

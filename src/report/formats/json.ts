@@ -1,5 +1,6 @@
 // JSON that any terminal or log can hold, and a leaderboard in it.
 
+import { costsDocument } from '../cost-json.js';
 import { spreadDocument } from '../estimate-json.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 
@@ -36,6 +37,9 @@ function rowDocument(block: Block, row: BoardRow) {
     if (figure === undefined) return [id, null];
     const { low, high, se, df, rows, clusters } = spreadDocument(figure);
     const official = officialIn(row, figure) ?? null;
+    // What is known only in part is a lower end, and no value.
+    if (figure.isLeast)
+      return [id, { value: null, low: figure.value, high, se, df, rows, clusters, best: false, official }];
     return [id, { value: figure.value, low, high, se, df, rows, clusters, best: row.marked.has(id), official }];
   });
   return {
@@ -53,6 +57,7 @@ function rowDocument(block: Block, row: BoardRow) {
     fewer_rows: row.hasFewerRows,
     macro_of: row.macroOf,
     figures: Object.fromEntries(figures),
+    costs: costsDocument(run?.costs),
   };
 }
 

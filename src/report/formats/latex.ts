@@ -38,12 +38,13 @@ const LATEX: Readonly<Record<string, string>> = {
   "'": "{'}",
   '`': '{`}',
   '–': '--',
+  '≥': '\\ensuremath{\\geq}',
   '…': '\\ldots{}',
 };
 
 /** Text that LaTeX sets as it is. A bracket at a cell's start would be read as the argument of the `\\\\` before it. */
 function latexText(text: string): string {
   return text
-    .replace(/[\\{}$&#^_~%<>|"'`–…]/g, (character) => LATEX[character] ?? `\\${character}`)
+    .replace(/[\\{}$&#^_~%<>|"'`–≥…]/g, (character) => LATEX[character] ?? `\\${character}`)
     .replace(/^[[*]/, '{$&}');
 }

@@ -1,5 +1,6 @@
 // What a leaderboard is made of: the vocabulary of the files that make one and of those that print it.
 
+import type { RunCosts } from '../../costs.js';
 import type { MeasureLookup } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard } from '../../types.js';
 import type { PublishedRow } from '../published.js';
@@ -46,6 +47,7 @@ export interface BoardRun {
   /** What the user said of the checkpoint, such as its step; it tells runs of one label apart. */
   readonly step?: string | undefined;
   readonly card: ScoreCard;
+  readonly costs?: RunCosts | undefined;
 }
 
 /** What a column of figures shows: of one domain, or where there is none the mean over domains. */
@@ -83,11 +85,13 @@ export interface BoardOptions {
   readonly assumeSame: boolean;
 }
 
-/** A score of 0-100, or a measure; a published one is a value alone. */
+/** A score of 0-100, a measure, dollars or tokens; a published one is a value alone. */
 export type BoardFigure = Pick<Estimate, 'value'> &
   Partial<Estimate> & {
     /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
     readonly official?: number;
+    /** Set where the value is the least that it can be: some of it is not known. */
+    readonly isLeast?: true;
   };
 
 export interface BoardColumn extends Column {

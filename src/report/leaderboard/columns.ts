@@ -1,11 +1,13 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
+import type { Asked } from '../../costs.js';
 import { percent } from '../../coverage.js';
 import { domainName, inTableOrder } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { twoDecimals } from '../../figures.js';
+import { dollars } from '../../money.js';
 import { oneLine } from '../../printable.js';
-import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type ScoreCard } from '../../types.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../types.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type Column, dimensionName, intervalCell, NONE } from '../table.js';
 import {
@@ -27,9 +29,11 @@ export interface FigureColumn extends BoardColumn {
   readonly isMean: boolean;
   /** Whether runs are held against each other in it. */
   readonly isTested: boolean;
-  of(card: ScoreCard): BoardFigure | undefined;
+  /** Whether a smaller figure is better, whatever the block shows. */
+  readonly isLowerBetter?: true;
+  of(run: BoardRun): BoardFigure | undefined;
   /** The figure as the row shows it, where that is more than its value. */
-  textOf?(figure: BoardFigure, card: ScoreCard): string;
+  textOf?(figure: BoardFigure, run: BoardRun): string;
 }
 
 interface TextColumn extends BoardColumn {
@@ -87,15 +91,46 @@ export const TEXT_COLUMNS: readonly TextColumn[] = [
   textColumn('date', 'Date', 'left', ({ run }) => shown(run?.at.slice(0, 10))),
 ];
 
+const NOT_SCORES = { isMean: false, isTested: false, isLowerBetter: true } as const;
+
+function costColumn(id: string, heading: string, asked: Asked): FigureColumn {
+  const of = ({ costs }: BoardRun): BoardFigure | undefined => {
+    const { usd, unpriced } = costs?.[asked]?.total ?? {};
+    if (usd === undefined) return undefined;
+    return unpriced === 0 ? { value: usd } : { value: usd, isLeast: true };
+  };
+  const textOf = ({ value, isLeast }: BoardFigure) => `${isLeast ? '≥ ' : ''}${dollars(value)}`;
+  return figureColumn(id, heading, { name: id }, of, { ...NOT_SCORES, textOf });
+}
+
+/** Output tokens a row, of the rows that the server counted. */
+function tokensOf({ costs }: BoardRun): BoardFigure | undefined {
+  const { rows = 0, usage } = costs?.world_model?.total ?? {};
+  return usage?.completionTokens === undefined || rows === 0
+    ? undefined
+    : { value: usage.completionTokens / rows, rows };
+}
+
+/** What a run took; shown where it is asked for. */
+const COST_COLUMNS: readonly FigureColumn[] = [
+  costColumn('cost', 'Cost', 'world_model'),
+  costColumn('judge-cost', 'Judge cost', 'judge'),
+  figureColumn('tokens', 'Tokens a row', { name: 'tokens' }, tokensOf, {
+    ...NOT_SCORES,
+    short: 'Tokens',
+    textOf: ({ value }) => Math.round(value).toLocaleString('en'),
+  }),
+];
+
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
 const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
-const RESERVED = [...MEANS, 'name', ...TEXT_COLUMNS.map(({ id }) => id)];
+const RESERVED = [...MEANS, ...COST_COLUMNS.map(({ id }) => id), 'name', ...TEXT_COLUMNS.map(({ id }) => id)];
 
 function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
   const name = measure ?? 'total';
   const heading = domainName(domain);
   const short = SHORT_NAMES.get(domain) ?? heading;
-  const of = (card: ScoreCard) => {
+  const of = ({ card }: BoardRun) => {
     const score = card.domains.find((each) => each.domain === domain);
     if (score === undefined) return undefined;
     return measure === undefined
@@ -111,9 +146,9 @@ function domainId(domain: Domain): string {
 
 function meanColumns(measure: string | undefined): FigureColumn[] {
   const name = measure ?? 'total';
-  const overall = (card: ScoreCard) => (isWhole(card, measure) ? meanOf(card, measure) : undefined);
-  const macro = (card: ScoreCard) => (isWhole(card, measure) ? undefined : meanOf(card, measure));
-  const macroText = (figure: BoardFigure, card: ScoreCard) =>
+  const overall = ({ card }: BoardRun) => (isWhole(card, measure) ? meanOf(card, measure) : undefined);
+  const macro = ({ card }: BoardRun) => (isWhole(card, measure) ? undefined : meanOf(card, measure));
+  const macroText = (figure: BoardFigure, { card }: BoardRun) =>
     `macro of ${domainsOf(card, measure).length}: ${twoDecimals(figure.value)}`;
   const means = [
     figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', { name }, overall),
@@ -121,11 +156,11 @@ function meanColumns(measure: string | undefined): FigureColumn[] {
   ];
   if (measure !== undefined) return means;
   const dimensions = DIMENSIONS.map((dimension: Dimension) =>
-    figureColumn(dimension, dimensionName(dimension), { name: dimension }, (card) =>
+    figureColumn(dimension, dimensionName(dimension), { name: dimension }, ({ card }) =>
       countedFigure(card.overallWithFailures, card.overall, dimension),
     ),
   );
-  const official = figureColumn('official', 'As published', { name }, (card) => card.overall.total, {
+  const official = figureColumn('official', 'As published', { name }, ({ card }) => card.overall.total, {
     short: 'Official',
     isTested: false,
   });
@@ -143,11 +178,11 @@ export function columnsOf(
   const domains = [...new Set([...DOMAINS, ...having])]
     .sort(inTableOrder)
     .map((domain) => domainColumn(domain, measure));
-  const known: AnyColumn[] = [...domains, ...meanColumns(measure), ...TEXT_COLUMNS];
+  const known: AnyColumn[] = [...domains, ...meanColumns(measure), ...COST_COLUMNS, ...TEXT_COLUMNS];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
   const cards = runs.map((run) => run.card);
-  const showsDomain = (column: FigureColumn) => hasPublished || cards.some((card) => column.of(card) !== undefined);
+  const showsDomain = (column: FigureColumn) => hasPublished || runs.some((run) => column.of(run) !== undefined);
   const shows: Readonly<Record<string, boolean>> = {
     overall: hasPublished || cards.some((card) => isWhole(card, measure)),
     macro: cards.some((card) => !isWhole(card, measure) && meanOf(card, measure) !== undefined),
@@ -183,7 +218,8 @@ export function requireMeasure(runs: readonly BoardRun[], measure: string | unde
 /** Every column of figures that a block can have, for sorting by one that is not shown. */
 export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
   const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsOf(run.card, measure))]);
-  const columns = [...[...domains].map((domain) => domainColumn(domain, measure)), ...meanColumns(measure)];
+  const ofDomains = [...domains].map((domain) => domainColumn(domain, measure));
+  const columns = [...ofDomains, ...meanColumns(measure), ...COST_COLUMNS];
   return new Map(columns.map((column) => [column.id, column]));
 }
 

@@ -19,7 +19,7 @@ export function entryOfRun(
   measure: string | undefined,
 ): OwnEntry {
   const figures = columns.flatMap((column) => {
-    const figure = column.of(run.card);
+    const figure = column.of(run);
     return figure === undefined ? [] : [[column.id, figure] as const];
   });
   return {
@@ -62,9 +62,7 @@ export function rowOf(entry: Entry, columns: readonly AnyColumn[], marked: Reado
     if (!column.isFigure) return column.of(entry);
     const figure = figures.get(column.id);
     if (figure === undefined) return NONE;
-    return run === undefined || column.textOf === undefined
-      ? twoDecimals(figure.value)
-      : column.textOf(figure, run.card);
+    return run === undefined || column.textOf === undefined ? twoDecimals(figure.value) : column.textOf(figure, run);
   };
   const texts = [name, ...columns.map(textOf)];
   const hasFewerRows = fewer.length > 0;

@@ -52,6 +52,7 @@ export function notesOf(source: NoteSource): string[] {
           'Official (as published): the same as the official script counts it, which leaves such rows out; never ranked.',
         ]
       : []),
+    ...costNotes(source),
     ...(incomplete.length === 0
       ? []
       : [
@@ -63,6 +64,20 @@ export function notesOf(source: NoteSource): string[] {
     ...(group.isRecorded ? [] : [unrecordedNote(options.assumeSame)]),
     ...selectionNotes(source),
     ...publishedNotes(entries),
+  ];
+}
+
+/** What is said of the columns that hold no scores. */
+function costNotes({ columns, entries }: NoteSource): string[] {
+  const shows = (id: string) => columns.some((column) => column.id === id);
+  const who = [...(shows('cost') ? ["the world model's"] : []), ...(shows('judge-cost') ? ["the judge's"] : [])];
+  const isLeast = ({ figures }: Entry) => ['cost', 'judge-cost'].some((id) => shows(id) && figures.get(id)?.isLeast);
+  const least = entries.some(isLeast) ? '; ≥: the cost of some rows is not known' : '';
+  return [
+    ...(who.length === 0
+      ? []
+      : [`Cost: US dollars of ${who.join(' and ')} calls, those that failed among them${least}.`]),
+    ...(shows('tokens') ? ['Tokens a row: output of the world model, thinking included, as its server counted.'] : []),
   ];
 }
 

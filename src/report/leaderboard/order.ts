@@ -26,8 +26,16 @@ export function orderOf(options: BoardOptions, measure: string | undefined, runs
   if (sort === 'name') return byName;
   const text = TEXT_COLUMNS.find(({ id }) => id === sort);
   if (text !== undefined) return (a, b) => compared(text.of(a), text.of(b)) || byMean(a, b);
-  if (!columnsById(runs, measure).has(sort)) return byMean;
-  return (a, b) => fromBest(a.figures.get(sort), b.figures.get(sort)) || byMean(a, b);
+  const column = columnsById(runs, measure).get(sort);
+  if (column === undefined) return byMean;
+  const order = column.isLowerBetter ? fromLeast : fromBest;
+  return (a, b) => order(a.figures.get(sort), b.figures.get(sort)) || byMean(a, b);
+}
+
+/** From the least on. What is not known whole stands behind what is, whatever is known of it. */
+function fromLeast(a: BoardFigure | undefined, b: BoardFigure | undefined): number {
+  const unknown = (figure: BoardFigure | undefined) => (figure === undefined ? 2 : figure.isLeast ? 1 : 0);
+  return unknown(a) - unknown(b) || (a?.value ?? 0) - (b?.value ?? 0);
 }
 
 function byName(a: Entry, b: Entry): number {

@@ -1,5 +1,6 @@
 // What a gate is given to decide on: a comparison with a base, a published row, or the candidate alone.
 
+import { type Cost, wholeCost } from '../../costs.js';
 import { PROVENANCE } from '../../decision.js';
 import { domainName } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
@@ -8,7 +9,7 @@ import { oneLine } from '../../printable.js';
 import type { ShownRun } from '../../report/comparison/view.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../report/published.js';
 import { compareRuns } from '../../score/compare.js';
-import type { Evidence } from '../../score/evidence.js';
+import type { Bill, Evidence } from '../../score/evidence.js';
 import { repeatsOf } from '../../score/looks.js';
 import type { Policy } from '../../score/policy.js';
 import { DOMAINS } from '../../types.js';
@@ -82,15 +83,24 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
   };
 }
 
-/** The world model's tokens a row, and the cost where the user gave it: `--meta cost=12.5`. */
-function usageOf({ manifest, made }: ReadRun): NonNullable<Evidence['usage']> {
-  const { tokens, counts } = manifest?.predictions ?? {};
-  const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
-  const cost = Number.parseFloat(made.meta.cost ?? '');
+/** The world model's tokens a row, and what it and the judge cost. */
+function usageOf({ costs, made }: ReadRun): NonNullable<Evidence['usage']> {
+  const { rows = 0, usage } = costs.world_model?.total ?? {};
+  const cost = billOf(costs.world_model?.total, made.meta.cost);
+  const judgeCost = billOf(costs.judge?.total);
   return {
-    ...(tokens?.completionTokens === undefined || rows === 0 ? {} : { tokensPerRow: tokens.completionTokens / rows }),
-    ...(Number.isFinite(cost) ? { cost } : {}),
+    ...(usage?.completionTokens === undefined || rows === 0 ? {} : { tokensPerRow: usage.completionTokens / rows }),
+    ...(cost && { cost }),
+    ...(judgeCost && { judgeCost }),
   };
+}
+
+/** What was recorded; where that is not all of it, what the user gave (`--meta cost=12.5`) goes first. */
+function billOf(recorded: Cost | undefined, given = ''): Bill | undefined {
+  const usd = Number.parseFloat(given.replace(/^\s*\$/, ''));
+  const isWhole = recorded !== undefined && wholeCost(recorded) !== undefined;
+  if (!isWhole && Number.isFinite(usd)) return { usd, unpriced: 0 };
+  return recorded?.usd === undefined ? undefined : { usd: recorded.usd, unpriced: recorded.unpriced };
 }
 
 const ADVICE_ONLY =

@@ -57,7 +57,7 @@ export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
 export function boardRun(known: KnownRun): BoardRun {
   const { run, db } = known;
-  const { made, card, source } = readStoredRun(known);
+  const { made, card, source, costs } = readStoredRun(known);
   return {
     id: `${db}#${run.id}`,
     db,
@@ -70,6 +70,7 @@ export function boardRun(known: KnownRun): BoardRun {
     at: run.endedAt ?? run.startedAt ?? run.scoredAt,
     step: made.meta.step,
     card,
+    costs,
   };
 }
 

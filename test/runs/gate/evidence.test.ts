@@ -16,9 +16,25 @@ async function runOf(run: Partial<JudgedRun>) {
 
 test('tokens a row and the cost that the user gave are those of the world model', async () => {
   const { evidence, notes } = evidenceOf({ candidate: await runOf({ meta: { cost: '12.5 USD' } }) }, defaultPolicy());
-  expect(evidence.usage).toEqual({ tokensPerRow: 500, cost: 12.5 });
+  expect(evidence.usage).toEqual({ tokensPerRow: 500, cost: { usd: 12.5, unpriced: 0 } });
   expect(evidence.comparison).toBeUndefined();
   expect(notes).toEqual([]);
+});
+
+test('a cost that the run recorded goes before the one that the user gave, unless a part of it is not known', async () => {
+  const given = await runOf({ meta: { cost: '$12.5' } });
+  const usage = { completionTokens: 30 };
+  const recorded = (unpriced: number) => ({ total: { rows: 3, usd: 7, unpriced, usage }, domains: new Map() });
+  const usageOf = (unpriced: number) => {
+    const costs = { world_model: recorded(unpriced), judge: recorded(unpriced) };
+    return evidenceOf({ candidate: { ...given, costs } }, defaultPolicy()).evidence.usage;
+  };
+  expect(usageOf(0)).toEqual({
+    tokensPerRow: 10,
+    cost: { usd: 7, unpriced: 0 },
+    judgeCost: { usd: 7, unpriced: 0 },
+  });
+  expect(usageOf(2)).toMatchObject({ cost: { usd: 12.5, unpriced: 0 }, judgeCost: { usd: 7, unpriced: 2 } });
 });
 
 test('a cost that is no number is none', async () => {

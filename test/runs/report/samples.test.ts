@@ -40,6 +40,7 @@ function run(rows: readonly JudgedRow[], read: RunWithTexts['read'] = async () =
     manifest: undefined,
     made,
     card: aggregate(rows),
+    costs: {},
     read,
   };
 }

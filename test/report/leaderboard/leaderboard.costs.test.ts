@@ -1,0 +1,81 @@
+// What runs took, in a leaderboard.
+
+import { describe, expect, it } from 'vitest';
+import type { Cost, RunCosts } from '../../../src/costs.js';
+import { FORMATS } from '../../../src/report/formats.js';
+import { leaderboard } from '../../../src/report/leaderboard/leaderboard.js';
+import { blocksOf, cellsOf, DEFAULTS, headings, LOOK, names, never, run } from '../../support/boards.js';
+
+function costs(usd: number | undefined, more: Partial<Cost> = {}): RunCosts {
+  const usage = { promptTokens: 9, completionTokens: 12_345_678 };
+  const total = { rows: 1000, unpriced: 0, usage, ...(usd === undefined ? {} : { usd }), ...more };
+  return { world_model: { total, domains: new Map() }, judge: { total: { ...total, usd: 80.1 }, domains: new Map() } };
+}
+
+const runs = [
+  run('dear', 60, { costs: costs(12.35) }),
+  run('partly', 70, { costs: costs(3.1, { unpriced: 12 }) }),
+  run('cheap', 50, { costs: costs(0.0034) }),
+  run('unknown', 80, { costs: costs(undefined, { unpriced: 1000 }) }),
+  run('early', 90),
+  run('baseline', 40, {
+    costs: { world_model: { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() } },
+  }),
+];
+const columns = ['cost', 'judge-cost', 'tokens'];
+const board = leaderboard(runs, { ...DEFAULTS, columns }, never);
+const printed = (format: keyof typeof FORMATS) => FORMATS[format].print(board, LOOK);
+
+describe('what runs took', () => {
+  it('is shown where it is asked for', () => {
+    expect(headings(blocksOf(runs)[0])).not.toContain('Cost');
+    const [block] = blocksOf(runs, { columns });
+    expect(block?.columns.map(({ heading }) => heading)).toEqual(['Run', 'Cost', 'Judge cost', 'Tokens a row']);
+    expect(cellsOf(block, 'dear')).toEqual(['dear', '$12.35', '$80.10', '12,346']);
+    expect(cellsOf(block, 'partly')).toEqual(['partly', '≥ $3.10', '≥ $80.10', '12,346']);
+    expect(cellsOf(block, 'unknown')).toEqual(['unknown', '-', '≥ $80.10', '12,346']);
+    expect(cellsOf(block, 'early')).toEqual(['early', '-', '-', '-']);
+    expect(cellsOf(block, 'baseline')).toEqual(['baseline', '$0.00', '-', '-']);
+  });
+
+  it('sorts from the least on: what is known in part behind that, and what is unknown last', () => {
+    const [block] = blocksOf(runs, { sort: 'cost' });
+    expect(names(block)).toEqual(['baseline', 'cheap', 'dear', 'partly', 'early', 'unknown']);
+  });
+
+  it('is neither tested nor marked, and notes say what it is', () => {
+    const [block] = blocksOf(runs, { columns }, () => true);
+    expect(block?.rows.every(({ marked }) => marked.size === 0)).toBe(true);
+    const notes = block?.notes.join('\n');
+    expect(notes).toContain(
+      "Cost: US dollars of the world model's and the judge's calls, those that failed among them; ≥: the cost of some rows is not known.",
+    );
+    expect(notes).toContain('Tokens a row: output of the world model, thinking included, as its server counted.');
+    expect(blocksOf(runs.slice(0, 1), { columns: ['cost'] })[0]?.notes.join('\n')).not.toContain('≥');
+  });
+
+  it('is a lower end and no value where a program reads it in part', () => {
+    const [block] = JSON.parse(printed('json')).blocks;
+    const row = (name: string) => block.rows.find((one: { name: string }) => one.name === name);
+    expect(row('dear').figures.cost).toMatchObject({ value: 12.35, best: false });
+    expect(row('partly').figures.cost).toMatchObject({ value: null, low: 3.1 });
+    expect(row('dear').costs.judge).toMatchObject({ usd: 80.1, unpriced: 0 });
+    expect(row('early').costs).toEqual({ world_model: null, judge: null });
+    const [head, ...lines] = printed('csv')
+      .split('\r\n')
+      .map((line) => line.split(','));
+    const cells = (name: string) => {
+      const line = lines.find((one) => one[3] === name);
+      return ['cost', 'cost_low'].map((id) => line?.[head?.indexOf(id) ?? -1]);
+    };
+    expect(cells('dear')).toEqual(['12.35', '']);
+    expect(cells('partly')).toEqual(['', '3.1']);
+  });
+
+  it('is text that every format can hold', () => {
+    expect(printed('latex')).toContain('partly & \\ensuremath{\\geq} \\$3.10 &');
+    expect(printed('md')).toContain('| partly | ≥ \\$3.10 |');
+    expect(printed('html')).toContain('>≥ $3.10');
+    expect(printed('terminal')).toMatch(/^partly +≥ \$3\.10 +≥ \$80\.10 +12,346$/m);
+  });
+});
