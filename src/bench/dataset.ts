@@ -5,23 +5,23 @@ import { basename, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { present } from '../present.js';
-import type { Domain, Sample } from '../types.js';
+import type { Sample } from '../types.js';
+import type { BadRow, IndexedData } from './index-format.js';
+import { indexRows, isMuch } from './indexing.js';
 import { decoded, openToRead, readSpan, unreadable } from './line-file.js';
-import { readPiece } from './piece.js';
-import { ColumnsBuilder } from './row-columns.js';
 import { RowIndex } from './row-index.js';
 import { readSampleAgain } from './sample.js';
+import {
+  dropIndex,
+  type FileStamp,
+  loadIndex,
+  sameStamps,
+  saveIndex,
+  stampOf,
+  wouldShowChanges,
+} from './saved-index.js';
 
 const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
-
-/** A line that is not a usable row. */
-export interface BadRow {
-  readonly file: string;
-  readonly line: number;
-  readonly reason: string;
-  /** Where at least that could be read. */
-  readonly domain?: Domain;
-}
 
 export interface Dataset {
   readonly files: readonly string[];
@@ -33,14 +33,17 @@ export interface Dataset {
   readText(row: number): Promise<string>;
   /** The row with this number, decoded. @throws UserError (65) where another text lies in its place by now. */
   readSample(row: number): Promise<Sample>;
+  /** Keeps the index where `openDataset` was told, so that the next start need not read the files. Where that fails, there is none. */
+  keepIndex(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
  * Indexes every `*_test.jsonl` in a folder, in name order.
+ * @param kept the file that an earlier run has kept the index in, or that this one may keep it in
  * @throws UserError: 66 where the folder or a file cannot be read, or the folder holds no such file; 130 or 143 once `stop` is aborted.
  */
-export async function openDataset(dir: string, stop?: AbortSignal): Promise<Dataset> {
+export async function openDataset(dir: string, stop?: AbortSignal, kept?: string): Promise<Dataset> {
   const files = (await listFiles(dir)).map((name) => join(dir, name));
   const handles: FileHandle[] = [];
   const close = async () => {
@@ -48,44 +51,66 @@ export async function openDataset(dir: string, stop?: AbortSignal): Promise<Data
   };
   try {
     for (const path of files) handles.push(await openToRead(path, HINT));
-    const { rows, bad } = await indexRows(files, handles, stop);
+    const open = files.map((path, file) => ({ path, handle: present(handles[file]) }));
+    const { data, keepIndex } = await indexOf(dir, open, kept, stop);
+    const rows = new RowIndex(data.columns);
+    const changed = async (row: number) => {
+      if (kept !== undefined) await dropIndex(kept);
+      return changedError(present(files[rows.file(row)]));
+    };
     // A row's bytes are checked whenever they are read: a run may last for days, and files may be replaced under it.
     const readText = async (row: number) => {
-      const file = rows.file(row);
-      const bytes = await readSpan(present(handles[file]), rows.offset(row), rows.bytes(row));
+      const bytes = await readSpan(present(handles[rows.file(row)]), rows.offset(row), rows.bytes(row));
       const text = crc32(bytes) === rows.checksum(row) ? decoded(bytes) : undefined;
-      if (text === undefined) throw changed(present(files[file]));
+      if (text === undefined) throw await changed(row);
       return text;
     };
     const readSample = async (row: number) => {
       const keys = { key: rows.key(row), trajectory: rows.trajectory(row) };
       const sample = readSampleAgain(await readText(row), keys);
-      if (sample === undefined) throw changed(present(files[rows.file(row)]));
+      if (sample === undefined) throw await changed(row);
       return sample;
     };
-    return { files, rows, bad, fingerprint: rows.fingerprint(), readText, readSample, close };
+    const { bad, fingerprint } = data;
+    return { files, rows, bad, fingerprint, readText, readSample, keepIndex, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function indexRows(
-  files: readonly string[],
-  handles: readonly FileHandle[],
+interface DataFile {
+  readonly path: string;
+  readonly handle: FileHandle;
+}
+
+/** The index of open files: the one that was kept of them, or a new one and how to keep it. */
+async function indexOf(
+  dir: string,
+  files: readonly DataFile[],
+  kept: string | undefined,
   stop: AbortSignal | undefined,
-): Promise<{ rows: RowIndex; bad: BadRow[] }> {
-  const columns = new ColumnsBuilder();
-  const bad: BadRow[] = [];
-  for (const [file, path] of files.entries()) {
-    const piece = await readPiece(present(handles[file]), { start: 0 }, stop).catch((error: unknown) => {
-      throw unreadable(path, error, HINT);
-    });
-    columns.addPiece(piece.columns, 0);
-    columns.endFile();
-    bad.push(...piece.bad.map((line) => ({ file: basename(path), ...line })));
-  }
-  return { rows: new RowIndex(columns.columns()), bad };
+): Promise<{ readonly data: IndexedData; keepIndex(): Promise<void> }> {
+  const openedMs = Date.now();
+  const stamps = await stampsOf(files);
+  const known = kept === undefined ? undefined : await loadIndex(kept, stamps);
+  if (known !== undefined) return { data: known, keepIndex: async () => {} };
+  const sized = files.map((file, number) => ({ ...file, bytes: present(stamps[number]).bytes }));
+  const { columns, bad: badLines } = await indexRows(sized, HINT, stop);
+  const bad = badLines.map((line) => ({ ...line, file: basename(present(files[line.file]).path) }));
+  const data = { columns, bad, fingerprint: new RowIndex(columns).fingerprint() };
+  const isUntouched = sameStamps(stamps, await stampsOf(files));
+  return {
+    data,
+    async keepIndex() {
+      if (kept === undefined || !isMuch(sized)) return;
+      if (isUntouched && wouldShowChanges(stamps, openedMs)) await saveIndex(kept, dir, stamps, data);
+    },
+  };
+}
+
+function stampsOf(files: readonly DataFile[]): Promise<FileStamp[]> {
+  return Promise.all(files.map(({ path, handle }) => stampOf(path, handle)));
 }
 
 /** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
@@ -121,6 +146,6 @@ async function listFiles(dir: string): Promise<string[]> {
   return files;
 }
 
-function changed(file: string): UserError {
+function changedError(file: string): UserError {
   return new UserError(`${file} was changed while the run was reading it; run the same command again`, EXIT.badData);
 }

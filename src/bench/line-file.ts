@@ -1,5 +1,6 @@
 // A file of lines, opened and read: for data, predictions and judged files alike.
 
+import { isAscii } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
@@ -98,6 +99,8 @@ export async function readSpan(handle: FileHandle, offset: number, length: numbe
 
 /** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */
 export function decoded(bytes: Uint8Array): string | undefined {
+  // Of ASCII alone no character need be looked at, which is more than twice as fast.
+  if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   try {
     return UTF8.decode(bytes);
   } catch {

@@ -9,14 +9,14 @@ import { ColumnsBuilder, type RowColumns } from './row-columns.js';
 import { readRow } from './sample.js';
 
 /** Lines of a file, by their bytes: from the first one's start to the last one's end. */
-interface Piece {
+export interface Piece {
   readonly start: number;
   /** Absent for all that the file holds from the start on. */
   readonly end?: number;
 }
 
 /** A line of a piece that is not a usable row. */
-interface BadLine {
+export interface BadLine {
   /** 1-based within the piece. */
   readonly line: number;
   readonly reason: string;
@@ -24,7 +24,7 @@ interface BadLine {
   readonly domain?: Domain;
 }
 
-interface PieceRows {
+export interface PieceRows {
   /** Lines are counted from the piece's start, offsets from the file's. */
   readonly columns: RowColumns;
   readonly bad: readonly BadLine[];

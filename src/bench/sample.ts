@@ -24,6 +24,9 @@ interface RowFlaw {
   readonly domain?: Domain;
 }
 
+/** Grows whenever `readRow` makes something else of the same text: indexes that earlier readers have left are made anew then. */
+export const READER = 1;
+
 /**
  * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names a domain, whichever it is; the
  * other official keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.

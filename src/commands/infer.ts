@@ -11,6 +11,7 @@ import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';
+import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
 import { loadWorldModelPrompts } from '../bench/world-model-prompts.js';
 import { type ExitCode, UserError } from '../errors.js';
@@ -60,7 +61,8 @@ export const command = defineCommand({
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
   await requireData(settings.dataDir, io);
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
+  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
   try {
     requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
@@ -90,6 +92,7 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     stateOf: predictionState,
   });
   try {
+    await work.dataset.keepIndex();
     const result = await inferRows(work, run);
     printStageResult(io, settings, result, {
       noun: 'predictions',

@@ -1,6 +1,6 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
@@ -13,6 +13,7 @@ import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
+import { indexBeside } from '../bench/saved-index.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import type { Method, Mode } from '../judge/mode.js';
@@ -67,9 +68,9 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const rubrics = () => loadRubricPack(inCwd(io, settings.rubrics));
   const method = await mode.open({ verdicts: settings.verdicts, rubrics });
   const dataDir = inCwd(io, settings.dataDir);
-  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
+  const path = resolve(io.cwd, settings.predictions);
+  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
   try {
-    const path = resolve(io.cwd, settings.predictions);
     const open = (file: string) => openPredictions(file, dataset, io.stop);
     const predictions = await open(path);
     try {

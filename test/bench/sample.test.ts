@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decoded } from '../../src/bench/line-file.js';
-import { type ParsedRow, readRow } from '../../src/bench/sample.js';
+import { type ParsedRow, READER, readRow, readSampleAgain } from '../../src/bench/sample.js';
 import { RECORDED } from '../support/cli.js';
 import { rowText } from '../support/rows.js';
 
@@ -195,6 +197,117 @@ describe('keys', () => {
       }
     }
   });
+});
+
+describe('keys and samples by the book', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom('', '\ud800', '日本', 'a\u2028b'),
+  );
+  const turns = fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 5 });
+  /** Ids and totals as they stand in a row, with what they count as. */
+  const value = fc.oneof(
+    fc.constantFrom(
+      ['900719925474099312', '900719925474099312'],
+      ['1.0', '1.0'],
+      ['null', ''],
+      ['{ "a" : [1,\t"é"] }', '{"a":[1,"é"]}'],
+    ),
+    text.map((id) => [JSON.stringify(id), JSON.stringify(id)]),
+    text.map((id) => [escaped(id), JSON.stringify(id)]),
+  ) as fc.Arbitrary<[string, string]>;
+  const row = fc.record({
+    turns,
+    turn: fc.nat(4),
+    id: value,
+    total: value,
+    current: text,
+    system: text,
+    lean: fc.boolean(),
+  });
+
+  /** A text in JSON, with an escape for every unit. */
+  function escaped(plain: string): string {
+    const units = Array.from({ length: plain.length }, (_, at) => plain.charCodeAt(at));
+    return `"${units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')}"`;
+  }
+
+  /** 24 hex digits of SHA-256 over texts, each behind its length. */
+  function bookHash(...texts: readonly string[]): string {
+    const bytes = Buffer.concat(texts.map((part) => Buffer.from(`${part.length}:${part}`)));
+    return createHash('sha256').update(bytes).digest('hex').slice(0, 24);
+  }
+
+  test('are those of the fields in their order, whatever stands in them', () => {
+    fc.assert(
+      fc.property(row, ({ turns, turn, id, total, current, system, lean }) => {
+        const [prompts, responses] = [turns.map(([prompt]) => prompt), turns.map(([, response]) => response)];
+        const turnIdx = 1 + (turn % turns.length);
+        const write = lean ? JSON.stringify : (value: unknown) => JSON.stringify(value, null, 1);
+        const line = `{"total_turns":${total[0]},"prompt":${write(prompts)}, "id": ${id[0]},"response":${write(responses)},"turn_idx":${turnIdx},"task":"x/mcp","current_prompt":${escaped(current)},"system_str":${JSON.stringify(system)},"gen":"ours"}`;
+        const first = turnIdx === 1 && current !== '' ? current : (prompts[0] as string);
+        const keys = {
+          key: bookHash(
+            'x/mcp',
+            id[1],
+            `${prompts.length}`,
+            ...prompts,
+            `${responses.length}`,
+            ...responses,
+            current,
+            system,
+            `${turnIdx}`,
+            total[1],
+          ),
+          trajectory: bookHash('mcp', id[1], system, first),
+        };
+        const sample = {
+          ...keys,
+          domain: 'mcp',
+          turnIdx,
+          prompts,
+          responses,
+          currentPrompt: current,
+          systemPrompt: system,
+        };
+        expect(read(line)).toMatchObject({ sample, id: id[1] });
+        expect(readSampleAgain(line, keys)).toEqual(sample);
+      }),
+    );
+  });
+
+  test('of recorded rows are the same when they are read again', () => {
+    for (const line of recordedLines()) {
+      const { sample } = read(line);
+      expect(readSampleAgain(line, { key: sample.key, trajectory: sample.trajectory })).toEqual(sample);
+    }
+  });
+
+  test.each(['', '{', '[]', rowText({ turn_idx: 9 })])('no sample is read again in %j', (line) => {
+    expect(readSampleAgain(line, { key: 'k', trajectory: 't' })).toBeUndefined();
+  });
+});
+
+test('whoever changes what is read in a line raises READER, and puts the new figure here', () => {
+  const odd = [
+    ...[rowText(), rowText({ id: '日' }), rowText({ id: null, total_turns: null }), rowText({ task: 'a/b/天気' })],
+    ...[
+      rowText({ turn_idx: 3 }),
+      rowText({ task: 'two words' }),
+      rowText({ prompt: [1] }),
+      rowText({ response: null }),
+      '[]',
+    ],
+    ...[rowText().replace('"id":1', '"id":1.0e5'), rowText().replace('{', '{"id":7,"t\\u0061sk":"os",')],
+  ];
+  const readings = [...recordedLines(), ...odd].map((line) => {
+    const reading = readRow(line);
+    if (!reading.ok) return reading.flaw;
+    const { sample, id } = reading.row;
+    return { key: sample.key, trajectory: sample.trajectory, domain: sample.domain, turnIdx: sample.turnIdx, id };
+  });
+  const figure = createHash('sha256').update(JSON.stringify(readings)).digest('hex').slice(0, 16);
+  expect({ READER, figure }).toEqual({ READER: 1, figure: '82f6b413c6154324' });
 });
 
 describe('trajectories', () => {

@@ -1,6 +1,7 @@
 // The rows that infer takes: which of them can be used, and which were chosen.
 
-import type { BadRow, Dataset } from '../../bench/dataset.js';
+import type { Dataset } from '../../bench/dataset.js';
+import type { BadRow } from '../../bench/index-format.js';
 import type { Choice } from '../../bench/selection.js';
 import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { EXIT, nearest, UserError } from '../../errors.js';

@@ -1,8 +1,9 @@
 // The texts of judged runs, open for reading by record id.
 
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
 import { openJudgedTexts, type RowTexts } from '../../bench/report-rows.js';
+import { indexBeside } from '../../bench/saved-index.js';
 import { rowId } from '../../row-id.js';
 import type { Io } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
@@ -24,7 +25,10 @@ export async function withTexts<T>(
 ): Promise<T> {
   const opened: { close(): Promise<void> }[] = [];
   try {
-    const data = dataDir === undefined ? undefined : await openDataset(resolve(io.cwd, dataDir), io.stop);
+    const data =
+      dataDir === undefined
+        ? undefined
+        : await openDataset(resolve(io.cwd, dataDir), io.stop, indexBeside(dirname(run.source)));
     if (data !== undefined) opened.push(data);
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
       const file = await openJudgedTexts(each.source, data, io.stop);
