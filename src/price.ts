@@ -19,6 +19,8 @@ export interface Price {
   readonly input: Rate;
   /** For the part of the prompt that came out of the server's cache; charged as input where absent. */
   readonly cached?: Rate;
+  /** For the part of the prompt that went into the provider's cache; charged as input where absent. */
+  readonly written?: Rate;
   /** Thinking included. */
   readonly output: Rate;
   /** US dollars for each call. */
@@ -28,10 +30,11 @@ export interface Price {
 /** Whether a value is a price, as a manifest may hold one. */
 export function isPrice(value: unknown): value is Price {
   if (!isObject(value)) return false;
-  const { model, source, input, cached, output, call } = value;
+  const { model, source, input, cached, written, output, call } = value;
   const isTold = typeof model === 'string' && typeof source === 'string';
   const isOptional = (isIt: (value: unknown) => boolean, what: unknown) => what === undefined || isIt(what);
-  return isTold && isRate(input) && isRate(output) && isOptional(isRate, cached) && isOptional(isAmount, call);
+  const areOptional = [cached, written].every((rate) => isOptional(isRate, rate)) && isOptional(isAmount, call);
+  return isTold && isRate(input) && isRate(output) && areOptional;
 }
 
 function isRate(value: unknown): boolean {
@@ -50,17 +53,19 @@ const MILLION = 1e6;
 
 /**
  * US dollars for one call, or for several as if they were one; undefined where the server did not count both prompt and output, since
- * half of a cost would read as the whole. Counts as OpenAI's wire format has them: cached tokens are part of the prompt, and
+ * half of a cost would read as the whole. Counts as OpenAI's wire format has them: cached and written tokens are parts of the prompt, and
  * reasoning tokens part of the completion.
  */
 export function costOf(usage: Readonly<Usage>, price: Price): number | undefined {
-  const { promptTokens, cachedTokens = 0, completionTokens } = usage;
+  const { promptTokens, cachedTokens = 0, writtenTokens = 0, completionTokens } = usage;
   if (promptTokens === undefined || completionTokens === undefined) return undefined;
   const cached = Math.min(cachedTokens, promptTokens);
+  const written = Math.min(writtenTokens, promptTokens - cached);
   const at = (rate: Rate) => rateAt(rate, promptTokens);
   const tokens =
-    (promptTokens - cached) * at(price.input) +
+    (promptTokens - cached - written) * at(price.input) +
     cached * at(price.cached ?? price.input) +
+    written * at(price.written ?? price.input) +
     completionTokens * at(price.output);
   return tokens / MILLION + (price.call ?? 0);
 }

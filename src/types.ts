@@ -46,6 +46,8 @@ export type ModelRequest = Question & {
 export interface Usage {
   promptTokens?: number;
   cachedTokens?: number;
+  /** Of the prompt, what went into the provider's cache; some charge more for it. */
+  writtenTokens?: number;
   completionTokens?: number;
   reasoningTokens?: number;
 }

@@ -13,6 +13,12 @@ test('cached tokens are part of the prompt, reasoning tokens part of the complet
   expect(costOf({ ...usage, cachedTokens: 2_000_000 }, price)).toBeCloseTo(0.5 + 1, 12);
 });
 
+test('tokens that were written into a cache have a price of their own, where there is one', () => {
+  const usage = { promptTokens: 1_000_000, cachedTokens: 400_000, writtenTokens: 500_000, completionTokens: 0 };
+  expect(costOf(usage, price)).toBeCloseTo(0.6 * 2 + 0.4 * 0.5, 12);
+  expect(costOf(usage, { ...price, written: 2.5 })).toBeCloseTo(0.1 * 2 + 0.4 * 0.5 + 0.5 * 2.5, 12);
+});
+
 test.each([{ promptTokens: 5 }, { completionTokens: 5 }, {}])('%j is half of a cost, and none is given', (usage) => {
   expect(costOf(usage, price)).toBeUndefined();
 });

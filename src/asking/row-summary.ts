@@ -35,6 +35,7 @@ type Counts = Pick<RowSummary, 'usage' | 'chars'>;
 const TOKENS = [
   'promptTokens',
   'cachedTokens',
+  'writtenTokens',
   'completionTokens',
   'reasoningTokens',
 ] as const satisfies (keyof Usage)[];

@@ -89,6 +89,7 @@ const LOG: Checks<Omit<CallLog, 'usage'>> = {
 const USAGE: Checks<Usage> = {
   promptTokens: isCount,
   cachedTokens: isCount,
+  writtenTokens: isCount,
   completionTokens: isCount,
   reasoningTokens: isCount,
 };

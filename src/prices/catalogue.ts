@@ -78,14 +78,21 @@ function base(rate: Rate): number {
   return typeof rate === 'number' ? rate : rate.base;
 }
 
-/** Prices of what no call here has: sound, pictures, pages, searches by the server, and writes to a cache that nobody asked for. */
-const OF_OTHER_CALLS = /audio|image|video|document|^(?:web|storage)_searches_kcount$|^cache_write(?:_\w+)?_mtok$/;
-const TAKEN: readonly string[] = ['input_mtok', 'cache_read_mtok', 'output_mtok', 'requests_kcount'];
+/** Prices of what no call here has: sound, pictures, pages, searches by the server, a cache kept for an hour. */
+const OF_OTHER_CALLS = /audio|image|video|document|^(?:web|storage)_searches_kcount$|^cache_write_1h_mtok$/;
+const TAKEN: readonly string[] = [
+  'input_mtok',
+  'cache_read_mtok',
+  'cache_write_mtok',
+  'output_mtok',
+  'requests_kcount',
+];
 
 function priceIn(found: PriceCalculation | null): Price | undefined {
   if (found === null) return undefined;
   const { provider, model, model_price: price } = found;
-  const { input_mtok: input, cache_read_mtok: cached, output_mtok: output, requests_kcount: thousandCalls } = price;
+  const { input_mtok: input, cache_read_mtok: cached, cache_write_mtok: written, output_mtok: output } = price;
+  const { requests_kcount: thousandCalls } = price;
   // Nothing is said of a model that has no price, and what is charged beside the tokens that a call reports cannot be known.
   if (input === undefined || output === undefined || !isComplete(price)) return undefined;
   return {
@@ -93,6 +100,7 @@ function priceIn(found: PriceCalculation | null): Price | undefined {
     source: SOURCE,
     input: rateOf(input),
     ...(cached === undefined ? {} : { cached: rateOf(cached) }),
+    ...(written === undefined ? {} : { written: rateOf(written) }),
     output: rateOf(output),
     ...(typeof thousandCalls === 'number' ? { call: thousandCalls / 1000 } : {}),
   };

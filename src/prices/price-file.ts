@@ -30,7 +30,7 @@ export type PriceRule = { readonly pattern: string; readonly line: number } & (
 const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as const;
 const CURRENCY = 'USD';
 const KEYS = ['currency', 'unit', 'models'] as const;
-const FIELDS = ['input', 'cached', 'output', 'call', 'like'] as const;
+const FIELDS = ['input', 'cached', 'written', 'output', 'call', 'like'] as const;
 /** US dollars for a million tokens: a hundred times what any model costs. More is a price in another unit. */
 const MOST_PRICE = 100_000;
 const EXAMPLE = 'models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }';
@@ -83,11 +83,12 @@ function ruleOf(
     if (entries.length > 1) throw at(like.line, `"${name}" has like and a price of its own; leave one of them out`);
     return { pattern, line: like.line, like: likeOf(like, at) };
   }
-  const price = (field: 'input' | 'cached' | 'output') => {
+  const price = (field: 'input' | 'cached' | 'written' | 'output') => {
     const entry = find(field);
     return entry === undefined ? undefined : perMillion(entry, tokens, at);
   };
-  const [input, cached, output, call] = [price('input'), price('cached'), price('output'), find('call')];
+  const [input, cached, written] = [price('input'), price('cached'), price('written')];
+  const [output, call] = [price('output'), find('call')];
   if (input === undefined || output === undefined) {
     const missing = input === undefined ? 'input' : 'output';
     throw at(line, `"${name}" has no price for ${missing}; add ${missing} (0 where it costs nothing)`);
@@ -100,6 +101,7 @@ function ruleOf(
       source: path,
       input,
       ...(cached === undefined ? {} : { cached }),
+      ...(written === undefined ? {} : { written }),
       output,
       ...(call === undefined ? {} : { call: amountOf(call, at) }),
     },

@@ -83,7 +83,7 @@ function catalogued(
 }
 
 function ratesOf(price: Price | undefined): string | undefined {
-  return price && JSON.stringify([price.input, price.cached, price.output, price.call]);
+  return price && JSON.stringify([price.input, price.cached, price.written, price.output, price.call]);
 }
 
 /** @throws UserError (65) where the catalogue does not have what a rule refers to. */

@@ -81,7 +81,8 @@ export function costIn(row: Row): Cost {
   return { rows: row.number('rows'), unpriced: row.number('unpriced'), usage, ...(usd === undefined ? {} : { usd }) };
 }
 
-const TOKEN_COLUMNS: Readonly<Record<keyof Usage, string>> = {
+/** What was written into a cache shows in the dollars alone. */
+const TOKEN_COLUMNS: Readonly<Record<Exclude<keyof Usage, 'writtenTokens'>, string>> = {
   promptTokens: 'prompt_tokens',
   cachedTokens: 'cached_tokens',
   completionTokens: 'completion_tokens',

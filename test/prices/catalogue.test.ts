@@ -16,14 +16,16 @@ test('the release whose day is printed is the one that is installed', () => {
   expect(catalogue.source).toBe('genai-prices 0.1.8 of 2026-09-23');
 });
 
-/** Prompts around the bounds of tiers too; the cached part is within the prompt. */
+/** Prompts around the bounds of tiers too; what is cached and what is written are parts of them. */
 function someUsages(random: () => number) {
   return [0, 1_000, 200_000, 200_001, 271_999, 272_000, 1_000_000].map((size) => {
     const promptTokens = size + Math.floor(random() * 2);
     const completionTokens = Math.floor(random() * 40_000);
+    const cachedTokens = Math.floor(random() * (promptTokens + 1));
     return {
       promptTokens,
-      cachedTokens: Math.floor(random() * (promptTokens + 1)),
+      cachedTokens,
+      writtenTokens: Math.floor(random() * (promptTokens - cachedTokens + 1)),
       completionTokens,
       reasoningTokens: Math.floor(random() * (completionTokens + 1)),
     };
@@ -46,6 +48,7 @@ test('every price charges what the catalogue itself charges, for any usage, at a
             {
               input_tokens: usage.promptTokens,
               cache_read_tokens: usage.cachedTokens,
+              cache_write_tokens: usage.writtenTokens,
               output_tokens: usage.completionTokens,
             },
             model,

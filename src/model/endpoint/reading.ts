@@ -190,10 +190,13 @@ export class Reading {
   /** Token counts as OpenAI names them, and DeepSeek's name for cached ones. */
   #count(raw: unknown): void {
     if (!isObject(raw)) return;
-    const cached = asObject(raw.prompt_tokens_details).cached_tokens ?? raw.prompt_cache_hit_tokens;
+    const prompt = asObject(raw.prompt_tokens_details);
+    const cached = prompt.cached_tokens ?? raw.prompt_cache_hit_tokens;
+    const written = prompt.cache_write_tokens;
     const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
     if (isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
     if (isTokenCount(cached)) this.usage.cachedTokens = cached;
+    if (isTokenCount(written)) this.usage.writtenTokens = written;
     if (isTokenCount(raw.completion_tokens)) this.usage.completionTokens = raw.completion_tokens;
     if (isTokenCount(reasoning)) this.usage.reasoningTokens = reasoning;
   }

@@ -12,7 +12,7 @@ describe.each([true, false])('a reply, streamed: %s,', (stream) => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 20,
-      prompt_tokens_details: { cached_tokens: 64 },
+      prompt_tokens_details: { cached_tokens: 64, cache_write_tokens: 30 },
       completion_tokens_details: { reasoning_tokens: 12 },
     };
     const content = ' line\r\n\n\u2028é😀 data: x\n\n';
@@ -24,7 +24,7 @@ describe.each([true, false])('a reply, streamed: %s,', (stream) => {
       reasoning: 'let me see',
       finishReason: 'stop',
       servedModel: 'wm-35b-0725',
-      usage: { promptTokens: 100, cachedTokens: 64, completionTokens: 20, reasoningTokens: 12 },
+      usage: { promptTokens: 100, cachedTokens: 64, writtenTokens: 30, completionTokens: 20, reasoningTokens: 12 },
     });
     expect(typeof firstTokenMs).toBe(stream ? 'number' : 'undefined');
   });
