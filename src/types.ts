@@ -52,6 +52,21 @@ export interface Usage {
   reasoningTokens?: number;
 }
 
+/** What one try of a call cost, or all tries of one: what the server counted, and what it did not. */
+export interface CallCost {
+  readonly usage: Usage;
+  readonly uncounted?: Uncounted;
+}
+
+/**
+ * Characters (UTF-16 units) of which nobody counted the tokens although they were probably paid for: the server reports none, or the
+ * try was broken off while the server worked on it.
+ */
+export interface Uncounted {
+  readonly sent: number;
+  readonly received: number;
+}
+
 /**
  * Why a call gave no reply. `rate-limit`, `transient`, `timeout` and `malformed` are tried again; `auth`, and `fatal` where no other
  * row would fare better, stop the run.
@@ -93,9 +108,8 @@ export interface ModelFailure {
 }
 
 /** What a request cost: for the journal, never for the output file. */
-export interface CallLog {
+export interface CallLog extends CallCost {
   readonly attempts: number;
-  readonly usage: Usage;
   /** Milliseconds from the first attempt's start to the end of the last. */
   readonly ms: number;
   /** Milliseconds to the first token of the last attempt, where it was streamed. */
@@ -251,6 +265,8 @@ export interface Job {
 export interface AskHooks<J extends Job> {
   request(job: J): Promise<ModelRequest>;
   settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
+  /** A try has ended, whatever came of it: told at once, before any further try starts, with what it cost. Must not throw. */
+  tried?(job: J, cost: CallCost): void;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */

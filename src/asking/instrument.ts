@@ -8,7 +8,7 @@ import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
-import { addUsage } from '../usage.js';
+import { costOfBoth } from '../usage.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -131,10 +131,13 @@ function withChars(log: CallLog, chars: number | undefined): CallLog {
 /** What a reply and those before it cost; the rest is the reply's own. */
 function together(before: CallLog | undefined, log: CallLog): CallLog {
   if (before === undefined) return log;
-  const usage = { ...before.usage };
-  addUsage(usage, log.usage);
   const { chars: _, ...rest } = log;
-  return { ...rest, attempts: before.attempts + log.attempts, usage, ms: before.ms + log.ms };
+  return {
+    ...rest,
+    ...costOfBoth(before, log),
+    attempts: before.attempts + log.attempts,
+    ms: before.ms + log.ms,
+  };
 }
 
 function droppedTooLate(dropped: readonly string[], finished: number): UserError {

@@ -2,7 +2,8 @@
 
 import type { ExitCode } from '../errors.js';
 import type { Manifest } from '../run/manifest.js';
-import type { BackendStatus, CallLog, Domain, Usage } from '../types.js';
+import type { BackendStatus, CallCost, CallLog, Domain } from '../types.js';
+import type { Ledger } from './ledger.js';
 import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
@@ -13,6 +14,8 @@ import type { StageJob } from './stage-contract.js';
  */
 export interface StageListener {
   begins?(asking: Beginning): void;
+  /** A try of a call has ended, whatever came of it, and cost so much; no other starts before this is heard. */
+  tried?(job: StageJob, cost: CallCost): void;
   /**
    * A row was asked once, with whatever tries that took; `log.usage` is what that cost. It comes before the record is made: a reply that
    * is not kept, because its row is asked again, was paid for all the same.
@@ -31,8 +34,8 @@ export interface Beginning {
   /** Rows (times repeats) by domain, and those of them that need no asking. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
-  /** What earlier sessions of the run spent; with what `settled` is told, this is what the run has cost so far. */
-  readonly spent: Readonly<Usage>;
+  /** What all sessions of the run have spent; each try is in it before `tried` is told. */
+  readonly ledger: Ledger;
   /** How the backend does; undefined until it is opened, which it is when the first row needs a model. */
   status(): BackendStatus | undefined;
   /**
@@ -40,6 +43,8 @@ export interface Beginning {
    * the code that the command then exits with (3 by default).
    */
   stop(reason: string, exitCode?: ExitCode): void;
+  /** Tells the user something worth a line, and keeps it among the run's notices. */
+  say(text: string): void;
 }
 
 type Event = (listener: StageListener) => void;

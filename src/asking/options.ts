@@ -3,6 +3,7 @@
 import type { SamplingFlag } from '../sampling.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
+import { BUDGET_OPTIONS } from './budget.js';
 import { TARGET_OPTIONS } from './target.js';
 
 /** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */
@@ -113,6 +114,7 @@ export const ASKING_OPTIONS = {
     group: 'Cost',
     help: "the model's tokenizer.json, or its folder: prompts are counted by it, not estimated",
   },
+  ...BUDGET_OPTIONS,
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;

@@ -4,11 +4,8 @@ import type { Price } from '../price.js';
 import type { Settings } from '../settings/options.js';
 import { openPriceList, type PRICE_OPTIONS } from '../settings/prices.js';
 import type { Io } from '../types.js';
-import type { Run } from './run.js';
+import type { Pricing, Run } from './run.js';
 import type { Target } from './target.js';
-
-/** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
-export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
 
 const UNKNOWN: Pricing = () => undefined;
 

@@ -3,22 +3,27 @@
 import { TextNumbers } from '../hashed-texts.js';
 import { WORDS_OF_KEY } from '../row-id.js';
 import type { TextSink } from '../types.js';
+import { type BudgetSettings, spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
 import { openProgress, type Progress } from './progress/progress.js';
 import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
+export interface ProgressSettings extends BudgetSettings {
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: boolean;
+}
+
 /** Shows the asking on stderr, from its beginning to its end. */
-export function progressListener(
-  stderr: TextSink,
-  settings: { readonly quiet: boolean; readonly verbose: boolean; readonly color: boolean },
-): StageListener {
+export function progressListener(stderr: TextSink, settings: ProgressSettings): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
   const settled = new TextNumbers(WORDS_OF_KEY);
   return {
-    begins({ kind: title, totals, already, status }) {
-      progress = openProgress(stderr, { title, totals, already, status, quiet, verbose, color });
+    begins({ kind: title, totals, already, status, ledger }) {
+      const spending = () => spendingText(spendingOf(ledger, settings));
+      progress = openProgress(stderr, { title, totals, already, status, spending, quiet, verbose, color });
     },
     settled(job, summary) {
       progress?.settled(job.domain, {

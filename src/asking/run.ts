@@ -1,14 +1,21 @@
 // An open run: its folder, and what the asking finds out beside the rows.
 
+import { join } from 'node:path';
 import { isObject } from '../json.js';
+import type { Price } from '../price.js';
 import { openFolder, type RunFolder, viewFolder } from '../run/folder.js';
 import type { Identity } from '../run/identity.js';
 import type { JournalRecord } from '../run/journal-record.js';
-import type { Manifest } from '../run/manifest.js';
+import type { Manifest, Unrecorded } from '../run/manifest.js';
+import { readManifest } from '../run/manifest-file.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
-import { addUsage } from '../usage.js';
+import { isUncounted } from '../usage.js';
+import { Ledger } from './ledger.js';
 import { type RowState, type RowSummary, SummaryShelf } from './row-summary.js';
+
+/** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
+export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
 
 /** Under which name a record's log holds its stamp. */
 export const STAMP_KEY = { infer: 'dropped', judge: 'stamp' } as const satisfies Record<Manifest['kind'], string>;
@@ -17,8 +24,10 @@ export interface Run extends RunFolder<RowSummary> {
   readonly kind: Manifest['kind'];
   /** The folder, absolute. */
   readonly dir: string;
-  /** What earlier sessions spent: on every record of the journal, those that others have replaced since among them. */
-  readonly spent: Usage;
+  /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
+  readonly ledger: Ledger;
+  /** What earlier sessions spent on what came to no record. */
+  readonly unrecorded: Unrecorded;
   /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
   identity: Identity;
   readonly notices: string[];
@@ -40,13 +49,20 @@ export async function openRun(options: {
   readonly dryRun?: boolean;
   readonly identity: (stored: Manifest | undefined) => Identity;
   readonly stateOf: (record: JournalRecord) => RowState;
+  /** What calls cost, given the models that have answered so far. */
+  readonly pricing?: Pricing;
 }): Promise<Run> {
-  const { kind, stateOf, dryRun = false, ...rest } = options;
-  const spent: Usage = {};
+  const { kind, stateOf, dryRun = false, pricing = () => undefined, ...rest } = options;
+  // What records cost is summed while they are read, so the price of earlier sessions is looked up before.
+  const before = options.fresh ? undefined : await readManifest(join(options.dir, `${options.name}.manifest.json`));
+  const servedModels = new Set(before?.servedModels ?? []);
+  const { unrecorded = { calls: 0, usage: {} } } = before ?? {};
+  const ledger = new Ledger(() => pricing(servedModels) ?? before?.price);
+  ledger.add(unrecorded);
   let isOpen = false;
   const summarise = (record: JournalRecord) => {
     const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
-    if (!isOpen) addUsage(spent, summary.usage);
+    if (!isOpen) ledger.add(entryOf(summary, record.log));
     return summary;
   };
   const shelf = new SummaryShelf();
@@ -55,14 +71,28 @@ export async function openRun(options: {
     : openFolder({ ...rest, summarise, shelf, lock: lockFile }));
   isOpen = true;
   const { stored, journal } = folder;
+  // A run that holds nothing yet binds nobody.
+  if (stored === undefined) servedModels.clear();
   return {
     ...folder,
     kind,
     dir: options.dir,
-    spent,
+    ledger,
+    unrecorded,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
-    servedModels: new Set(stored?.servedModels ?? []),
+    servedModels,
     models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
+  };
+}
+
+/** What an earlier session's record adds to what was spent. A judgement's log counts the calls that it took. */
+function entryOf({ status, attempts, usage, chars }: RowSummary, { uncounted, tries }: JournalRecord['log']) {
+  const isCounted = typeof usage.promptTokens === 'number' && typeof usage.completionTokens === 'number';
+  return {
+    usage,
+    chars,
+    calls: typeof tries === 'number' && tries > 0 ? tries : 1,
+    ...(isUncounted(uncounted) ? { uncounted } : { isUnknown: status === 'ok' && attempts > 0 && !isCounted }),
   };
 }
 

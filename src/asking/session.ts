@@ -3,7 +3,9 @@
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { filtered, type List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
-import type { Backend, Domain, Io } from '../types.js';
+import type { Unrecorded } from '../run/manifest.js';
+import type { Backend, CallCost, Domain, Io } from '../types.js';
+import { costOfBoth } from '../usage.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
@@ -21,13 +23,27 @@ export interface SessionResult {
   readonly stopCode: ExitCode;
   /** Calls that ended, and the seconds of wall time that asking took. */
   readonly pace: { readonly calls: number; readonly seconds: number };
+  /** What came to no record. */
+  readonly unrecorded: Unrecorded;
   /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
   readonly error: unknown;
+}
+
+const NOTHING: Unrecorded = { calls: 0, usage: {} };
+
+/** Of two parts, or two sessions, what came to no record. */
+export function bothUnrecorded(one: Unrecorded, other: Unrecorded): Unrecorded {
+  return { ...costOfBoth(one, other), calls: one.calls + other.calls };
 }
 
 /** What to type to continue: `--fresh` would start over once more. */
 export function sameCommand(fresh: boolean): string {
   return fresh ? 'the same command without --fresh' : 'the same command';
+}
+
+/** How a run goes on that a listener has stopped. */
+export function wayOn(fresh: boolean, exitCode: ExitCode): string {
+  return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
 }
 
 /** Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands. Never rejects. */
@@ -43,6 +59,8 @@ export function askRows<J extends StageJob>(
 class Session<J extends StageJob> {
   #asked = 0;
   #calls = 0;
+  /** What rows have cost that have no record of it yet. */
+  readonly #open = new Map<string, Unrecorded>();
   #stopReason: string | undefined;
   #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
@@ -92,6 +110,7 @@ class Session<J extends StageJob> {
       stopReason: this.#stopReason,
       stopCode: this.#stopCode,
       pace: { calls: this.#calls, seconds },
+      unrecorded: [...this.#open.values()].reduce(bothUnrecorded, NOTHING),
       error: this.#error,
     };
   }
@@ -105,7 +124,7 @@ class Session<J extends StageJob> {
       kind: run.kind,
       totals,
       already: new Map(already.filter(([, count]) => count > 0)),
-      spent: run.spent,
+      ledger: run.ledger,
       status: () => this.#backend?.status(),
       stop: (reason, exitCode = EXIT.incomplete) => {
         if (!this.#stop.aborted) {
@@ -114,7 +133,14 @@ class Session<J extends StageJob> {
         }
         this.#end(reason);
       },
+      say: (text) => this.#say(text),
     };
+  }
+
+  /** A notice that the run keeps. */
+  #say(text: string): void {
+    this.stage.run.notices.push(text);
+    this.#tell(text);
   }
 
   #tell(text: string): void {
@@ -125,7 +151,8 @@ class Session<J extends StageJob> {
   #end(reason: string): void {
     if (this.#stop.aborted) return;
     this.#halt.abort();
-    this.#tell(`stopping: ${reason}; calls in flight end first`);
+    const end = this.#backend === undefined ? '' : '; calls in flight end first';
+    this.#tell(`stopping: ${reason}${end}`);
   }
 
   async #askAll(todo: List<J>, abort: AbortSignal): Promise<void> {
@@ -156,14 +183,12 @@ class Session<J extends StageJob> {
   async #ask(jobs: List<J>, abort: AbortSignal): Promise<void> {
     const { stage } = this;
     const { run } = stage;
-    this.#backend ??= await stage.openBackend((text) => {
-      run.notices.push(text);
-      this.#tell(text);
-    });
+    this.#backend ??= await stage.openBackend((text) => this.#say(text));
     await this.#backend.ask(
       jobs,
       {
         request: (job) => stage.request(job),
+        tried: (job, cost) => this.#count(job, cost),
         settle: async (job, outcome) => {
           if (outcome.status === 'interrupted') return 'done';
           this.#calls++;
@@ -180,6 +205,13 @@ class Session<J extends StageJob> {
     );
   }
 
+  #count(job: J, cost: CallCost): void {
+    const { calls, ...before } = this.#open.get(job.id) ?? NOTHING;
+    this.#open.set(job.id, { ...costOfBoth(before, cost), calls: calls + 1 });
+    this.stage.run.ledger.add(cost);
+    this.#listeners.tell((listener) => listener.tried?.(job, cost));
+  }
+
   /** Puts what a row was asked with on the disk before the row: otherwise a killed run would not know its own rows again. */
   #saveIdentity(): Promise<void> {
     const { identity } = this.stage.run;
@@ -193,6 +225,7 @@ class Session<J extends StageJob> {
   async #keep(job: J, record: JournalRecord): Promise<void> {
     const summary = await this.stage.run.journal.append(record);
     this.#asked++;
+    this.#open.delete(job.id);
     this.#listeners.tell((listener) => listener.settled?.(job, summary));
   }
 }

@@ -7,9 +7,10 @@ import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
+import type { Ledger } from './ledger.js';
 import type { StageListener } from './listeners.js';
 import { assemble } from './output.js';
-import { askRows, type SessionResult } from './session.js';
+import { askRows, bothUnrecorded, type SessionResult } from './session.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 import { chosenOf, costsOf, countsOf, reasonsOf, tokensOf } from './tally.js';
 
@@ -23,6 +24,8 @@ export interface StageResult {
   readonly seconds: number;
   /** Why a listener ended the session early. */
   readonly stopReason: string | undefined;
+  /** What all sessions have spent. */
+  readonly ledger: Ledger;
 }
 
 /**
@@ -53,7 +56,7 @@ export async function runStage<J extends StageJob>(
   });
   const state = stateOf(stage, session, error !== undefined);
   const manifest = {
-    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session?.pace),
+    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),
     ...(output === undefined ? {} : { output }),
   };
   await writeManifest(run.manifestPath, manifest).catch((failure: unknown) => {
@@ -62,7 +65,7 @@ export async function runStage<J extends StageJob>(
   if (error !== undefined) throw error;
   const seconds = (performance.now() - started) / 1000;
   const exitCode = exitCodeOf(stage, state, session);
-  return { manifest, exitCode, reasons: reasonsOf(stage), asked, seconds, stopReason };
+  return { manifest, exitCode, reasons: reasonsOf(stage), asked, seconds, stopReason, ledger: run.ledger };
 }
 
 function stateOf<J extends StageJob>(
@@ -95,11 +98,13 @@ function exitCodeOf<J extends StageJob>(
 function manifestOf<J extends StageJob>(
   stage: Stage<J>,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
-  session: Manifest['pace'] = { calls: 0, seconds: 0 },
+  session?: SessionResult,
 ): Manifest {
   const { run, manifest } = stage;
   const { calls: before = 0, seconds: earlier = 0 } = run.stored?.pace ?? {};
-  const pace = { calls: before + session.calls, seconds: earlier + session.seconds };
+  const { calls = 0, seconds = 0 } = session?.pace ?? {};
+  const pace = { calls: before + calls, seconds: earlier + seconds };
+  const unrecorded = session === undefined ? run.unrecorded : bothUnrecorded(run.unrecorded, session.unrecorded);
   const label = manifest.label ?? run.stored?.label;
   return {
     schema: 'awb.manifest/1',
@@ -121,6 +126,7 @@ function manifestOf<J extends StageJob>(
     ...(manifest.price === undefined ? {} : { price: manifest.price }),
     costs: costsOf(stage),
     ...(pace.calls === 0 ? {} : { pace }),
+    ...(unrecorded.calls === 0 ? {} : { unrecorded }),
     notices: [...new Set(run.notices)],
     ...times,
     process: { pid: process.pid, host: hostname() },

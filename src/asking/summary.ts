@@ -3,7 +3,8 @@
 import { printable } from '../printable.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
-import { sameCommand } from './session.js';
+import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
+import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 
 /** What the two stages say differently. */
@@ -22,15 +23,16 @@ interface Words {
 /** Prints the summary to stdout, as text or, under `--json`, as one document. */
 export function printStageResult(
   io: Io,
-  settings: { readonly json: boolean; readonly fresh: boolean },
+  settings: BudgetSettings & { readonly json: boolean; readonly fresh: boolean },
   result: StageResult,
   words: Words,
 ): void {
-  if (settings.json) io.stdout.write(`${JSON.stringify(documentOf(result))}\n`);
-  else io.stdout.write(`${linesOf(io, settings.fresh, result, words).join('\n')}\n`);
+  const spending = spendingOf(result.ledger, settings);
+  if (settings.json) io.stdout.write(`${JSON.stringify(documentOf(result, spending))}\n`);
+  else io.stdout.write(`${linesOf(io, settings.fresh, result, spending, words).join('\n')}\n`);
 }
 
-function documentOf(result: StageResult) {
+function documentOf(result: StageResult, spending: Spending) {
   const { manifest } = result;
   return {
     schema: `awb.${manifest.kind}/1`,
@@ -45,6 +47,7 @@ function documentOf(result: StageResult) {
     counts: manifest.counts,
     reasons: result.reasons,
     tokens: manifest.tokens,
+    spent: spending,
     served_models: manifest.servedModels,
     notices: manifest.notices,
     asked: result.asked,
@@ -52,7 +55,7 @@ function documentOf(result: StageResult) {
   };
 }
 
-function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): string[] {
+function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending, words: Words): string[] {
   const { counts, tokens, output, notices } = result.manifest;
   const lines = [
     `${words.noun}: ${counts.ok} of ${counts.chosen} done${listed(', ', [
@@ -70,6 +73,8 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
   if (flags !== '') lines.push(`flags: ${flags}`);
   const spent = tokensText(tokens);
   if (spent !== '') lines.push(`tokens: ${spent}`);
+  const money = spendingText(spending);
+  if (money !== undefined) lines.push(`spent: ${money}${estimatedText(spending)}, all sessions together`);
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
   if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
@@ -77,13 +82,18 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, words: Words): str
   return lines;
 }
 
-function nextSteps({ manifest, stopReason }: StageResult, canMend: boolean, fresh: boolean, next: string): string[] {
+function nextSteps(result: StageResult, canMend: boolean, fresh: boolean, next: string): string[] {
+  const { manifest, stopReason, exitCode } = result;
   const same = sameCommand(fresh);
   if (manifest.state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
   if (manifest.state === 'stopped')
-    return [`stopped: ${printable(stopReason ?? '')}; everything finished is saved; ${same} continues`];
+    return [`stopped: ${printable(stopReason ?? '')}; everything finished is saved; ${wayOn(fresh, exitCode)}`];
   if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
   return [`next: ${next}`];
+}
+
+function estimatedText({ estimated }: Spending): string {
+  return estimated === 0 ? '' : ` (${estimated.toLocaleString('en')} tokens of it estimated)`;
 }
 
 function listed(before: string, counts: readonly (readonly [number, string])[]): string {

@@ -4,6 +4,7 @@ import { proxyFor } from '../model/http/proxy.js';
 import type { Named } from '../model/open.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
+import { requirePriceOfOwn } from './budget.js';
 import { startLocal } from './local.js';
 
 /** The options that name whom to ask without an address, each by itself. */
@@ -47,15 +48,17 @@ export function namesTarget({ local }: TargetSettings): boolean {
 
 /**
  * The target that the flags name; under --local the server is started here, and stopped by `close`.
- * @throws UserError (2) for a proxy in the environment that cannot be used
+ * @throws UserError (2) for a proxy in the environment that cannot be used, and for a budget in dollars where nothing has a price
  */
 export async function openTarget(
   addresses: Addresses,
-  settings: TargetSettings & Parameters<typeof startLocal>[2],
+  settings: TargetSettings & Parameters<typeof startLocal>[2] & Parameters<typeof requirePriceOfOwn>[0],
   io: Io,
 ): Promise<Target> {
   const { local } = settings;
-  return local === undefined ? targetAt(addresses, io) : localTarget(addresses.prefix, local, settings, io);
+  if (local === undefined) return targetAt(addresses, io);
+  requirePriceOfOwn(settings);
+  return localTarget(addresses.prefix, local, settings, io);
 }
 
 async function localTarget(

@@ -6,7 +6,7 @@ import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
 import type { CallLog, Usage } from '../types.js';
-import { addUsage } from '../usage.js';
+import { addUsage, isUncounted } from '../usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
@@ -85,6 +85,7 @@ const LOG: Checks<Omit<CallLog, 'usage'>> = {
   firstTokenMs: isNumber,
   host: isText,
   chars: isCount,
+  uncounted: isUncounted,
 };
 const USAGE: Checks<Usage> = {
   promptTokens: isCount,

@@ -90,6 +90,7 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     fresh: settings.fresh,
     identity: (stored) => inferIdentity(work, stored),
     stateOf: predictionState,
+    pricing: work.pricing,
   });
   try {
     await work.dataset.keepIndex();

@@ -120,7 +120,8 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
-  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, stateOf: judgementState });
+  const { pricing } = work;
+  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, stateOf: judgementState, pricing });
   try {
     if (why !== undefined) run.notices.push(why);
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);

@@ -36,4 +36,6 @@ export interface AttemptFailure {
   /** The server does not know the model. */
   readonly unknownModel?: true;
   readonly usage?: Usage;
+  /** The server had taken the request and was working on it; so many characters of a reply had come. */
+  readonly received?: number;
 }

@@ -3,7 +3,8 @@
 import { EXIT, UserError } from '../errors.js';
 import { isInteger, isObject, type JsonObject } from '../json.js';
 import { isPrice, type Price } from '../price.js';
-import type { Usage } from '../types.js';
+import type { CallCost, Usage } from '../types.js';
+import { isUncounted } from '../usage.js';
 import type { Identity } from './identity.js';
 
 export interface Manifest {
@@ -37,6 +38,8 @@ export interface Manifest {
   readonly costs?: Readonly<Record<string, DomainCost>>;
   /** Calls, and the seconds of wall time that asking took, over all sessions that came to their end; absent where nobody was asked. */
   readonly pace?: { readonly calls: number; readonly seconds: number };
+  /** What calls cost that no record holds, over all sessions that came to their end; absent where there were none. */
+  readonly unrecorded?: Unrecorded;
   readonly notices: readonly string[];
   readonly startedAt: string;
   readonly endedAt?: string;
@@ -60,6 +63,11 @@ export interface DomainCost {
   readonly unpriced?: number;
   /** Sums over the records that were made by one call, of which it is known how many characters were sent. */
   readonly counted?: { readonly rows: number; readonly chars: number; readonly promptTokens: number };
+}
+
+/** Calls that were broken off, or whose replies did not come to a record before the session ended. */
+export interface Unrecorded extends CallCost {
+  readonly calls: number;
 }
 
 /** What a run has come to: predictions under `infer`, and under `judge` judgements, of which one prediction may have several. */
@@ -158,6 +166,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
     }),
   ),
   pace: fieldsOf({ calls: isCount, seconds: isAmount }),
+  unrecorded: fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted }),
   notices: listOf(isText),
   startedAt: isText,
   endedAt: isText,

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/errors.js';
-import type { AskHooks, Backend, Job, ModelOutcome } from '../../src/types.js';
+import type { AskHooks, Backend, CallCost, Job, ModelOutcome } from '../../src/types.js';
 import { type ModelCall, type ModelScript, USAGE_OF_A_CALL } from './scripted-backend.js';
 
 /** How a backend under test is opened: over a model that answers by the script, with so many slots in all (an even number). */
@@ -272,6 +272,43 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(outcome).toMatchObject({
         log: { attempts: 2, usage: { promptTokens: 2 * promptTokens, completionTokens: 2 * completionTokens } },
       });
+    });
+
+    it('and replies are told try by try with what each cost, before their job is settled', async () => {
+      const told: string[] = [];
+      const run = await setUp((call) => (idOf(call) === 0 ? 'passing' : replyTo(call)), { maxAttempts: 2 });
+      await run.ask(singles(3), {
+        request: async (job) => {
+          told.push(`request ${job.id}`);
+          return run.hooks.request(job);
+        },
+        tried: (job, { usage }) => void told.push(`tried ${job.id} ${usage.promptTokens} ${usage.completionTokens}`),
+        settle: async (job) => {
+          told.push(`settle ${job.id}`);
+          return 'done';
+        },
+      });
+      const { promptTokens, completionTokens } = USAGE_OF_A_CALL;
+      for (const id of [1, 2]) {
+        const ofJob = told.filter((line) => line.split(' ')[1] === `${id}`);
+        expect(ofJob).toEqual([`request ${id}`, `tried ${id} ${promptTokens} ${completionTokens}`, `settle ${id}`]);
+      }
+      const failing = told.filter((line) => line.startsWith('tried 0'));
+      expect(failing.length).toBe(run.calls.filter((call) => idOf(call) === 0).length);
+    });
+
+    it('that are broken off are told as not counted', async () => {
+      const run = await held();
+      const told: CallCost[] = [];
+      const asking = run.ask(singles(9), { tried: (_job, cost) => void told.push(cost) });
+      await run.full;
+      run.abort.abort();
+      await asking;
+      expect(told).toHaveLength(2);
+      for (const { usage, uncounted } of told) {
+        expect(usage).toEqual({});
+        expect(uncounted?.sent).toBeGreaterThan(0);
+      }
     });
 
     it('that never pass fail their job alone, after all its tries', async () => {

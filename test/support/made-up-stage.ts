@@ -31,6 +31,7 @@ export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<Mode
             // The rows of a made-up stage are stage jobs.
             const outcome = await answer(job as unknown as StageJob);
             inFlight--;
+            if (outcome.status !== 'interrupted') hooks.tried?.(job, outcome.log);
             next = await hooks.settle(job, outcome);
           }
         }

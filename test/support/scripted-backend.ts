@@ -42,8 +42,12 @@ export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 
     const usage: Usage = { promptTokens: 0, completionTokens: 0 };
     for (let attempts = 1; ; attempts++) {
       const answer = await untilAborted(script(callOf(request, attempts)), ended);
-      if (answer === undefined) return { status: 'interrupted' };
+      if (answer === undefined) {
+        hooks.tried?.(job, { usage: {}, uncounted: { sent: 1, received: 0 } });
+        return { status: 'interrupted' };
+      }
       if (answer === 'fatal') throw new UserError('scripted: the key is refused; give another');
+      hooks.tried?.(job, { usage: { ...USAGE_OF_A_CALL } });
       usage.promptTokens = attempts * USAGE_OF_A_CALL.promptTokens;
       usage.completionTokens = attempts * USAGE_OF_A_CALL.completionTokens;
       const log = { attempts, usage, ms: 0, host: 'scripted' };

@@ -14,11 +14,12 @@ import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
+import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
-import { type Pricing, priceOf } from '../pricing.js';
-import { progressListener } from '../progress-listener.js';
+import { listenersOf } from '../listening.js';
+import { priceOf } from '../pricing.js';
 import type { RowState } from '../row-summary.js';
-import { type Run, STAMP_KEY } from '../run.js';
+import { type Pricing, type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
@@ -41,8 +42,10 @@ export interface Inference {
 }
 
 /** Puts the chosen rows to the world model, in an open run. */
-export function inferRows(work: Inference, run: Run): Promise<StageResult> {
-  return runStage(inferStage(work, run), [progressListener(work.io.stderr, work.settings)]);
+export async function inferRows(work: Inference, run: Run): Promise<StageResult> {
+  const { io, settings, target } = work;
+  if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  return runStage(inferStage(work, run), listenersOf(io, settings));
 }
 
 /** The chosen rows as a stage. */

@@ -13,10 +13,11 @@ import { fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
+import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
-import { type Pricing, priceOf } from '../pricing.js';
-import { progressListener } from '../progress-listener.js';
-import type { Run } from '../run.js';
+import { listenersOf } from '../listening.js';
+import { priceOf } from '../pricing.js';
+import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
@@ -45,13 +46,15 @@ export interface Judging {
 }
 
 /** Judges the given predictions in an open run, each `count` times; `refs` are in output order. */
-export function judgeRows(
+export async function judgeRows(
   work: Judging,
   run: Run,
   refs: readonly PredictionRef[],
   count: number,
 ): Promise<StageResult> {
-  return runStage(judgeStage(work, run, refs, count), [progressListener(work.io.stderr, work.settings)]);
+  const { io, settings, mode, target } = work;
+  if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
+  return runStage(judgeStage(work, run, refs, count), listenersOf(io, settings));
 }
 
 /** The same as a stage. */

@@ -4,8 +4,8 @@ import type { CheckedMethod } from '../../judge/checked-method.js';
 import type { Answer, Part, Reading, Subject } from '../../judge/mode.js';
 import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
-import type { ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
-import { addUsage } from '../../usage.js';
+import type { CallCost, ModelFailure, ModelReply, ModelRequest } from '../../types.js';
+import { costOfBoth } from '../../usage.js';
 import { type JudgeJob, seedOffsetOf } from './jobs.js';
 
 /** A judgement that has been asked for and is not made yet. */
@@ -17,7 +17,7 @@ interface Underway {
   /** Tries for the part that is asked now. */
   tries: number;
   /** Over all parts. */
-  readonly cost: { attempts: number; ms: number; readonly usage: Usage; tries: number };
+  cost: CallCost & { readonly attempts: number; readonly ms: number; readonly tries: number };
 }
 
 /** A judgement, and what it cost. */
@@ -73,11 +73,14 @@ function partOf(method: CheckedMethod, subject: Subject, place: number): Part<Re
   return present(method.parts(subject)[place]);
 }
 
-function addCost({ cost }: Underway, { log }: ModelReply | ModelFailure): void {
-  cost.attempts += log.attempts;
-  cost.ms += log.ms;
-  addUsage(cost.usage, log.usage);
-  cost.tries++;
+function addCost(state: Underway, { log }: ModelReply | ModelFailure): void {
+  const { cost } = state;
+  state.cost = {
+    ...costOfBoth(cost, log),
+    attempts: cost.attempts + log.attempts,
+    ms: cost.ms + log.ms,
+    tries: cost.tries + 1,
+  };
 }
 
 /** The judgement that this outcome ends; `again` where it does not. */

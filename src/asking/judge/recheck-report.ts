@@ -6,6 +6,7 @@ import { estimateDocument } from '../../report/estimate-json.js';
 import { madeWith } from '../../run/made-with.js';
 import { isUniform, smallestEffect } from '../../score/intervals.js';
 import type { Estimate, Io } from '../../types.js';
+import { wayOn } from '../session.js';
 import type { StageResult } from '../stage.js';
 import type { StoredJudging } from './judged-files.js';
 
@@ -86,7 +87,10 @@ function linesOf({ judged, stored, result, shift }: Recheck): string[] {
     }
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);
-  if (state !== 'complete') lines.push(`${state}: everything finished is saved; the same command continues`);
+  if (state !== 'complete') {
+    const why = result.stopReason === undefined ? '' : ` ${printable(result.stopReason)};`;
+    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, result.exitCode)}`);
+  }
   return lines;
 }
 

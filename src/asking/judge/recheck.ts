@@ -49,6 +49,7 @@ export async function recheck(
       fresh: work.settings.fresh,
       identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
       stateOf: judgementState,
+      pricing: work.pricing,
     });
     try {
       const result = await judgeRows({ ...work, predictions }, run, sample, 1);

@@ -5,7 +5,7 @@ import { oneLine, shortened, widthOf } from '../../printable.js';
 import type { BackendStatus, Domain } from '../../types.js';
 import { type DomainTally, rates, sums, type Tally } from './tally.js';
 
-/** The run in one line: `infer 1234/2170 rows, 4 failed, 3.2 rows/s, 4812 tokens/s, about 5 min left`. */
+/** The run in one line: `infer 1234/2170 rows, 4 failed, 3.2 rows/s, 4812 tokens/s, $4.10 of $5.00, about 5 min left`. */
 export function summaryLine(tally: Tally): string {
   const { total, done, failed } = sums(tally);
   const rate = rates(tally);
@@ -13,6 +13,8 @@ export function summaryLine(tally: Tally): string {
   if (failed > 0) parts.push(`${failed} failed`);
   if (rate.rows > 0) parts.push(`${significant(rate.rows)} rows/s`);
   if (rate.tokens > 0) parts.push(`${significant(rate.tokens)} tokens/s`);
+  const spending = tally.spending();
+  if (spending !== undefined) parts.push(spending);
   if (rate.rows > 0 && done < total) parts.push(`about ${duration((total - done) / rate.rows)} left`);
   return parts.join(', ');
 }

@@ -12,6 +12,8 @@ export interface Counted {
   readonly already: ReadonlyMap<Domain, number>;
   /** Of the backend: its calls in flight, limit, pauses, outages and latest failure; undefined until it is opened. */
   readonly status: () => BackendStatus | undefined;
+  /** What the run has spent, in words; undefined where nobody knows. */
+  readonly spending?: () => string | undefined;
   /** The time of day, milliseconds since the epoch, at which outages began and end. */
   readonly date?: () => number;
 }
@@ -47,11 +49,13 @@ export interface Tally {
   /** Where the session stood at times past, oldest first: the window of the rate. */
   readonly points: [Point, ...Point[]];
   readonly status: () => BackendStatus | undefined;
+  readonly spending: () => string | undefined;
   readonly date: () => number;
 }
 
 /** A tally of a session that begins now. `at`, here and below: milliseconds of a clock that never goes back. */
-export function newTally({ title, totals, already, status, date = Date.now }: Counted, at: number): Tally {
+export function newTally(counted: Counted, at: number): Tally {
+  const { title, totals, already, status, spending = () => undefined, date = Date.now } = counted;
   const domains = [...totals]
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const);
@@ -62,6 +66,7 @@ export function newTally({ title, totals, already, status, date = Date.now }: Co
     tokens: 0,
     points: [{ at, rows: 0, tokens: 0 }],
     status,
+    spending,
     date,
   };
 }

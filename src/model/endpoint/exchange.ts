@@ -33,6 +33,10 @@ export async function exchange(
   if (abort.aborted) return INTERRUPTED;
   const clocks = startClocks(limits, stream, abort, leftMs);
   const reading = new Reading(clocks, way, budgetOf(body));
+  let isTaken = false;
+  /** A failure after the server had begun to answer says so; a gateway's web page is no answer. */
+  const withReceived = (attempt: Attempt): Attempt =>
+    attempt.status === 'failed' && isTaken && !attempt.down ? { ...attempt, received: reading.received } : attempt;
   const context = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
   try {
     const response = await wire.post(way.path, Buffer.from(JSON.stringify(body)), clocks.signal);
@@ -48,13 +52,14 @@ export async function exchange(
       await readStart(response, 1);
       return compressed(tidy(coding, known.redact));
     }
+    isTaken = true;
     await response.read((piece) => reading.feed(piece));
-    return reading.outcome(context);
+    return withReceived(reading.outcome(context));
   } catch (error) {
     if (abort.aborted) return INTERRUPTED;
     if (reading.finished) return reading.outcome(context);
-    if (clocks.expired !== undefined) return timedOut(clocks.expired, reading.usage);
-    return { ...classify({ error }, context()), usage: reading.usage };
+    if (clocks.expired !== undefined) return withReceived(timedOut(clocks.expired, reading.usage));
+    return withReceived({ ...classify({ error }, context()), usage: reading.usage });
   } finally {
     clocks.stop();
   }

@@ -57,6 +57,11 @@ export class Reading {
     this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
   }
 
+  /** Characters of the reply that have come so far, thinking included. */
+  get received(): number {
+    return this.#content.length + this.#reasoning.length;
+  }
+
   /** Takes the next piece of the body; false when nothing behind it matters any more. */
   feed(piece: Buffer): boolean {
     this.#grow(this.#decoder.write(piece));

@@ -1,6 +1,6 @@
 // A job whose turn has come, until it is settled: its request, its tries, and what they cost.
 
-import type { ModelRequest, Usage } from '../../types.js';
+import type { CallCost, ModelRequest } from '../../types.js';
 import type { AttemptFailure } from '../attempt.js';
 
 export interface Call {
@@ -9,7 +9,8 @@ export interface Call {
   request?: ModelRequest;
   startedAt: number;
   attempts: number;
-  readonly usage: Usage;
+  /** Of all its tries. */
+  cost: CallCost;
   /** Failures at the present endpoint: all, and those that count against the tries. */
   failures: number;
   counted: number;
@@ -28,7 +29,7 @@ const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
 
 export function newCall(job: number, startedAt: number): Call {
-  return { job, startedAt, attempts: 0, usage: {}, failures: 0, counted: 0, pending: 0, forgiven: 0 };
+  return { job, startedAt, attempts: 0, cost: { usage: {} }, failures: 0, counted: 0, pending: 0, forgiven: 0 };
 }
 
 /** Forgets the failures at an endpoint, since another one takes the call over. */

@@ -85,7 +85,7 @@ class Asking<J extends Job> {
     this.#backlog = new Backlog(jobs, lanes.length, settings.clock);
     this.#course = new Course(signals, settings, () => this.#isWorkLeft);
     this.#outages = new Outages(this.#course, lanes, this.#backlog, (lane) => this.#fill(lane));
-    this.#tries = new Tries(this.#course, this.#outages);
+    this.#tries = new Tries(this.#course, this.#outages, (call, cost) => hooks.tried?.(this.#jobOf(call), cost));
   }
 
   async run(): Promise<void> {

@@ -1,8 +1,9 @@
 // The tries of one call at one endpoint: which failures are tried again, when, and how often.
 
-import type { CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
-import { addUsage } from '../../usage.js';
+import type { CallCost, CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
+import { costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
+import { costOfTry } from '../try-cost.js';
 import { backOffMs, type Call, forgetFailures } from './call.js';
 import type { Course } from './course.js';
 import { adaptLimit, type Lane, pauseOf } from './lane.js';
@@ -19,10 +20,13 @@ export type Waiting = 'parked' | 'handed-over';
 export class Tries {
   readonly #course: Course;
   readonly #outages: Outages;
+  readonly #tried: (call: Call, cost: CallCost) => void;
 
-  constructor(course: Course, outages: Outages) {
+  /** `tried` is told what each try cost. */
+  constructor(course: Course, outages: Outages, tried: (call: Call, cost: CallCost) => void) {
     this.#course = course;
     this.#outages = outages;
+    this.#tried = tried;
   }
 
   /** Tries until the call has its outcome, or has to wait without a slot. */
@@ -55,7 +59,9 @@ export class Tries {
     const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
     const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
     delete call.inFlight;
-    if (attempt.status !== 'interrupted') addUsage(call.usage, attempt.usage);
+    const cost = costOfTry(request, attempt);
+    call.cost = costOfBoth(call.cost, cost);
+    this.#tried(call, cost);
     return attempt;
   }
 
@@ -145,5 +151,6 @@ function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): Mo
 }
 
 function logOf(call: Call, lane: Lane, now: number): CallLog {
-  return { attempts: call.attempts, usage: call.usage, ms: now - call.startedAt, host: lane.endpoint.host };
+  const { attempts, cost, startedAt } = call;
+  return { attempts, ...cost, ms: now - startedAt, host: lane.endpoint.host };
 }

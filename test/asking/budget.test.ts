@@ -1,0 +1,182 @@
+// A budget: where it stops a run, what counts against it in this session and in those before, and what it refuses.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type BudgetSettings, budgetListener, requirePriced, requirePriceOfOwn } from '../../src/asking/budget.js';
+import type { StageListener } from '../../src/asking/listeners.js';
+import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import { EXIT } from '../../src/errors.js';
+import type { ModelOutcome } from '../../src/types.js';
+import { temporaryFolder } from '../support/cli.js';
+import { type MadeUp, recordOf, runMadeUp } from '../support/made-up-stage.js';
+
+/** Runs a made-up stage of calls that cost ten tokens each, under a budget. */
+async function within(settings: BudgetSettings, options: Omit<MadeUp, 'dir'> & { readonly dir: string }) {
+  const run = await runMadeUp({ ...options, listeners: [...(options.listeners ?? []), budgetListener(settings)] });
+  return { asked: run.asked, result: await run.result };
+}
+
+function reply(log: Partial<Extract<ModelOutcome, { status: 'ok' }>['log']> = {}): ModelOutcome {
+  return {
+    status: 'ok',
+    content: 'fine',
+    log: { attempts: 1, usage: { promptTokens: 8, completionTokens: 2 }, ms: 1, host: 'here', ...log },
+  };
+}
+
+test('a run stops once it has spent its budget, with everything kept, and a larger one goes on with the rest', async () => {
+  const dir = await temporaryFolder();
+  const first = await within({ budgetTokens: 25 }, { dir, answer: () => reply() });
+  expect(first.result).toMatchObject({
+    exitCode: EXIT.later,
+    stopReason: 'the run has taken 30 tokens of --budget-tokens 25',
+    manifest: { state: 'stopped', counts: { ok: 3, notDone: 3 } },
+  });
+  const second = await within({ budgetTokens: 45 }, { dir, answer: () => reply() });
+  expect([second.asked, second.result.exitCode]).toEqual([['row-3', 'row-4'], EXIT.later]);
+  const third = await within({ budgetTokens: 1_000 }, { dir, answer: () => reply() });
+  expect([third.asked, third.result.exitCode]).toEqual([['row-5'], EXIT.done]);
+  const whole = await temporaryFolder();
+  await within({}, { dir: whole, answer: () => reply() });
+  const output = (of: string) => readFile(join(of, 'predictions.jsonl'), 'utf8');
+  expect(await output(dir)).toBe(await output(whole));
+});
+
+test('a budget that is spent to the token is spent, and one token more is not', async () => {
+  const { asked } = await within({ budgetTokens: 30 }, { dir: await temporaryFolder(), answer: () => reply() });
+  expect(asked).toHaveLength(3);
+  const more = await within({ budgetTokens: 31 }, { dir: await temporaryFolder(), answer: () => reply() });
+  expect(more.asked).toHaveLength(4);
+});
+
+test('where earlier sessions have spent it, nothing is opened and nothing asked', async () => {
+  const dir = await temporaryFolder();
+  await within({ budgetTokens: 20 }, { dir, answer: () => reply() });
+  const openBackend = () => Promise.reject(new Error('it was opened'));
+  const { asked, result } = await within({ budgetTokens: 20 }, { dir, stage: { openBackend } });
+  expect([asked, result.exitCode, result.asked]).toEqual([[], EXIT.later, 0]);
+});
+
+test('a budget that the last row spends leaves the run complete', async () => {
+  const { result } = await within({ budgetTokens: 60 }, { dir: await temporaryFolder(), answer: () => reply() });
+  expect(result).toMatchObject({ exitCode: EXIT.done, manifest: { state: 'complete' } });
+});
+
+describe('what came to no record', () => {
+  const unreadable: Partial<Stage<StageJob>> = { settle: async () => 'again' };
+
+  test('counts in this session', async () => {
+    const dir = await temporaryFolder();
+    const { asked, result } = await within({ budgetTokens: 40 }, { dir, answer: () => reply(), stage: unreadable });
+    expect(asked).toEqual(['row-0', 'row-0', 'row-0', 'row-0']);
+    expect(result.manifest.unrecorded).toEqual({ calls: 4, usage: { promptTokens: 32, completionTokens: 8 } });
+  });
+
+  test('counts in the next one: a judge that nobody can read does not spend its budget again and again', async () => {
+    const dir = await temporaryFolder();
+    const options = { dir, answer: () => reply(), stage: unreadable };
+    await within({ budgetTokens: 40 }, options);
+    expect((await within({ budgetTokens: 40 }, options)).asked).toEqual([]);
+    const further = await within({ budgetTokens: 60 }, options);
+    expect(further.asked).toHaveLength(2);
+    expect(further.result.manifest.unrecorded).toMatchObject({ calls: 6 });
+  });
+
+  test('is part of the record that comes in the end, and is not counted twice', async () => {
+    let asked = 0;
+    const settle: Stage<StageJob>['settle'] = async (job, outcome) => {
+      if (asked++ === 0) return 'again';
+      const log = { ...outcome.log, attempts: 2, usage: { promptTokens: 16, completionTokens: 4 } };
+      return recordOf(job, { ...outcome, log });
+    };
+    const dir = await temporaryFolder();
+    const options = { dir, rows: 1, answer: () => reply(), stage: { settle } };
+    const { result } = await within({ budgetTokens: 1_000 }, options);
+    expect(result.ledger.tokens).toBe(20);
+    expect(result.manifest).not.toHaveProperty('unrecorded');
+    const later = await within({}, { dir, rows: 2, answer: () => reply() });
+    expect(later.result.ledger.tokens).toBe(30);
+  });
+
+  test('is told by what was broken off, as estimated', async () => {
+    const dir = await temporaryFolder();
+    const stop = new AbortController();
+    const tried: Partial<Stage<StageJob>> = {
+      openBackend: async () => ({
+        async ask(jobs, hooks) {
+          for (const job of jobs) {
+            hooks.tried?.(job, { usage: {}, uncounted: { sent: 400, received: 0 } });
+            stop.abort('SIGINT');
+            await hooks.settle(job, { status: 'interrupted' });
+            break;
+          }
+        },
+        status: () => ({ inFlight: 0, limit: 1, pausedMs: 0, outages: [] }),
+        async close() {},
+      }),
+    };
+    const { result } = await within({ budgetTokens: 100 }, { dir, stage: tried, stop: stop.signal });
+    expect(result.exitCode).toBe(EXIT.interrupted);
+    expect(result.manifest.notices).toEqual([expect.stringContaining('the budget counts them as estimated')]);
+    expect((await within({ budgetTokens: 100 }, { dir })).asked).toEqual([]);
+  });
+});
+
+test('records that were replaced stay spent', async () => {
+  const dir = await temporaryFolder();
+  const log = { attempts: 1, usage: { promptTokens: 8, completionTokens: 2 }, ms: 1, host: 'here' };
+  const failing = () => ({ status: 'failed', class: 'malformed', reason: 'no text', log }) as const;
+  await within({}, { dir, rows: 3, answer: failing });
+  await within({}, { dir, rows: 3, answer: () => reply() });
+  expect((await within({ budgetTokens: 60 }, { dir, rows: 4 })).asked).toEqual([]);
+  expect((await within({ budgetTokens: 61 }, { dir, rows: 4 })).asked).toEqual(['row-3']);
+});
+
+test('a server that counts nothing is estimated, counted against the budget, and said once', async () => {
+  const said: string[] = [];
+  const listener: StageListener = { notice: (text) => void said.push(text) };
+  const uncounted = { sent: 32, received: 8 };
+  const answer = () => reply({ usage: {}, uncounted });
+  const dir = await temporaryFolder();
+  const { asked, result } = await within({ budgetTokens: 30 }, { dir, answer, listeners: [listener] });
+  expect(asked).toHaveLength(3);
+  expect(result.ledger).toMatchObject({ tokens: 30, estimated: 30 });
+  expect(said.filter((text) => text.includes('did not count'))).toHaveLength(1);
+  expect((await within({ budgetTokens: 30 }, { dir })).asked).toEqual([]);
+});
+
+test('no call starts at the moment at which slots fall free together and the budget is spent', async () => {
+  let waiting: (() => void)[] = [];
+  const answer = () =>
+    new Promise<ModelOutcome>((resolve) => {
+      waiting.push(() => resolve(reply()));
+      if (waiting.length < 64) return;
+      for (const end of waiting) end();
+      waiting = [];
+    });
+  const dir = await temporaryFolder();
+  const { asked } = await within({ budgetTokens: 10 }, { dir, rows: 640, slots: 64, answer });
+  expect(asked).toHaveLength(64);
+});
+
+describe('a budget in dollars', () => {
+  const at = { model: 'my-model', hosts: ['gpu-1:8000'] };
+
+  test('is refused where nobody knows a price, with the two ways on', () => {
+    const refused = () => requirePriced({ budgetUsd: 5 }, false, at);
+    expect(refused).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
+    expect(refused).toThrow(/none is known for "my-model" at gpu-1:8000.*--prices FILE.*--budget-tokens/);
+  });
+
+  test('is taken where a price is known, and a budget in tokens anywhere', () => {
+    expect(() => requirePriced({ budgetUsd: 5 }, true, at)).not.toThrow();
+    expect(() => requirePriced({ budgetTokens: 5 }, false, at)).not.toThrow();
+    expect(() => requirePriceOfOwn({ budgetTokens: 5 })).not.toThrow();
+    expect(() => requirePriceOfOwn({ budgetUsd: 5, prices: 'prices.yaml' })).not.toThrow();
+  });
+
+  test('is refused for a model that is served here, unless a file says what that costs', () => {
+    expect(() => requirePriceOfOwn({ budgetUsd: 5 })).toThrow(/--local.*--budget-tokens.*--prices FILE/);
+  });
+});
