@@ -26,8 +26,8 @@ export async function surveyRows(
   const placeOf = (row: number): Place => ({ file: present(files[index.file(row)]), line: index.line(row) });
   const rows: SurveyedRow[] = [];
   for (let row = 0; row < index.length; row++) {
-    // Lets a signal in: counting a long row keeps the thread busy.
-    if (row % 64 === 0) await nextTurn();
+    // Lets a signal in: to count the tokens of a row keeps the thread busy.
+    await nextTurn();
     throwIfStopped(stop);
     const [hash = '', ordinal] = index.key(row).split('-');
     const first = ordinal === undefined ? undefined : index.find(hash);

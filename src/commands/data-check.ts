@@ -1,7 +1,7 @@
 // `awb data check`: a copy of the benchmark beside its release, and beside what was fetched.
 
 import { resolve } from 'node:path';
-import { surveyData } from '../asking/infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../asking/infer/surveying.js';
 import { checkRows } from '../bench/data-check.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { sizeText } from '../hub/download-text.js';
@@ -10,14 +10,9 @@ import { RELEASED } from '../released.js';
 import { checkDocument, checkText, statusOf } from '../report/data-check.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import type { Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
-
-// biome-ignore format: a table, a line an option
-const OPTIONS = {
-  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
-} as const satisfies OptionTable;
 
 const EXIT_CODES = { 'as-released': EXIT.done, differs: EXIT.incomplete, unusable: EXIT.badData } as const;
 
@@ -28,16 +23,16 @@ export const command = defineCommand({
     { line: 'awb data check', does: 'what lies in the folder data' },
     { line: 'awb data check my-rows --json | jq .differences', does: 'what differs from the release' },
   ],
-  options: OPTIONS,
+  options: SURVEY_OPTIONS,
   operands: ['data-dir'],
   run: check,
 });
 
-async function check(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+async function check(settings: Settings<typeof SURVEY_OPTIONS>, io: Io): Promise<ExitCode> {
   const folder = resolve(io.cwd, settings.dataDir);
   const loading = showLoading(io.stderr, settings.quiet);
   try {
-    const { survey, tokens } = await surveyData(settings.dataDir, io, (text) => loading.step('check', text));
+    const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('check', text));
     let bytes = 0;
     const source = await checkSource(folder, io.stop, (read) => {
       bytes += read;

@@ -1,21 +1,16 @@
 // `awb data stats`: how large the benchmark's rows are, by domain.
 
 import { resolve } from 'node:path';
-import { surveyData } from '../asking/infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../asking/infer/surveying.js';
 import { statsOf } from '../bench/data-stats.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { statsDocument, statsText } from '../report/data-stats.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import type { Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
-
-// biome-ignore format: a table, a line an option
-const OPTIONS = {
-  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
-} as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -24,15 +19,15 @@ export const command = defineCommand({
     { line: 'awb data stats', does: 'of what lies in the folder data' },
     { line: 'awb data stats my-rows --json | jq .all.context_tokens.max', does: 'the longest prompt' },
   ],
-  options: OPTIONS,
+  options: SURVEY_OPTIONS,
   operands: ['data-dir'],
   run: stats,
 });
 
-async function stats(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+async function stats(settings: Settings<typeof SURVEY_OPTIONS>, io: Io): Promise<ExitCode> {
   const folder = resolve(io.cwd, settings.dataDir);
   const loading = showLoading(io.stderr, settings.quiet);
-  const { survey, tokens } = await surveyData(settings.dataDir, io, (text) => loading.step('stats', text)).finally(() =>
+  const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('stats', text)).finally(() =>
     loading.finish(),
   );
   const { rows, unusable } = survey;

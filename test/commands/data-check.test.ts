@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { RELEASED } from '../../src/released.js';
 import { DOMAINS } from '../../src/types.js';
-import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
+import { awb, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { entryOf, openHub } from '../support/hub.js';
 import { rowText, writeText } from '../support/rows.js';
 
@@ -114,6 +114,14 @@ describe('a copy', () => {
     expect(stdout).toMatch(
       /^context +1 row beyond the model's 262,144 tokens\n +mcp_test\.jsonl:2: 262,1\d\d tokens$/m,
     );
+  });
+
+  test('has its contexts counted by the tokenizer that is named', async () => {
+    const tokenizer = join(ROOT, 'fixtures/tokenizers/qwen.json');
+    const { document } = await documentOf(RECORDED, '.', '--tokenizer', tokenizer);
+    // As the Python package tokenizers counts system prompt, earlier turns and prompt.
+    expect(document.longest[0]).toEqual({ file: 'web_test.jsonl', line: 8, domain: 'web', context_tokens: 22_411 });
+    expect((await checkIn(RECORDED, '.', '--tokenizer', tokenizer)).stdout).toContain('fixtures/tokenizers/qwen.json.');
   });
 
   test('that was fetched and changed since is told file by file', async () => {

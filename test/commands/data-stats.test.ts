@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { rowText, writeText } from '../support/rows.js';
 
 const stats = (args: readonly string[], env: Record<string, string> = {}, cwd?: string) =>
@@ -39,6 +39,16 @@ describe('the recorded rows', () => {
       }
     }
     expect(Object.keys(domains)).toEqual(['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os']);
+  });
+
+  test("have the tokens that the Python package tokenizers 0.23.3 counts, where a model's tokenizer is named", async () => {
+    const tokenizer = join(ROOT, 'fixtures/tokenizers/qwen.json');
+    const { all, tokens } = JSON.parse((await stats([RECORDED, '--json', '--tokenizer', tokenizer])).stdout);
+    expect(all.context_tokens).toMatchObject({ median: 5_379, max: 22_411 });
+    expect(all.truth_tokens).toMatchObject({ median: 401, max: 3_987 });
+    expect(tokens).toBe(`counted by ${tokenizer}`);
+    const { code, stderr } = await stats([RECORDED, '--tokenizer', join(RECORDED, 'mcp_test.jsonl')]);
+    expect([code, stderr]).toEqual([EXIT.badData, expect.stringMatching(/is no tokenizer/)]);
   });
 
   test('fit 80 columns, with histograms of block characters', async () => {

@@ -5,7 +5,10 @@ import { openDataset } from '../../bench/dataset.js';
 import { type SizesOf, surveyRows } from '../../bench/survey.js';
 import { grouped } from '../../figures.js';
 import { buildMessages } from '../../infer/messages.js';
+import { printable } from '../../printable.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
 import type { Survey } from '../../survey.js';
+import { openTokenizer } from '../../tokens/tokenizer.js';
 import { groundTruthOf } from '../../turn.js';
 import type { Io } from '../../types.js';
 import { requireData } from './data-folder.js';
@@ -19,31 +22,50 @@ interface Surveyed {
   readonly tokens: string;
 }
 
+/** The options that say what is looked at. */
+// biome-ignore format: a table, a line an option
+export const SURVEY_OPTIONS = {
+  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
+  tokenizer: { kind: 'text', value: 'FILE', help: "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)" },
+} as const satisfies OptionTable;
+
 /**
  * @param step shows how far the work is
- * @throws UserError as `requireData`, `openDataset` and `surveyRows`
+ * @throws UserError as `requireData`, `openTokenizer`, `openDataset` and `surveyRows`
  */
-export async function surveyData(dataDir: string, io: Io, step: (text: string) => void): Promise<Surveyed> {
+export async function surveyData(
+  { dataDir, tokenizer: file }: Pick<Settings<typeof SURVEY_OPTIONS>, 'dataDir' | 'tokenizer'>,
+  io: Io,
+  step: (text: string) => void,
+): Promise<Surveyed> {
   await requireData(dataDir, io);
+  const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
   step('indexing rows');
   const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
   try {
     const all = grouped(dataset.rows.length);
-    const survey = await surveyRows(dataset, sizes, io.stop, (rows) =>
-      step(`reading rows: ${grouped(rows)} of ${all}`),
-    );
-    return { survey, tokens: `characters / ${CHARACTERS_A_TOKEN}` };
+    const onRow = (rows: number) => step(`reading rows: ${grouped(rows)} of ${all}`);
+    const survey = await surveyRows(dataset, sizesBy(tokenizer?.count ?? estimate), io.stop, onRow);
+    return {
+      survey,
+      tokens: file === undefined ? `characters / ${CHARACTERS_A_TOKEN}` : `counted by ${printable(file)}`,
+    };
   } finally {
     await dataset.close();
   }
 }
 
-/** By the official protocol, and the row's own system prompt. */
-const sizes: SizesOf = (sample) => ({
-  contextTokens: estimated(buildMessages(sample, 'history', sample.systemPrompt).map(({ content }) => content)),
-  truthTokens: estimated([groundTruthOf(sample)]),
-});
+/** By the official protocol, and the row's own system prompt. What a chat template puts around messages is left out. */
+function sizesBy(count: (text: string) => number): SizesOf {
+  return (sample) => {
+    const messages = buildMessages(sample, 'history', sample.systemPrompt);
+    return {
+      contextTokens: Math.ceil(messages.reduce((sum, { content }) => sum + count(content), 0)),
+      truthTokens: Math.ceil(count(groundTruthOf(sample))),
+    };
+  };
+}
 
-function estimated(texts: readonly string[]): number {
-  return Math.ceil(texts.reduce((sum, { length }) => sum + length, 0) / CHARACTERS_A_TOKEN);
+function estimate(text: string): number {
+  return text.length / CHARACTERS_A_TOKEN;
 }
