@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { main } from '../src/cli.js';
+import { COMMANDS, main } from '../src/cli.js';
 import { EXIT, UserError } from '../src/errors.js';
 import { type CommandSpec, defineCommand } from '../src/settings/command.js';
 import type { CommandEntry } from '../src/settings/command-line.js';
@@ -154,7 +154,7 @@ describe('help', () => {
 });
 
 describe("every command's help", () => {
-  test.each(['quickstart', 'infer', 'judge', 'score'])('awb %s --help fits 80 columns', async (name) => {
+  test.each(COMMANDS.map(({ name }) => name))('awb %s --help fits 80 columns', async (name) => {
     let stdout = '';
     const write = (text: string) => {
       stdout += text;
@@ -170,7 +170,7 @@ describe("every command's help", () => {
       setLastWords() {},
       stdinClosed: () => new Promise<undefined>(() => {}),
     };
-    expect(await main([name, '--help'], io)).toBe(EXIT.done);
+    expect(await main([...name.split(' '), '--help'], io)).toBe(EXIT.done);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(stdout).toMatch(/^Examples:$/m);
   });
@@ -309,6 +309,22 @@ describe('a command', () => {
       { name: 'inner', summary: 'x', load: async () => inner },
     ];
     expect(await runMain(['outer'], { commands })).toEqual({ exitCode: EXIT.incomplete, stdout: 'inner', stderr: '' });
+  });
+
+  test('takes all words without flags from its last operand on, where that is a list', async () => {
+    const options = { ...paint.options, names: { kind: 'list', whole: true, help: 'x' } } as const;
+    const command = { ...paint, options, operands: ['row-label', 'names'] } as CommandSpec;
+    const settingsOf = async (...words: string[]) =>
+      JSON.parse((await runMain(['paint', '--row', '1', ...words], { command })).stdout).settings;
+    expect(await settingsOf('a', 'b', '--lean', 'c,d')).toMatchObject({
+      rowLabel: 'a',
+      names: ['b', 'c,d'],
+      lean: true,
+    });
+    expect(await settingsOf('b', '--row-label', 'a', 'c')).toMatchObject({ rowLabel: 'a', names: ['b', 'c'] });
+    expect(await settingsOf('a')).toMatchObject({ rowLabel: 'a', names: [] });
+    const help = await runMain(['paint', '--help'], { command });
+    expect(help.stdout).toMatch(/^Usage: awb paint \[options\] \[row-label\] \[names\.\.\.\]/);
   });
 
   test('takes negative numbers as values', async () => {

@@ -19,6 +19,7 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   base: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     required: true,
     group: 'Runs',
@@ -26,6 +27,7 @@ const OPTIONS = {
   },
   candidate: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     required: true,
     group: 'Runs',

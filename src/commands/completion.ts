@@ -3,7 +3,7 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
 import { present } from '../present.js';
-import { defineCommand, optionsOf } from '../settings/command.js';
+import { type CommandSpec, defineCommand, optionsOf } from '../settings/command.js';
 import type { CommandEntry } from '../settings/command-line.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { DOMAINS, type Io } from '../types.js';
@@ -39,7 +39,7 @@ export async function answerCompletion(io: Io, entries: readonly CommandEntry[])
   const shell = SHELLS.find((name) => name === io.env.SHELL);
   if (shell === undefined) return EXIT.usage;
   const words = tabtab.parseEnv(io.env).partial.trimStart().split(/\s+/).slice(1);
-  const found = await candidates(words, entries);
+  const found = await candidates(words, entries, io);
   const write = (line: string) => io.stdout.write(`${line}\n`);
   if (found !== 'files') tabtab.log([...found], shell, write);
   else if (shell !== 'bash') write(FILES);
@@ -54,6 +54,7 @@ interface Candidate {
 async function candidates(
   words: readonly string[],
   entries: readonly CommandEntry[],
+  io: Io,
 ): Promise<readonly Candidate[] | 'files'> {
   const current = words.at(-1) ?? '';
   const startingRight = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
@@ -71,10 +72,19 @@ async function candidates(
   if (spec === undefined) return [];
   const table = optionsOf(spec);
   const before = words.slice(length, -1);
-  const asked = table[before.at(-1)?.replace(/^--/, '') ?? ''];
-  if (before.at(-1)?.startsWith('--') && asked !== undefined && asked.kind !== 'boolean') {
-    return valuesOf(before.at(-1)?.slice(2) ?? '', asked, startingRight);
-  }
+  const values = async (name: string) => {
+    const option = present(table[name]);
+    if (option.namesRun) {
+      // Commands and flags are completed without the time that SQLite takes to load.
+      const { runNames } = await import('../runs/stored/run-names.js');
+      const runs = startingRight(await runNames(valueIn(before, '--db'), io));
+      if (runs.length > 0) return runs;
+    }
+    return valuesOf(name, option, startingRight);
+  };
+  const last = before.at(-1) ?? '';
+  const asked = last.startsWith('--') ? table[last.slice(2)] : undefined;
+  if (asked !== undefined && asked.kind !== 'boolean') return values(last.slice(2));
   if (current.startsWith('-')) {
     const given = (name: string) => before.includes(`--${name}`) && !['list', 'map'].includes(table[name]?.kind ?? '');
     return startingRight(
@@ -86,8 +96,20 @@ async function candidates(
         })),
     );
   }
-  const operand = spec.operands?.[operandsIn(before, table)];
-  return operand === undefined ? [] : valuesOf(operand, present(table[operand]), startingRight);
+  const operand = operandAt(operandsIn(before, table), spec);
+  return operand === undefined ? [] : values(operand);
+}
+
+/** The option that a word fills which stands without a flag. */
+function operandAt(index: number, { operands = [], options }: CommandSpec): string | undefined {
+  const last = operands.at(-1);
+  return operands[index] ?? (last !== undefined && options[last]?.kind === 'list' ? last : undefined);
+}
+
+/** What a flag was given. */
+function valueIn(words: readonly string[], flag: string): string | undefined {
+  const at = words.lastIndexOf(flag);
+  return at < 0 ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
 }
 
 /** What a line may begin with: a command, or the first word of several. */

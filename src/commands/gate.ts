@@ -29,11 +29,18 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   base: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     group: 'Runs',
     help: 'the run that the candidate must not fall behind: a label or number in --db, a judged file or its folder, or published:NAME',
   },
-  candidate: { kind: 'text', value: 'RUN', group: 'Runs', help: 'the run to decide about, named in the same way' },
+  candidate: {
+    kind: 'text',
+    namesRun: true,
+    value: 'RUN',
+    group: 'Runs',
+    help: 'the run to decide about, named in the same way',
+  },
   ...RUN_OPTIONS,
   ...POLICY_OPTIONS,
   junit: { kind: 'text', value: 'FILE', group: 'Output', help: 'write JUnit XML, a suite per domain' },

@@ -25,7 +25,7 @@ const OPTIONS = {
     group: 'Runs',
     help: 'SQLite files of awb score',
   },
-  run: { kind: 'list', value: 'NAME', group: 'Runs', help: 'only these runs, by label or number' },
+  run: { kind: 'list', namesRun: true, value: 'NAME', group: 'Runs', help: 'only these runs, by label or number' },
   show: {
     kind: 'choice',
     choices: ['latest', 'best', 'all'],

@@ -17,11 +17,12 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   run: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     required: true,
     help: "a run's label or id in --db, or the path of a judged.jsonl",
   },
-  compare: { kind: 'text', value: 'RUN', help: 'another run, to show what changed against it' },
+  compare: { kind: 'text', namesRun: true, value: 'RUN', help: 'another run, to show what changed against it' },
   db: RUN_OPTIONS.db,
   'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },
   output: { kind: 'text', value: 'FILE', short: 'o', default: 'report.html', help: 'the page to write' },

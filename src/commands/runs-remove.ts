@@ -1,5 +1,6 @@
 // awb runs remove: takes runs out of a SQLite file and gives their room back. The files that they were scored from stay.
 
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { bytesText, counted } from '../figures.js';
@@ -24,6 +25,7 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   runs: {
     kind: 'list',
+    namesRun: true,
     value: 'RUN',
     required: true,
     whole: true,
@@ -54,7 +56,7 @@ export const command = defineCommand({
 async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
   const { found, listed } = await withKnownRuns([settings.db], io, async (known) => {
     const runs = storedRunsToChange(settings.runs, known, io);
-    return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
+    return { found: runs.map(({ run }) => run), listed: await listedRuns(runs, io) };
   });
   const db = resolve(io.cwd, settings.db);
   if (!settings.yes) {
@@ -98,18 +100,24 @@ function previewText(runs: readonly ListedRun[], { color }: RemoveSettings, io: 
 
 function removedText(db: string, runs: readonly ListedRun[], { before, after }: Room, io: Io): string {
   const names = runs.map(({ id, label }) => (label === undefined ? `run ${id}` : `run ${id} (${oneLine(label, 80)})`));
-  const shown = shownPath(db, io);
-  const room =
-    after.freeBytes === 0
-      ? `${bytesText(before.bytes - after.bytes)} given back, ${shown} has ${bytesText(after.bytes)}`
-      : `${bytesText(after.freeBytes)} of ${shown} are free for the next runs; to give them back takes a moment without other readers and writers, and room for a copy`;
   const back = runs.flatMap((run) => wayBack(run, io) ?? []);
   return [
     `removed: ${names.join(', ')}`,
-    `room: ${room}`,
+    `room: ${roomText(shownPath(db, io), before, after, statSync(db).size)}`,
     ...back.map((line, index) => `${index === 0 ? 'undo: ' : '      '}${line}`),
     '',
   ].join('\n');
+}
+
+/** @param bytes of the file at this moment: who reads it still may hold on to what was removed. */
+function roomText(db: string, before: Space, after: Space, bytes: number): string {
+  if (after.freeBytes > 0) {
+    return `${bytesText(after.freeBytes)} of ${db} are free for the next runs; they could not be given back, since others write the file or the disk has no room for a copy`;
+  }
+  const freed = bytesText(before.bytes - after.bytes);
+  return bytes > after.bytes
+    ? `${freed} are given back as soon as no other process has ${db} open`
+    : `${freed} given back, ${db} has ${bytesText(bytes)}`;
 }
 
 /** Names the runs that no command would bring back from where they were scored. */

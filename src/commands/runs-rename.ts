@@ -14,6 +14,7 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   run: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     required: true,
     help: 'a stored run: its number or label, or its judged file or the folder of that',

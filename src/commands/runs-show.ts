@@ -17,6 +17,7 @@ import type { Io } from '../types.js';
 const OPTIONS = {
   run: {
     kind: 'text',
+    namesRun: true,
     value: 'RUN',
     required: true,
     help: 'a stored run: its label or number, or its judged file or the folder of that',

@@ -1,16 +1,24 @@
 // Runs renamed and removed: the right ones, wholly, whoever else works on the file.
 
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import type { StoredJudgement } from '../../src/store/records.js';
 import { openSqlite, type Sqlite } from '../../src/store/sqlite.js';
 import { openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { queryIn, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';
+import { type Compiled, compileStore } from './compiled.js';
 
 let path: string;
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileStore();
+});
+afterAll(() => compiled.remove());
 beforeEach(async () => {
   path = join(await temporaryFolder(), 'awb.sqlite');
 });
@@ -81,7 +89,9 @@ describe('runs that are removed', () => {
     const [first, , third] = [save('a'), save('b'), save('c')];
     changing((store) => store.removeRuns([first, third]));
     const tables = runsByTable();
-    expect(Object.keys(tables).length).toBeGreaterThanOrEqual(5);
+    expect(Object.keys(tables)).toEqual(
+      expect.arrayContaining(['judgements', 'measures', 'predictions', 'domain_costs']),
+    );
     for (const ids of Object.values(tables)) expect(ids).toEqual([2]);
     expect(query('SELECT identity FROM runs')).toEqual([{ identity: 'b' }]);
     expect(query('PRAGMA foreign_key_check')).toEqual([]);
@@ -94,6 +104,42 @@ describe('runs that are removed', () => {
     expect(refusal(() => changing((store) => store.removeRuns([first, second]))).exitCode).toBe(EXIT.usage);
     expect(query('SELECT identity FROM runs')).toEqual([{ identity: 'a' }]);
   });
+
+  it.each(['before it is decided', 'before their room is given back'])(
+    'by a process that is killed %s leave a whole file',
+    async (when) => {
+      const [first, second] = [save('a', many(2000)), save('b', many(2000))];
+      // With a small cache most of what is deleted stands in the log on the disk by then.
+      const script = await compiled.script(
+        'killed-removal.js',
+        `import Database from 'better-sqlite3';
+       import { openStoreToChange } from './store/store.js';
+       const [path, statement, runs] = process.argv.slice(2);
+       const store = openStoreToChange(path);
+       const exec = Database.prototype.exec;
+       Database.prototype.exec = function (sql) {
+         if (sql.startsWith('BEGIN')) exec.call(this, 'PRAGMA cache_size = 5');
+         if (sql === statement) process.kill(process.pid, 'SIGKILL');
+         return exec.call(this, sql);
+       };
+       store.removeRuns(JSON.parse(runs));`,
+      );
+      const isDecided = when === 'before their room is given back';
+      const ended = promisify(execFile)(process.execPath, [
+        script,
+        path,
+        isDecided ? 'VACUUM' : 'COMMIT',
+        JSON.stringify([first]),
+      ]);
+      await expect(ended).rejects.toMatchObject({ signal: 'SIGKILL' });
+      expect(statSync(`${path}-wal`).size).toBeGreaterThan(50_000);
+      const left = isDecided ? [second.id] : [first.id, second.id];
+      for (const ids of Object.values(runsByTable())) expect(ids).toEqual(left);
+      expect(query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+      changing((store) => store.removeRuns([second]));
+      expect(query('SELECT count(*) AS n FROM judgements')).toEqual([{ n: isDecided ? 0 : 2000 }]);
+    },
+  );
 
   it('give their room back to the disk', () => {
     save('small', many(10));

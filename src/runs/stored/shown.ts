@@ -2,6 +2,7 @@
 
 import { UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
+import { present } from '../../present.js';
 import type { ShownRun } from '../../report/stored/shown-run.js';
 import type { MadeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
@@ -17,10 +18,9 @@ import { listedRuns } from './listed.js';
 export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
   const manifest = readableManifest(known, note);
   const run = readUnder(manifest, known);
-  const [listed] = listedRuns([known]);
-  if (listed === undefined) throw new Error('a run that is known is listed');
+  const [listed] = await listedRuns([known], io);
   return {
-    ...listed,
+    ...present(listed),
     facts: factsOf(known, run.made, manifest),
     shownSource: shownPath(known.run.source, io),
     file: await judgedFileState(known.run),
