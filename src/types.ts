@@ -295,6 +295,8 @@ export interface Backend {
 /** For progress. */
 export interface BackendStatus {
   readonly inFlight: number;
+  /** Calls that wait for their turn under the run's pace; absent where none does. */
+  readonly paced?: number;
   /** The sum of the endpoints' limits. */
   readonly limit: number;
   /** Milliseconds until the end of a rate-limit pause; 0 when none. */

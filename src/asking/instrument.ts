@@ -120,6 +120,8 @@ function backendOptions(settings: AskingSettings) {
     retryMs: settings.retryMinutes * 60_000,
     waitReadyMs: settings.waitReady * 1000,
     keepGoing: settings.keepGoing,
+    rpm: settings.rpm,
+    tpm: settings.tpm,
   };
 }
 

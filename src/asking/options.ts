@@ -107,6 +107,18 @@ export const ASKING_OPTIONS = {
     group: 'Speed',
     help: 'go on even if the first 20 rows all fail in the same way',
   },
+  rpm: {
+    kind: 'integer',
+    min: 1,
+    group: 'Speed',
+    help: 'start at most N calls a minute, evenly, over all endpoints of this command; retries count',
+  },
+  tpm: {
+    kind: 'integer',
+    min: 1,
+    group: 'Speed',
+    help: 'start calls of at most N tokens a minute, prompt and expected output',
+  },
   ...PRICE_OPTIONS,
   tokenizer: {
     kind: 'text',

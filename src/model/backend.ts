@@ -5,6 +5,7 @@ import type { Sampling } from '../sampling.js';
 import type { Backend } from '../types.js';
 import type { TimeLimits } from './http/time-limits.js';
 import type { Clock } from './schedule/clock.js';
+import type { Pace } from './schedule/pace.js';
 
 /** How many calls at once, how often and how long a failure is tried again, and by which clock. */
 export interface ScheduleOptions {
@@ -27,10 +28,15 @@ export interface ScheduleOptions {
   /** 0 to 1, for the jitter. */
   readonly random?: () => number;
   readonly onNotice?: (text: string) => void;
+  /** What holds calls back to so many a minute. */
+  readonly pace?: Pace;
 }
 
 /** The options of every backend. Where one is absent, the backend decides. */
-export interface BackendOptions extends ScheduleOptions {
+export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
+  /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */
+  readonly rpm?: number | undefined;
+  readonly tpm?: number | undefined;
   readonly sampling: Sampling;
   /** The form that replies are held to, as the wire format's `response_format`. */
   readonly responseFormat?: unknown;

@@ -6,6 +6,7 @@ import { openContextWatch } from './endpoint/context.js';
 import { openDialect } from './endpoint/dialect.js';
 import { OpenAiEndpoint } from './endpoint/endpoint.js';
 import type { HttpProxy } from './http/proxy.js';
+import { Pace } from './schedule/pace.js';
 import { openSchedule } from './schedule/schedule.js';
 
 export interface NamedEndpoints {
@@ -30,10 +31,11 @@ export interface NamedEndpoints {
  * fails.
  */
 export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
-  const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, clock, onNotice = () => {} } = options;
   const { own } = named;
   const dialect = openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
+  const pace = new Pace({ rpm, tpm, maxTokens: sampling.maxTokens, clock, onNotice });
   const endpoints = named.baseUrls.map(
     (baseUrl, index) =>
       new OpenAiEndpoint({
@@ -48,6 +50,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
         fitMaxTokens,
         dialect,
         context,
+        pace,
         ...(options.responseFormat !== undefined && { responseFormat: options.responseFormat }),
       }),
   );
@@ -57,6 +60,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   const schedule = openSchedule(endpoints, {
     ...options,
+    pace,
     concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
     ...ceilingOf(described),
   });

@@ -4,6 +4,7 @@ import type { Attempt, AttemptFailure } from '../../src/model/attempt.js';
 import type { ScheduleOptions } from '../../src/model/backend.js';
 import type { Endpoint } from '../../src/model/endpoint/endpoint.js';
 import type { Clock } from '../../src/model/schedule/clock.js';
+import { Pace } from '../../src/model/schedule/pace.js';
 import { openSchedule } from '../../src/model/schedule/schedule.js';
 import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
 
@@ -95,11 +96,16 @@ interface Started {
   readonly id: number;
   readonly group: string;
   readonly host: string;
+  /** Milliseconds of the clock. */
+  readonly at: number;
 }
 
 /** A backend over scripted endpoints, with a record of all that happened. */
-export function stage(script: Script, options: Partial<ScheduleOptions> & { hosts?: readonly string[] } = {}) {
-  const { hosts = ['a'], ...rest } = options;
+export function stage(
+  script: Script,
+  options: Partial<ScheduleOptions> & { hosts?: readonly string[]; rpm?: number; tpm?: number } = {},
+) {
+  const { hosts = ['a'], rpm, tpm, ...rest } = options;
   const time = virtualClock();
   const groups = new Map<number, string>();
   const started: Started[] = [];
@@ -111,7 +117,12 @@ export function stage(script: Script, options: Partial<ScheduleOptions> & { host
     return {
       ...endpoint,
       async call(request, attempt, abort) {
-        started.push({ id: request.seedOffset, group: groups.get(request.seedOffset) ?? '', host });
+        started.push({
+          id: request.seedOffset,
+          group: groups.get(request.seedOffset) ?? '',
+          host,
+          at: time.clock.now(),
+        });
         inFlight.set(host, (inFlight.get(host) ?? 0) + 1);
         most.set(host, Math.max(most.get(host) ?? 0, inFlight.get(host) as number));
         const result = await endpoint.call(request, attempt, abort);
@@ -127,6 +138,7 @@ export function stage(script: Script, options: Partial<ScheduleOptions> & { host
     clock: time.clock,
     random: () => 0.5,
     onNotice: (text) => notices.push(text),
+    pace: new Pace({ rpm, tpm, clock: time.clock, onNotice: (text) => notices.push(text) }),
     ...rest,
   });
   const settled = new Map<number, ModelOutcome[]>();

@@ -34,10 +34,11 @@ function duration(seconds: number): string {
 function backendLines(tally: Tally): string[] {
   const status = tally.status();
   if (status === undefined) return ['no calls yet'];
-  const { inFlight, limit, pausedMs, failure, outages } = status;
+  const { inFlight, paced = 0, limit, pausedMs, failure, outages } = status;
+  const held = paced > 0 ? `, ${paced} held back by --rpm or --tpm` : '';
   const paused = pausedMs > 0 ? `, paused by the server for ${duration(pausedMs / 1000)}` : '';
   return [
-    `${inFlight} in flight, limit ${limit}${paused}`,
+    `${inFlight} in flight${held}, limit ${limit}${paused}`,
     ...outages.map((outage) => `${outageText(outage, tally)}, next try in ${duration(outage.nextMs / 1000)}`),
     ...(failure === undefined
       ? []

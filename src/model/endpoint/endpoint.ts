@@ -11,6 +11,7 @@ import type { HttpProxy } from '../http/proxy.js';
 import type { TimeLimits } from '../http/time-limits.js';
 import { Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
+import type { Pace } from '../schedule/pace.js';
 import type { ContextWatch } from './context.js';
 import { exchange, type Line } from './exchange.js';
 import { afterOverflow } from './fitting.js';
@@ -43,6 +44,8 @@ export interface EndpointOptions extends Asked {
   /** The proxy in between. */
   readonly proxy?: HttpProxy | undefined;
   readonly context: ContextWatch;
+  /** What holds back further requests of one call; the first of each is held back by the schedule. */
+  readonly pace?: Pace;
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge';
 }
@@ -106,10 +109,13 @@ export class OpenAiEndpoint implements Endpoint {
     const { sampling, fitMaxTokens: fits, context, clocks } = this.#options;
     const way = wayOf(request);
     const spent: Usage = {};
-    const deadlineMs = performance.now() + clocks.callTimeoutMs;
+    let deadlineMs = performance.now() + clocks.callTimeoutMs;
+    let isFirst = true;
     /** Asks again as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
+        if (!isFirst) deadlineMs += await this.#turn(abort);
+        isFirst = false;
         const body = requestBody(this.#options, request, attemptIndex, maxTokens);
         const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now());
         if (outcome.status === 'interrupted') return outcome;
@@ -122,6 +128,15 @@ export class OpenAiEndpoint implements Endpoint {
     if (first.status !== 'failed' || first.overflow === undefined) return this.#attemptOf(first, spent);
     const fitting = { maxTokens: sampling.maxTokens, fits, host: this.host, context };
     return this.#attemptOf(await afterOverflow(first, first.overflow, fitting, ask), spent);
+  }
+
+  /** Waits until one more request may start. @returns the milliseconds that it took */
+  async #turn(abort: AbortSignal): Promise<number> {
+    const { pace } = this.#options;
+    if (!pace?.isLimited) return 0;
+    const since = performance.now();
+    await pace.turn(0, { wait: (ms) => pace.clock.sleep(ms, abort), isOff: () => abort.aborted });
+    return performance.now() - since;
   }
 
   /** Whether the dialect now writes a body without what was rejected. */

@@ -22,6 +22,8 @@ export interface Lane {
   readonly calls: Set<Call>;
   /** Those of the calls that are in back-off after a rate limit, the one waiting longest first. */
   readonly throttled: Set<Call>;
+  /** Those of the calls that wait for their turn under the run's pace. */
+  readonly paced: Set<Call>;
   /** Those of the calls that try out whether the endpoint is back. */
   readonly probes: Set<Call>;
   /** Calls that wait for the endpoint to come back, and calls that have no try left unless its trouble was an outage. */
@@ -60,6 +62,7 @@ export function openLane(
     health: UNKNOWN_HEALTH,
     calls: new Set(),
     throttled: new Set(),
+    paced: new Set(),
     probes: new Set(),
     parked: [],
     spent: [],
@@ -143,7 +146,8 @@ function controlAfter(
 }
 
 function useOf(lane: Lane, alsoWaiting: number): Use {
-  return { inUse: lane.calls.size, waiting: lane.throttled.size + alsoWaiting };
+  // A call that the run itself holds back says nothing of the endpoint.
+  return { inUse: lane.calls.size - lane.paced.size, waiting: lane.throttled.size + alsoWaiting };
 }
 
 /** If the server did not count, four characters a token are close enough to see a rise. */
@@ -158,8 +162,10 @@ export function statusOf(lanes: readonly Lane[], now: number): BackendStatus {
     latestFailure === undefined ? [] : [{ text: `${host}: ${latestFailure.reason}`, agoMs: now - latestFailure.at }],
   );
   const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
+  const paced = lanes.reduce((sum, lane) => sum + lane.paced.size, 0);
   return {
-    inFlight: lanes.reduce((sum, lane) => sum + lane.calls.size, 0),
+    inFlight: lanes.reduce((sum, lane) => sum + lane.calls.size, 0) - paced,
+    ...(paced > 0 && { paced }),
     limit: open.reduce((sum, lane) => sum + lane.slots.concurrency, 0),
     pausedMs: open.reduce((longest, lane) => Math.max(longest, lane.pausedUntil - now), 0),
     ...(failure !== undefined && { failure }),

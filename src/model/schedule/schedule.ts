@@ -12,6 +12,7 @@ import { systemClock } from './clock.js';
 import { Course, type ScheduleSettings } from './course.js';
 import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
 import { Outages } from './outages.js';
+import { Pace } from './pace.js';
 import { Tries, type Waiting } from './tries.js';
 
 const DEFAULT_CEILING = 256;
@@ -26,6 +27,7 @@ const DEFAULT_CEILING = 256;
  * 1 s, cap 60 s, behind Retry-After where one is given), the slot being held; a reply at an endpoint ends the back-off of the call
  * there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the seed as it was.
  * A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` counts as a failure of the endpoint.
+ * Every try waits for its turn under the run's pace, in its slot (pace.ts).
  *
  * Outages (health.ts): an endpoint that has answered, and answers no row any more, gets only single probes, each with another row,
  * and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
@@ -54,6 +56,7 @@ function withDefaults(options: ScheduleOptions): ScheduleSettings {
     clock: systemClock,
     random: Math.random,
     onNotice: () => {},
+    pace: new Pace(),
     ...options,
   };
 }

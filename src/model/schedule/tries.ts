@@ -1,5 +1,6 @@
 // The tries of one call at one endpoint: which failures are tried again, when, and how often.
 
+import { charactersOf } from '../../question.js';
 import type { CallCost, CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
 import { costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
@@ -9,6 +10,7 @@ import type { Course } from './course.js';
 import { adaptLimit, type Lane, pauseOf } from './lane.js';
 import { asksToWait, asksToWaitTooLong } from './notices.js';
 import type { Outages } from './outages.js';
+import type { Start } from './pace.js';
 
 /** A pause at least this long is worth a line to the user. */
 const NOTABLE_PAUSE_MS = 60_000;
@@ -31,15 +33,18 @@ export class Tries {
 
   /** Tries until the call has its outcome, or has to wait without a slot. */
   async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<ModelOutcome | Waiting> {
-    const { clock, maxAttempts, retryMs } = this.#course.settings;
+    const { clock, maxAttempts, retryMs, pace } = this.#course.settings;
     for (;;) {
       if (this.#course.halted) return INTERRUPTED;
       if (this.#outages.holdsBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : 'parked';
       if (call.lastFailure !== undefined && call.counted >= maxAttempts)
         return this.#lose(call, call.lastFailure, lane);
+      const start = await this.#turn(call, request, lane);
+      if (start === undefined) continue;
       const triedAt = clock.now();
       if (call.attempts === 0) call.startedAt = triedAt;
       const attempt = await this.#tryOnce(call, request, lane);
+      if (attempt.status !== 'interrupted' && start !== 'unlimited') pace.ended(start, attempt.usage);
       if (attempt.status === 'interrupted') return INTERRUPTED;
       adaptLimit(lane, attempt, clock.now(), clock.now() - triedAt, retryMs);
       if (attempt.status === 'ok') {
@@ -50,6 +55,25 @@ export class Tries {
       if (typeof next !== 'number') return next;
       await this.#backOff(call, attempt, lane, next);
     }
+  }
+
+  /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
+  async #turn(call: Call, request: ModelRequest, lane: Lane): Promise<Start | 'unlimited' | undefined> {
+    const { pace, clock } = this.#course.settings;
+    if (!pace.isLimited) return 'unlimited';
+    const pauseMs = () => (call.attempts === 0 ? lane.pausedUntil - clock.now() : 0);
+    const wait = (ms: number) => {
+      call.backOff = new AbortController();
+      return this.#course.wait(ms, call.backOff);
+    };
+    lane.paced.add(call);
+    // Waiting in the line, it would hold up the calls of other endpoints.
+    if (pauseMs() > 0) await wait(pauseMs());
+    const isOff = () => this.#course.halted || pauseMs() > 0 || this.#outages.holdsBack(call, lane);
+    const start = await pace.turn(charactersOf(request), { wait, isOff });
+    lane.paced.delete(call);
+    delete call.backOff;
+    return start;
   }
 
   async #tryOnce(call: Call, request: ModelRequest, lane: Lane): Promise<Attempt> {

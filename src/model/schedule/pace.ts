@@ -1,0 +1,146 @@
+// The pace of a run: no more calls and tokens a minute than the user has said, over all its endpoints together.
+
+import type { Usage } from '../../types.js';
+import { type Clock, systemClock } from './clock.js';
+
+/** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
+const MINUTE_MS = 60_500;
+/** Characters a token, and tokens of output, where nothing has been measured. */
+const CHARS_A_TOKEN = 4;
+const FIRST_OUTPUT = 1_000;
+/** So many prompt tokens tell the characters a token. */
+const ENOUGH_TOKENS = 10_000;
+
+/** A call that was started. */
+export interface Start {
+  readonly at: number;
+  readonly chars: number;
+  /** As estimated at its start; as counted once it has ended. */
+  tokens: number;
+}
+
+/** How a call waits for its turn. */
+interface Waiting {
+  /** Resolves after so many milliseconds, or earlier. */
+  wait(ms: number): Promise<void>;
+  /** Whether the call is not to start any more. */
+  isOff(): boolean;
+}
+
+interface PaceOptions {
+  /** Calls a minute. */
+  readonly rpm?: number | undefined;
+  /** Tokens a minute, prompt and output. */
+  readonly tpm?: number | undefined;
+  /** The output budget: no reply is expected to be longer. */
+  readonly maxTokens?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+/**
+ * Calls take their turns in the order in which they come, evenly over the minute: a burst would be within the limit of a minute, and
+ * not within that of a second. Over any minute no more than `rpm` calls start, with no more than `tpm` tokens: as estimated when they
+ * start (characters by the ratio measured so far, and the mean output), and as counted once they have ended.
+ */
+export class Pace {
+  readonly isLimited: boolean;
+  readonly clock: Clock;
+  readonly #options: PaceOptions;
+  /** The calls of the last minute, the oldest first. */
+  readonly #starts: Start[] = [];
+  #line: Promise<void> = Promise.resolve();
+  #last: Start | undefined;
+  readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
+  #saidTooLarge = false;
+
+  constructor(options: PaceOptions = {}) {
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.isLimited = options.rpm !== undefined || options.tpm !== undefined;
+  }
+
+  /**
+   * Waits for the call's turn. Undefined where the call is off by then.
+   * @param chars characters of its prompt; 0 for a further request of a call that has started
+   */
+  async turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
+    const before = this.#line;
+    let leave = () => {};
+    this.#line = new Promise((resolve) => {
+      leave = resolve;
+    });
+    await before;
+    try {
+      while (!isOff()) {
+        const now = this.clock.now();
+        const tokens = chars === 0 ? 0 : this.#expected(chars);
+        const ms = this.#msUntil(tokens, now);
+        if (ms <= 0) return this.#start({ at: now, chars, tokens });
+        await wait(ms);
+      }
+      return undefined;
+    } finally {
+      leave();
+    }
+  }
+
+  /** The call has ended, and the server has counted it. */
+  ended(start: Start, { promptTokens, completionTokens }: Usage = {}): void {
+    const { chars, promptTokens: all } = this.#measured;
+    if (promptTokens !== undefined) {
+      this.#measured.chars = chars + start.chars;
+      this.#measured.promptTokens = all + promptTokens;
+    }
+    if (completionTokens !== undefined) {
+      this.#measured.replies++;
+      this.#measured.completionTokens += completionTokens;
+    }
+    if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
+  }
+
+  #start(start: Start): Start {
+    const { tpm = Number.POSITIVE_INFINITY, onNotice } = this.#options;
+    if (start.tokens > tpm && !this.#saidTooLarge) {
+      this.#saidTooLarge = true;
+      onNotice?.(
+        `a call of about ${start.tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}: such calls start when a minute is empty`,
+      );
+    }
+    this.#starts.push(start);
+    this.#last = start;
+    return start;
+  }
+
+  /** Milliseconds until a call of so many tokens may start. */
+  #msUntil(tokens: number, now: number): number {
+    const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.#options;
+    while (this.#starts[0] !== undefined && this.#starts[0].at <= now - MINUTE_MS) this.#starts.shift();
+    if (this.#last === undefined) return 0;
+    const apart = MINUTE_MS * Math.max(1 / rpm, this.#last.tokens / tpm);
+    const evenly = this.#last.at + Math.min(apart, MINUTE_MS) - now;
+    return Math.max(evenly, this.#msUntilRoom(tokens, rpm, tpm, now));
+  }
+
+  /** Milliseconds until enough calls have left the minute. One that is larger than the limit waits until all have. */
+  #msUntilRoom(tokens: number, rpm: number, tpm: number, now: number): number {
+    let calls = this.#starts.length;
+    let inMinute = this.#starts.reduce((sum, start) => sum + start.tokens, 0);
+    let ms = 0;
+    for (const start of this.#starts) {
+      if (calls < rpm && inMinute + tokens <= tpm) break;
+      ms = start.at + MINUTE_MS - now;
+      calls--;
+      inMinute -= start.tokens;
+    }
+    return ms;
+  }
+
+  #expected(chars: number): number {
+    const { maxTokens = Number.POSITIVE_INFINITY } = this.#options;
+    const measured = this.#measured;
+    const ratio = measured.promptTokens >= ENOUGH_TOKENS ? measured.chars / measured.promptTokens : CHARS_A_TOKEN;
+    const output = measured.replies === 0 ? FIRST_OUTPUT : measured.completionTokens / measured.replies;
+    return Math.ceil(chars / ratio) + Math.ceil(Math.min(output, maxTokens));
+  }
+}
