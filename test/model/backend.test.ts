@@ -29,7 +29,7 @@ const hurried = {
 };
 
 /** Backends over so many servers on loopback. */
-function overHttp(servers: number, isOwn: boolean, stream: boolean): OpenSubject {
+function overHttp(servers: number, isOwn: boolean, stream: boolean, rpm?: number): OpenSubject {
   return async (script, { slots, maxAttempts }) => {
     const started = await Promise.all(
       Array.from({ length: servers }, (_, where) => startLoopbackServer((request) => answerOf(script, request, where))),
@@ -54,6 +54,7 @@ function overHttp(servers: number, isOwn: boolean, stream: boolean): OpenSubject
       maxAttempts,
       retryMs: 600_000,
       clock: hurried,
+      rpm,
       random: () => 0,
     });
     return { backend, close: () => Promise.all(started.map((server) => server.close())) };
@@ -87,3 +88,5 @@ conformsToBackend('a scripted backend', async (script, options) => ({
 conformsToBackend('one endpoint', overHttp(1, false, false));
 conformsToBackend('several endpoints', overHttp(2, false, true));
 conformsToBackend('a server of its own', overHttp(1, true, true));
+// One call every ten milliseconds, a tenth of a millisecond here.
+conformsToBackend('an endpoint whose calls are paced', overHttp(1, false, false, 6_000));

@@ -121,6 +121,30 @@ describe('parameters that are left out', () => {
   });
 });
 
+it('a further request of a call waits for its turn under the pace, as any call does', async () => {
+  const waits: number[] = [];
+  let now = 0;
+  const clock = {
+    now: () => now,
+    async sleep(ms: number) {
+      waits.push(ms);
+      now += ms;
+    },
+  };
+  const message =
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+  const server = await serve(({ body }) =>
+    'max_tokens' in body
+      ? { status: 400, body: { error: { message, param: 'max_tokens', code: 'unsupported_parameter' } } }
+      : { content: 'fine' },
+  );
+  const { ask, outcomes } = await open([server.url], {}, { rpm: 6, clock, concurrency: 1 });
+  await ask(2);
+  expect([outcomes, server.count]).toEqual([['ok', 'ok'], 3]);
+  expect(waits).toHaveLength(2);
+  for (const ms of waits) expect(ms).toBeGreaterThanOrEqual(10_000);
+});
+
 it('a base URL that is none is refused at once', async () => {
   await expect(open(['localhost:8000'])).rejects.toThrow(/base URL/);
 });
