@@ -3,6 +3,7 @@
 import type { SamplingFlag } from '../sampling.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
+import { BILL_OPTIONS } from './bill/options.js';
 import { BUDGET_OPTIONS } from './budget.js';
 import { TARGET_OPTIONS } from './target.js';
 
@@ -126,6 +127,7 @@ export const ASKING_OPTIONS = {
     group: 'Cost',
     help: "the model's tokenizer.json, or its folder: prompts are counted by it, not estimated",
   },
+  ...BILL_OPTIONS,
   ...BUDGET_OPTIONS,
 } as const satisfies OptionTable;
 

@@ -25,7 +25,7 @@ export interface Target {
   readonly named: Named;
   /** The name that it is asked by. */
   readonly model: string;
-  /** What a run's identity holds of the model: its name, or the file that is served here. */
+  /** What a run's identity holds of the model: its name, or the file that is served here; undefined where that was not started. */
   readonly identity: unknown;
   /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
   readonly hosts: readonly string[];
@@ -47,18 +47,21 @@ export function namesTarget({ local }: TargetSettings): boolean {
 }
 
 /**
- * The target that the flags name; under --local the server is started here, and stopped by `close`.
+ * The target that the flags name; under --local the server is started here, and stopped by `close`. For a dry run nothing is started.
  * @throws UserError (2) for a proxy in the environment that cannot be used, and for a budget in dollars where nothing has a price
  */
 export async function openTarget(
   addresses: Addresses,
-  settings: TargetSettings & Parameters<typeof startLocal>[2] & Parameters<typeof requirePriceOfOwn>[0],
+  settings: TargetSettings & { readonly dryRun: boolean } & Parameters<typeof startLocal>[2] &
+    Parameters<typeof requirePriceOfOwn>[0],
   io: Io,
 ): Promise<Target> {
-  const { local } = settings;
+  const { local, dryRun } = settings;
   if (local === undefined) return targetAt(addresses, io);
   requirePriceOfOwn(settings);
-  return localTarget(addresses.prefix, local, settings, io);
+  if (!dryRun) return localTarget(addresses.prefix, local, settings, io);
+  const nobody = targetAt({ ...addresses, baseUrls: [], model: local }, io);
+  return { ...nobody, identity: undefined, hosts: ['local'] };
 }
 
 async function localTarget(

@@ -1,8 +1,9 @@
 // `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
 
 import { join, resolve } from 'node:path';
+import { printBill } from '../asking/bill/dry-run.js';
 import { requireData } from '../asking/infer/data-folder.js';
-import { type Inference, inferIdentity, inferRows, predictionState } from '../asking/infer/inferring.js';
+import { type Inference, inferIdentity, inferRows, inferStage, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
 import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
 import { openPricing } from '../asking/pricing.js';
@@ -28,6 +29,7 @@ export const command = defineCommand({
       line: 'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
       does: 'the whole benchmark',
     },
+    { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
     {
       line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
@@ -51,6 +53,7 @@ export const command = defineCommand({
     'max-tokens',
     'temperature',
     'concurrency',
+    'dry-run',
   ],
   options: INFER_OPTIONS,
   alsoNeeds: (settings) =>
@@ -88,11 +91,13 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     dir: resolve(io.cwd, settings.outputDir),
     name: 'predictions',
     fresh: settings.fresh,
+    dryRun: settings.dryRun,
     identity: (stored) => inferIdentity(work, stored),
     stateOf: predictionState,
     pricing: work.pricing,
   });
   try {
+    if (settings.dryRun) return await printBill(inferStage(work, run), work.target, settings);
     await work.dataset.keepIndex();
     const result = await inferRows(work, run);
     printStageResult(io, settings, result, {

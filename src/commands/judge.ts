@@ -1,8 +1,9 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { dirname, join, resolve } from 'node:path';
+import { printBill } from '../asking/bill/dry-run.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
-import { type Judging, judgeIdentity, judgeRows } from '../asking/judge/judging.js';
+import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
@@ -39,6 +40,7 @@ export const command = defineCommand({
       line: 'awb judge … --rubrics ~/Qwen-AgentWorld --verdicts official',
       does: "the official judge's prompts and reading, out of a checkout",
     },
+    { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb judge --predictions results/predictions.jsonl --mode metrics', does: 'text metrics, no judge needed' },
   ],
   daily: [
@@ -55,6 +57,7 @@ export const command = defineCommand({
     'recheck',
     'local',
     'concurrency',
+    'dry-run',
   ],
   options: JUDGE_OPTIONS,
   alsoNeeds: (settings) =>
@@ -120,12 +123,15 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
+  const { dryRun } = settings;
   const { pricing } = work;
-  const run = await openRun({ kind: 'judge', dir, name, fresh, identity, stateOf: judgementState, pricing });
+  const run = await openRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing });
   try {
     if (why !== undefined) run.notices.push(why);
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
-    const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
+    const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;
+    if (dryRun) return await printBill(judgeStage(...asked), work.target, settings);
+    const result = await judgeRows(...asked);
     printStageResult(io, settings, result, {
       noun: mode.noun,
       remark: remarkOnRepeats(result.manifest),

@@ -49,7 +49,7 @@ export async function inferRows(work: Inference, run: Run): Promise<StageResult>
 }
 
 /** The chosen rows as a stage. */
-function inferStage(work: Inference, run: Run): Stage<InferJob> {
+export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.ids());
   const { baseline } = settings;
@@ -116,7 +116,8 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
   if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline };
   return {
     data: dataset.fingerprint,
-    model: target.identity,
+    // A model that was not started is taken to be the run's own.
+    model: target.identity ?? stored?.identity.model,
     protocol: settings.protocol,
     system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
     sampling: samplingIdentity(settings, stored),

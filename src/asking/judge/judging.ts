@@ -58,7 +58,7 @@ export async function judgeRows(
 }
 
 /** The same as a stage. */
-function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef[], count: number): Stage<JudgeJob> {
+export function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef[], count: number): Stage<JudgeJob> {
   const { settings, predictions, mode, target } = work;
   const method = checkedMethod(settings.mode, mode, work.method);
   // A judge that is served here is held to the form of its replies, where the mode has one.
@@ -141,7 +141,8 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
   return {
     mode: settings.mode,
     predictions,
-    judge: work.target.identity,
+    // A judge that was not started is taken to be the run's own.
+    judge: work.target.identity ?? stored?.identity.judge,
     // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
     ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
     ...method.identity,

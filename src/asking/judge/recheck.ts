@@ -12,9 +12,10 @@ import { differencesOf, type Identity } from '../../run/identity.js';
 import { pairedShift } from '../../score/clusters.js';
 import { noiseOf } from '../../score/sampling.js';
 import type { JudgedRow } from '../../types.js';
+import { printBill } from '../bill/dry-run.js';
 import { openRun } from '../run.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
-import { type Judging, judgeIdentity, judgeRows } from './judging.js';
+import { type Judging, judgeIdentity, judgeRows, judgeStage } from './judging.js';
 import { printRecheck, type Shift } from './recheck-report.js';
 import { judgementState } from './records.js';
 
@@ -47,12 +48,15 @@ export async function recheck(
       dir: work.dir,
       name: `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`,
       fresh: work.settings.fresh,
+      dryRun: work.settings.dryRun,
       identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
       stateOf: judgementState,
       pricing: work.pricing,
     });
     try {
-      const result = await judgeRows({ ...work, predictions }, run, sample, 1);
+      const asked = [{ ...work, predictions }, run, sample, 1] as const;
+      if (work.settings.dryRun) return await printBill(judgeStage(...asked), work.target, work.settings);
+      const result = await judgeRows(...asked);
       const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
       printRecheck(work.io, work.settings, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
       return result.exitCode;

@@ -42,11 +42,12 @@ export class KnownModels {
 
   /**
    * The context of a model in tokens, where the server tells it, and whether it refuses a prompt that fits without its whole budget
-   * (vLLM and SGLang); others end the reply at the context's end. `rootUrl` is the server's, without /v1.
+   * (vLLM and SGLang); others end the reply at the context's end. `rootUrl` is the server's, without /v1; where it is absent, nothing
+   * is asked but /models.
    */
   async context(
     model: string,
-    rootUrl: string,
+    rootUrl?: string,
   ): Promise<{ readonly tokens: number; readonly refusesBudgets: boolean } | undefined> {
     const entries = await this.#list();
     const entry = entries.find(({ id }) => id === model) ?? (entries.length === 1 ? entries[0] : undefined);
@@ -57,8 +58,8 @@ export class KnownModels {
   }
 
   /** llama.cpp's server tells a slot's context beside its API, at /props. */
-  async #contextOfLlamaCpp({ owned_by }: JsonObject, rootUrl: string): Promise<number | undefined> {
-    if (owned_by !== 'llamacpp') return undefined;
+  async #contextOfLlamaCpp({ owned_by }: JsonObject, rootUrl: string | undefined): Promise<number | undefined> {
+    if (owned_by !== 'llamacpp' || rootUrl === undefined) return undefined;
     const { default_generation_settings: settings } = await this.#document(`${rootUrl}/props`);
     return isObject(settings) && isTokenCount(settings.n_ctx) ? settings.n_ctx : undefined;
   }

@@ -1,0 +1,90 @@
+// A stage that is not asked -> its bill: every request that is still to be made, sized in the order of asking.
+
+import type { Bill, Charges, Estimated, ServerFacts, TokenBasis } from '../../bill.js';
+import { Account, type Call } from '../../billing/account.js';
+import { cachedShare, callsPerMinute, type Measurement, outputMeans, tokenRatio } from '../../billing/measurements.js';
+import { type Speed, timeOf } from '../../billing/time.js';
+import { throwIfStopped } from '../../errors.js';
+import { filtered } from '../../list.js';
+import { isDone, type Stage, type StageJob } from '../stage-contract.js';
+import { byRatio, byTokenizer, sizer } from './sizes.js';
+
+/** What the figures come from. */
+interface BillSources {
+  readonly model: string;
+  readonly runs: readonly Measurement[];
+  readonly tokenizer?: { readonly file: string; count(text: string): number } | undefined;
+  readonly servers: readonly ServerFacts[];
+  readonly speed: Omit<Speed, 'measured'>;
+  readonly maxTokens: number | undefined;
+  readonly notes: readonly string[];
+  /** Told after each row. */
+  onRow?(done: number, of: number): void;
+}
+
+/**
+ * The bill of a stage. Rows are read as they would be asked, and none is kept.
+ * @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted.
+ */
+export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillSources): Promise<Bill> {
+  const { runs, tokenizer, maxTokens } = sources;
+  const waiting = filtered(stage.order, (job) => !isDone(stage, job));
+  const asked = filtered(waiting, (job) => stage.asks(job));
+  const ratio = tokenRatio(runs);
+  const means = outputMeans(runs);
+  const price = stage.manifest.price;
+  const account = new Account(price);
+  const sizeOf = sizer(tokenizer === undefined ? byRatio(ratio.charactersPerToken) : byTokenizer(tokenizer));
+  let read = 0;
+  for (const job of asked) {
+    throwIfStopped(stage.io.stop);
+    const questions = (await stage.questions?.(job)) ?? [await stage.request(job)];
+    const output = outputOf(means?.perRow(job.domain), questions.length, maxTokens);
+    const calls = questions.map((question): Call => ({ ...sizeOf(question, job.domain), output }));
+    account.add(job.domain, calls);
+    sources.onRow?.(++read, asked.length);
+  }
+  const [total, domains] = [account.total(), account.domains()];
+  const tokens: TokenBasis = tokenizer === undefined ? ratio.basis : { by: 'tokenizer', file: tokenizer.file };
+  return {
+    kind: stage.run.kind,
+    model: sources.model,
+    hosts: stage.manifest.endpoints,
+    rows: {
+      chosen: stage.order.length,
+      done: stage.order.length - waiting.length,
+      alone: waiting.length - asked.length,
+      absent: Object.values(stage.absent).reduce((sum, count) => sum + count, 0),
+    },
+    domains,
+    total,
+    tokens,
+    output: means?.basis(domains.map(({ domain }) => domain)),
+    maxTokens,
+    price,
+    time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
+    measuredCache: measuredCache(total, runs),
+    servers: sources.servers,
+    notes: sources.notes,
+  };
+}
+
+/** The cost at the share that was measured lies between those without a cache and with an ideal one. */
+function measuredCache(
+  { promptTokens, cachedTokens, usd }: Charges,
+  runs: readonly Measurement[],
+): Bill['measuredCache'] {
+  const measured = cachedShare(runs);
+  const [plain, cached] = [usd?.plain.expected, usd?.cached.expected];
+  if (measured === undefined || plain === undefined || cached === undefined || cachedTokens === 0) return measured;
+  return { ...measured, usd: plain - ((plain - cached) * measured.share * promptTokens) / cachedTokens };
+}
+
+/** What one of a row's calls may answer. */
+function outputOf(perRow: number | undefined, calls: number, maxTokens: number | undefined): Estimated {
+  return {
+    atLeast: 0,
+    ...(perRow === undefined ? {} : { expected: perRow / calls }),
+    ...(maxTokens === undefined ? {} : { atMost: maxTokens }),
+  };
+}

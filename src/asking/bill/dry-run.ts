@@ -1,0 +1,79 @@
+// `--dry-run`: the bill of a stage, printed; nothing is asked but what a server says of its model, and nothing is written.
+
+import { resolve } from 'node:path';
+import type { ServerFacts } from '../../bill.js';
+import { EXIT, type ExitCode, UserError } from '../../errors.js';
+import { openContextWatch } from '../../model/endpoint/context.js';
+import { serverFacts } from '../../model/facts.js';
+import { billDocument } from '../../report/bill/json.js';
+import { billText } from '../../report/bill/text.js';
+import { openTokenizer } from '../../tokens/tokenizer.js';
+import type { AskingSettings } from '../options.js';
+import type { Run } from '../run.js';
+import { samplingOf } from '../sampling.js';
+import type { Stage, StageJob } from '../stage-contract.js';
+import type { Target } from '../target.js';
+import { billOf } from './bill-of.js';
+import { measurementsFor } from './earlier-runs.js';
+
+const PROGRESS_MS = 5_000;
+
+/**
+ * Prints what asking the stage would take. Exit code 0, whatever it costs.
+ * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
+ */
+export async function printBill<J extends StageJob>(
+  stage: Stage<J>,
+  target: Target,
+  settings: AskingSettings,
+): Promise<ExitCode> {
+  const { io, run } = stage;
+  const { maxTokens } = samplingOf(settings);
+  const servers = await serverFacts(target.named);
+  const { model } = target;
+  const planned = { run, model, local: settings.local, estimateFrom: settings.estimateFrom };
+  const { tokenizer: file } = settings;
+  const bill = await billOf(stage, {
+    model,
+    tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
+    runs: await measurementsFor(planned, io),
+    servers,
+    speed: { rate: settings.rate },
+    maxTokens,
+    notes: [...newNotices(run), ...contextNotes(servers, maxTokens, settings.fitMaxTokens)],
+    ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
+  });
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
+  return EXIT.done;
+}
+
+/** What earlier sessions were told is known, and nothing was repaired. */
+function newNotices({ notices, stored, journal }: Run): string[] {
+  return notices.filter((notice) => notice !== journal.repaired && !stored?.notices.includes(notice));
+}
+
+/** What the run would say, or end with, when it reads the context lengths. */
+function contextNotes(servers: readonly ServerFacts[], maxTokens: number | undefined, fits: boolean): string[] {
+  const notes: string[] = [];
+  const watch = openContextWatch({ maxTokens, fits, onNotice: (text) => notes.push(text) });
+  for (const { host, contextTokens, refusesBudgets = false } of servers) {
+    if (contextTokens === undefined) continue;
+    try {
+      watch.described(host, contextTokens, !refusesBudgets);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      notes.push(error.message);
+    }
+  }
+  return notes;
+}
+
+function progressTo(stderr: { write(text: string): void }): (done: number, of: number) => void {
+  let last = performance.now();
+  return (done, of) => {
+    if (performance.now() - last < PROGRESS_MS) return;
+    last = performance.now();
+    stderr.write(`dry run: ${done} of ${of} rows read\n`);
+  };
+}

@@ -1,0 +1,222 @@
+// The bill for a terminal: a table by domain, and below it what each figure comes from.
+
+import type { Bill, Charges, EarlierRuns, Estimated, TimeBasis } from '../../bill.js';
+import { domainName } from '../../domains.js';
+import { counted } from '../../figures.js';
+import { dollars } from '../../money.js';
+import type { Price } from '../../price.js';
+import { oneLine } from '../../printable.js';
+import type { Table } from '../table.js';
+import { type Look, terminal, wrapped } from '../terminal.js';
+
+const UNKNOWN = 'unknown';
+const MOST_NAMES = 3;
+
+/** The bill, ending in a line feed. */
+export function billText(bill: Bill, look: Look): string {
+  const lines = bill.total.rows === 0 ? [NO_CALL] : sourceLines(bill);
+  const blocks = [
+    paragraphs([titleOf(bill)], look),
+    ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
+    paragraphs([...lines, ...bill.notes.map((note) => `Note: ${oneLine(note, 2_000)}`), LAST_WORDS], look),
+  ];
+  return blocks.join('\n');
+}
+
+const NO_CALL = 'No model has to be asked.';
+const LAST_WORDS = 'Nothing was asked or written. The same command without --dry-run begins.';
+
+function paragraphs(lines: readonly string[], { columns }: Look): string {
+  return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
+}
+
+function titleOf({ kind, model, hosts, rows, total }: Bill): string {
+  const role = kind === 'infer' ? 'World model' : 'Judge';
+  const who = model === '' ? 'Without a model' : `${role} ${shown(model)}`;
+  const where = hosts.length === 0 ? '' : ` at ${hosts.map(shown).join(', ')}`;
+  const apart = [
+    [rows.done, 'done'],
+    [rows.alone, 'without a call'],
+    [rows.absent, 'that cannot be asked'],
+  ] as const;
+  const said = apart.flatMap(([count, what]) => (count > 0 ? [`${whole(count)} ${what}`] : []));
+  const noun = kind === 'infer' ? 'row' : 'judgement';
+  const chosen = `${whole(rows.chosen + rows.absent)} ${noun}${rows.chosen + rows.absent === 1 ? '' : 's'}`;
+  return `${who}${where}: ${[chosen, ...said].join(', ')}; ${whole(total.rows)} to ask`;
+}
+
+function billTable({ domains, total, time }: Bill): Table {
+  const hasCost = total.usd !== undefined;
+  const column = (heading: string, short = heading) => ({ heading, short, align: 'right' as const });
+  const row = (name: string, charges: Charges) => [
+    name,
+    whole(charges.rows),
+    whole(charges.calls),
+    amount(charges.promptTokens),
+    amount(charges.cachedTokens),
+    expected(charges.outputTokens, amount),
+    ...(hasCost ? [expected(charges.usd?.plain, dollars), expected(charges.usd?.cached, dollars)] : [UNKNOWN]),
+    time === undefined ? UNKNOWN : duration(time.seconds * shareOf(charges, total, time)),
+  ];
+  return {
+    columns: [
+      { heading: 'Domain', short: 'Domain', align: 'left' },
+      ...[column('Rows'), column('Calls'), column('Prompt'), column('Cached'), column('Output')],
+      ...(hasCost ? [column('Cost'), column('With cache', 'Cached')] : [column('Cost')]),
+      column('Time'),
+    ],
+    groups: [
+      domains.map((charges) => row(domainName(charges.domain), charges)),
+      ...(domains.length > 1 ? [[row('All', total)]] : []),
+    ],
+    footnotes: [],
+  };
+}
+
+/** A domain's share of the time is that of whatever limits it. */
+function shareOf(charges: Charges, total: Charges, { by }: TimeBasis): number {
+  const size = ({ calls, promptTokens, outputTokens }: Charges) =>
+    by === 'tpm' ? promptTokens + (outputTokens.expected ?? outputTokens.atLeast) : calls;
+  return size(total) === 0 ? 0 : size(charges) / size(total);
+}
+
+function sourceLines(bill: Bill): string[] {
+  const { total, servers } = bill;
+  const share = total.promptTokens === 0 ? 0 : total.cachedTokens / total.promptTokens;
+  return [
+    `Prompt: ${whole(total.promptTokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
+    `Cached: ${percent(share)} of that, if a prefix cache serves all that it can in this order.${measuredCache(bill)}`,
+    outputLine(bill),
+    ...costLines(bill),
+    timeLine(bill.time),
+    ...namesLine(bill),
+    ...servers.flatMap(({ host, contextTokens }) =>
+      contextTokens === undefined ? [] : [`Context: ${shown(host)} says ${whole(contextTokens)} tokens.`],
+    ),
+  ];
+}
+
+function tokenSource({ tokens }: Bill): string {
+  switch (tokens.by) {
+    case 'tokenizer':
+      return `tokenizer ${shown(tokens.file)}, without the few tokens that a chat template adds to each message`;
+    case 'measured':
+      return `characters a token: ${tokens.charactersPerToken.toFixed(2)}, measured over ${counted(tokens.calls, 'call')} of ${runsText(tokens.runs)}`;
+    case 'guess':
+      return `characters a token: ${tokens.charactersPerToken}, a guess; --tokenizer FILE counts`;
+    default:
+      return tokens satisfies never;
+  }
+}
+
+function measuredCache({ measuredCache: cache }: Bill): string {
+  if (cache === undefined) return '';
+  const cost = cache.usd === undefined ? '' : `, which makes ${dollars(cache.usd)}`;
+  return ` In ${runsText(cache.runs)} it was ${percent(cache.share)}${cost}.`;
+}
+
+function outputLine({ output, total, maxTokens }: Bill): string {
+  const { expected: tokens, atMost } = total.outputTokens;
+  const most = atMost === undefined ? '' : `at most ${whole(atMost)} tokens, --max-tokens ${maxTokens} for each call`;
+  if (output === undefined || tokens === undefined) {
+    return `Output: unknown, no earlier run of this model was found${most === '' ? '' : `; ${most}`}. --estimate-from RUN names one.`;
+  }
+  const others =
+    output.guessed.length === 0 ? '' : `; ${output.guessed.map(domainName).join(', ')} by the mean of the others`;
+  return `Output: ${whole(tokens)} tokens, thinking included: the mean of ${counted(output.rows, 'row')} of ${runsText(output.runs)}${others}${most === '' ? '' : `; ${most}`}.`;
+}
+
+function costLines({ price, total: { usd } }: Bill): string[] {
+  if (price === undefined || usd === undefined) return ['Price: unknown; name it with --prices FILE.'];
+  const { plain, cached } = usd;
+  const most = plain.atMost === undefined ? '' : ` At most ${dollars(plain.atMost)}, before calls that are made again.`;
+  const least = `the prompts alone cost ${dollars(plain.atLeast)}, ${dollars(cached.atLeast)} with the cache`;
+  return [
+    `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
+    `Cost: ${plain.expected === undefined ? `unknown; ${least}` : `${dollars(plain.expected)}, ${expected(cached, dollars)} with the cache; ${least}`}.${most}`,
+  ];
+}
+
+function priceText({ input, cached, output, call }: Price): string {
+  const rate = (value: Price['input']) =>
+    typeof value === 'number'
+      ? `$${value}`
+      : `$${value.base} ($${value.tiers.map(({ start, price }) => `${price} above ${whole(start)} tokens`).join(', $')})`;
+  return [
+    `a million tokens: ${rate(input)} in`,
+    ...(cached === undefined ? [] : [`${rate(cached)} cached`]),
+    `${rate(output)} out`,
+    ...(call === undefined ? [] : [`$${call} a call`]),
+  ].join(', ');
+}
+
+function timeLine(time: TimeBasis | undefined): string {
+  if (time === undefined) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
+  const words = {
+    rate: () => `${rate(time)} calls a minute (--rate)`,
+    measured: () => `${rate(time)} calls a minute${time.runs === undefined ? '' : `, as in ${runsText(time.runs)}`}`,
+    rpm: () => `held to ${rate(time)} calls a minute (--rpm)`,
+    tpm: () => `held to ${rate(time)} tokens a minute (--tpm)`,
+  };
+  return `Time: ${time.isLeast ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]()}.`;
+}
+
+function rate({ perMinute }: TimeBasis): string {
+  return perMinute >= 100 ? whole(perMinute) : String(Number(perMinute.toPrecision(3)));
+}
+
+/** `2 earlier runs of this model`; where they lie is said once, below. */
+function runsText({ like, names, models }: EarlierRuns): string {
+  const of = {
+    named: '',
+    settings: ' of this model under the same settings',
+    model: ' of this model',
+    other: ` of other models (${listed(models)})`,
+  }[like];
+  return `${counted(names.length, 'earlier run')}${of}`;
+}
+
+function namesLine({ tokens, output, time, measuredCache: cache }: Bill): string[] {
+  const runs = [tokens.by === 'measured' ? tokens.runs : undefined, output?.runs, time?.runs, cache?.runs];
+  const names = [...new Set(runs.flatMap((found) => found?.names ?? []))];
+  return names.length === 0 ? [] : [`Earlier runs: ${listed(names)}.`];
+}
+
+function listed(names: readonly string[]): string {
+  const first = names.slice(0, MOST_NAMES).map(shown);
+  return names.length > first.length ? `${first.join(', ')} and ${names.length - first.length} more` : first.join(', ');
+}
+
+function expected(estimated: Estimated | undefined, show: (value: number) => string): string {
+  return estimated?.expected === undefined ? UNKNOWN : show(estimated.expected);
+}
+
+function shown(text: string): string {
+  return oneLine(text, 120);
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(share > 0.995 && share < 1 ? 1 : 0)} %`;
+}
+
+function whole(count: number): string {
+  return Math.round(count).toLocaleString('en');
+}
+
+/** Four digits at most: `9,999`, `412 k`, `73.0 M`. */
+function amount(count: number): string {
+  if (count < 9_999.5) return whole(count);
+  const [unit, size] = count < 999_500 ? ['k', 1e3] : count < 999.5e6 ? ['M', 1e6] : ['G', 1e9];
+  const value = count / Number(size);
+  return `${value < 99.95 ? value.toFixed(1) : whole(value)} ${unit}`;
+}
+
+/** `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`. */
+function duration(seconds: number): string {
+  if (seconds < 59.5) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}

@@ -1,0 +1,271 @@
+// `awb infer --dry-run`: the bill before the run, and no trace of it.
+
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
+import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { everythingIn, madeUpRows, writeDataset } from '../support/run-folder.js';
+
+const servers: LoopbackServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+const TWO_DOMAINS = { 'a_test.jsonl': madeUpRows('mcp', 6), 'b_test.jsonl': madeUpRows('terminal', 9) };
+
+/** A server that counts a token for each `perToken` characters, half of one for example, and answers with so many tokens. */
+function counting(perToken: number, completionTokens: number): Handler {
+  return ({ body }) => {
+    const characters = body.messages.reduce((sum: number, { content }: { content: string }) => sum + content.length, 0);
+    const usage = { prompt_tokens: characters / perToken, completion_tokens: completionTokens };
+    return { content: 'seen', usage };
+  };
+}
+
+async function setUp(script?: Handler, options: Parameters<typeof startLoopbackServer>[1] = {}) {
+  const folder = await temporaryFolder();
+  const server = await startLoopbackServer(script, options);
+  servers.push(server);
+  const data = await writeDataset(join(folder, 'data'), TWO_DOMAINS);
+  const infer = (out: string, ...flags: string[]) =>
+    awb(
+      [
+        ...['infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm'],
+        ...['--output-dir', join(folder, 'runs', out), ...flags],
+      ],
+      { cwd: folder },
+    );
+  const bill = async (out: string, ...flags: string[]) => {
+    const { code, stdout, stderr } = await infer(out, '--dry-run', '--json', ...flags);
+    expect([code, stderr]).toEqual([EXIT.done, '']);
+    return JSON.parse(stdout);
+  };
+  return { folder, server, data, infer, bill };
+}
+
+/** Characters of all messages of a made-up folder's rows, counted from the files alone. */
+async function charactersIn(data: string): Promise<number> {
+  return (await textsIn(data)).join('').length;
+}
+
+/** The messages of all rows. */
+async function textsIn(data: string): Promise<string[]> {
+  const texts: string[] = [];
+  for (const name of await readdir(data)) {
+    const text = await readFile(join(data, name), 'utf8');
+    for (const line of text.split('\n').filter((line) => line !== '')) {
+      const { system_str, prompt, response, turn_idx } = JSON.parse(line);
+      texts.push(system_str, ...prompt.slice(0, turn_idx), ...response.slice(0, turn_idx - 1));
+    }
+  }
+  return texts;
+}
+
+describe('a dry run', () => {
+  test('asks nobody anything, and leaves no trace', async () => {
+    const { folder, server, infer } = await setUp();
+    const before = await readdir(folder, { recursive: true });
+    const { code, stdout } = await infer('one', '--dry-run');
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toMatch(/^World model wm at 127\.0\.0\.1:\d+: 15 rows; 15 to ask\n/);
+    expect(stdout).toContain('Nothing was asked or written.');
+    expect(server.requests).toEqual([]);
+    expect(await readdir(folder, { recursive: true })).toEqual(before);
+  });
+
+  test('needs no server, and no key', async () => {
+    const { server, infer } = await setUp();
+    await server.close();
+    const { code, stdout } = await infer('one', '--dry-run');
+    expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('15 to ask')]);
+  });
+
+  test('tells each figure that nobody knows as unknown, with what bounds it, and none as zero', async () => {
+    const { bill, infer, data } = await setUp();
+    const { total, price, time, output_by, tokens_by } = await bill('one', '--max-tokens', '100');
+    const characters = await charactersIn(data);
+    expect([price, time, output_by, total.usd, total.usd_cached]).toEqual([null, null, null, null, null]);
+    expect(total.output_tokens).toEqual({ expected: null, at_least: 0, at_most: 1_500 });
+    expect(tokens_by).toEqual({ by: 'guess', characters_per_token: 4 });
+    expect(total).toMatchObject({ rows: 15, calls: 15, characters, prompt_tokens: Math.round(characters / 4) });
+    const { stdout } = await infer('one', '--dry-run');
+    expect(stdout).toMatch(/\nAll +15 +15 +\S+( k)? +\S+( k)? +unknown +unknown +unknown\n/);
+    expect(stdout).toContain('Price: unknown; name it with --prices FILE.');
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  test('after a run of the same model is what the server then counts and charges', async () => {
+    const { folder, infer, bill, data } = await setUp(counting(0.5, 40));
+    await writeFile(join(folder, 'prices.yaml'), 'unit: million-tokens\nmodels:\n  wm: { input: 2, output: 10 }\n');
+    const prices = ['--prices', join(folder, 'prices.yaml')];
+    expect((await infer('first', '--domains', 'mcp')).code).toBe(EXIT.done);
+    const planned = await bill('second', ...prices);
+    const characters = await charactersIn(data);
+    expect(planned.tokens_by).toMatchObject({ by: 'measured', characters_per_token: 0.5, like: 'settings', calls: 6 });
+    expect(planned.output_by).toMatchObject({ rows: 6, guessed_domains: ['terminal'] });
+    expect(planned.time).toMatchObject({ by: 'measured', at_least: false });
+    expect((await infer('second', ...prices)).code).toBe(EXIT.done);
+    const manifest = JSON.parse(await readFile(join(folder, 'runs/second/predictions.manifest.json'), 'utf8'));
+    const { promptTokens, completionTokens } = manifest.tokens;
+    expect([planned.total.prompt_tokens, planned.total.output_tokens.expected]).toEqual([
+      promptTokens,
+      completionTokens,
+    ]);
+    expect(promptTokens).toBe(2 * characters);
+    const spent = manifest.costs.mcp.usd + manifest.costs.terminal.usd;
+    expect(planned.total.usd.expected).toBeCloseTo(spent, 12);
+  });
+
+  test('of a run that was begun leaves out what is done, asks for what failed, and changes nothing', async () => {
+    let calls = 0;
+    const { folder, infer, bill } = await setUp(({ body }) =>
+      calls++ % 3 === 0 ? { status: 400, body: { error: { message: 'no' } } } : counting(0.5, 40)({ body } as never),
+    );
+    await infer('one', '--domains', 'mcp', '--concurrency', '1', '--max-attempts', '1');
+    const before = await everythingIn(folder);
+    const { rows, domains } = await bill('one');
+    expect(rows).toEqual({ chosen: 15, done: 4, without_call: 0, absent: 0, to_ask: 11 });
+    expect(domains.map(({ domain, rows }: { domain: string; rows: number }) => [domain, rows])).toEqual([
+      ['mcp', 2],
+      ['terminal', 9],
+    ]);
+    expect(await everythingIn(folder)).toBe(before);
+    expect((await bill('one', '--fresh')).rows).toMatchObject({ done: 0, to_ask: 15 });
+    expect(await everythingIn(folder)).toBe(before);
+  });
+
+  test('is refused where the run would be, with its exit code', async () => {
+    const { infer } = await setUp();
+    await infer('one', '--domains', 'mcp');
+    const { code, stderr } = await infer('one', '--dry-run', '--temperature', '1');
+    expect([code, stderr]).toEqual([EXIT.identityDiffers, expect.stringContaining('sampling.temperature')]);
+  });
+
+  test('counts the calls of all repeats, and what a cache can serve of them', async () => {
+    const { bill } = await setUp();
+    const once = (await bill('one')).total;
+    const twice = (await bill('one', '--repeats', '2')).total;
+    expect([twice.calls, twice.prompt_tokens]).toEqual([30, expect.closeTo(2 * once.prompt_tokens, -1)]);
+    expect(once.cached_tokens).toBeGreaterThan(0);
+    // The second time every prompt is known.
+    expect(twice.cached_tokens - once.cached_tokens).toBeCloseTo(once.prompt_tokens, -1);
+  });
+
+  test("by a tokenizer counts every message as the tokenizer's own library does", async () => {
+    const { data, bill } = await setUp();
+    const file = join(ROOT, 'fixtures/tokenizers/gpt2.json');
+    const library = new Tokenizer(JSON.parse(await readFile(file, 'utf8')), {});
+    const texts = await textsIn(data);
+    const tokens = texts.map((text) => library.encode(text, { add_special_tokens: false }).ids.length);
+    const { total, tokens_by } = await bill('one', '--tokenizer', file);
+    expect(tokens_by).toEqual({ by: 'tokenizer', file });
+    expect(total.prompt_tokens).toBe(tokens.reduce((sum, count) => sum + count));
+    expect(total.cached_tokens).toBeLessThan(total.prompt_tokens);
+  });
+
+  test.each([
+    ['a baseline', ['--baseline', 'oracle']],
+    ['nothing that is left', []],
+  ])('of %s says that nobody has to be asked', async (_, flags) => {
+    const out = await temporaryFolder();
+    const args = [
+      'infer',
+      '--data-dir',
+      RECORDED,
+      '--output-dir',
+      join(out, 'run'),
+      '--baseline',
+      'oracle',
+      '--limit',
+      '1',
+    ];
+    if (flags.length === 0) expect((await awb(args)).code).toBe(EXIT.done);
+    const { code, stdout } = await awb([...args, '--dry-run']);
+    expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model has to be asked.')]);
+  });
+
+  test('starts no local server', async () => {
+    const out = await temporaryFolder();
+    const args = ['infer', '--data-dir', RECORDED, '--local', join(out, 'no-such.gguf'), '--output-dir', out, '--json'];
+    const { code, stdout } = await awb([...args, '--dry-run', '--rate', '6']);
+    expect(code).toBe(EXIT.done);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ hosts: ['local'], total: { rows: 63 }, price: null, servers: [] },
+      time: { by: 'rate', seconds: 630 },
+    });
+  });
+});
+
+describe('a server that is described', () => {
+  const models = [{ id: 'wm', owned_by: 'vllm', max_model_len: 4_096 }];
+
+  test('is shown with its context, and with what the run would end with', async () => {
+    const { bill, server } = await setUp(undefined, { models });
+    const { servers: told, notes } = await bill('one');
+    expect(told).toEqual([{ host: new URL(server.url).host, model: 'wm', context_tokens: 4_096 }]);
+    expect(notes).toEqual([expect.stringContaining('--max-tokens is 32768')]);
+    expect((await bill('one', '--fit-max-tokens')).notes).toEqual([]);
+  });
+});
+
+describe('earlier runs', () => {
+  test('are those that the user names, or the run is refused', async () => {
+    const { folder, infer, bill } = await setUp(counting(0.5, 40));
+    await infer('first', '--domains', 'mcp');
+    const elsewhere = join(folder, 'elsewhere');
+    await mkdir(elsewhere);
+    const path = join(folder, 'runs/first/predictions.manifest.json');
+    const manifest = JSON.parse(await readFile(path, 'utf8'));
+    manifest.identity.model = 'another';
+    manifest.costs.mcp.usage.completionTokens = 600;
+    await writeFile(join(elsewhere, 'predictions.manifest.json'), JSON.stringify(manifest));
+    for (const named of [
+      elsewhere,
+      join(elsewhere, 'predictions.jsonl'),
+      join(elsewhere, 'predictions.manifest.json'),
+    ]) {
+      const { output_by, total } = await bill('second', '--estimate-from', named, '--domains', 'mcp');
+      expect(output_by).toMatchObject({ like: 'named', models: ['another'], rows: 6 });
+      expect(total.output_tokens.expected).toBe(600);
+    }
+    const { code, stderr } = await infer('second', '--dry-run', '--estimate-from', folder);
+    expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('--estimate-from')]);
+  });
+
+  test('of checkpoints beside it stand for a model that was never asked, and are named', async () => {
+    const { infer, bill } = await setUp(counting(0.5, 40));
+    await infer('first', '--domains', 'mcp');
+    const { tokens_by } = await bill('second', '--model-name', 'wm-2');
+    expect(tokens_by).toMatchObject({ like: 'other', models: ['wm'], characters_per_token: 0.5 });
+    const { stdout } = await infer('second', '--dry-run', '--model-name', 'wm-2');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('of 1 earlier run of other models (wm)');
+  });
+
+  test('under other settings give way to those under the same', async () => {
+    let tokens = 10;
+    const { infer, bill } = await setUp((request) => counting(0.5, tokens)(request));
+    await infer('first', '--domains', 'mcp');
+    tokens = 1_000;
+    await infer('hot', '--domains', 'mcp', '--temperature', '1');
+    expect((await bill('third')).output_by).toMatchObject({ like: 'settings', rows: 6 });
+    expect((await bill('third')).total.output_tokens.expected).toBe(150);
+    expect((await bill('third', '--temperature', '2')).output_by).toMatchObject({ like: 'model', rows: 12 });
+  });
+
+  test('that are damaged, or of earlier versions, harm nobody', async () => {
+    const { folder, infer, bill } = await setUp(counting(0.5, 40));
+    await infer('first', '--domains', 'mcp');
+    await mkdir(join(folder, 'runs/broken'));
+    await writeFile(join(folder, 'runs/broken/predictions.manifest.json'), '{"schema":');
+    const path = join(folder, 'runs/first/predictions.manifest.json');
+    const { costs: _costs, pace: _pace, checksum: _sum, ...old } = JSON.parse(await readFile(path, 'utf8'));
+    await writeFile(path, JSON.stringify(old));
+    await writeFile(join(folder, 'awb.sqlite'), 'no database');
+    const { output_by, tokens_by, total, time } = await bill('second');
+    expect(output_by).toMatchObject({ rows: 6, guessed_domains: ['mcp', 'terminal'] });
+    expect([total.output_tokens.expected, tokens_by.by, time]).toEqual([600, 'guess', null]);
+  });
+});

@@ -1,0 +1,106 @@
+// `awb judge --dry-run`: the judge's bill, and no trace of it.
+
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb } from '../support/cli.js';
+import { changeRows, fakeCheckout, inferred, verdict } from '../support/judging.js';
+import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { everythingIn } from '../support/run-folder.js';
+
+const servers: LoopbackServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+async function setUp(options: readonly string[] = []) {
+  const { dir, predictions } = await inferred(options);
+  const server = await startLoopbackServer(({ body }) => {
+    const characters = body.messages.reduce((sum: number, { content }: { content: string }) => sum + content.length, 0);
+    return { content: verdict(4), usage: { prompt_tokens: characters, completion_tokens: 70 } };
+  });
+  servers.push(server);
+  const judge = (...flags: string[]) =>
+    awb([
+      ...['judge', '--predictions', predictions, '--output-dir', dir],
+      ...['--judge-base-url', server.url, '--judge-model', 'j', ...flags],
+    ]);
+  const bill = async (...flags: string[]) => {
+    const { code, stdout, stderr } = await judge('--dry-run', '--json', ...flags);
+    expect([code, stderr]).toEqual([EXIT.done, '']);
+    return JSON.parse(stdout);
+  };
+  return { dir, predictions, server, judge, bill };
+}
+
+test('counts what judging then sends, to the character, and leaves no trace', async () => {
+  const { dir, server, judge, bill } = await setUp();
+  const before = await everythingIn(dir);
+  const { rows, total, kind, model } = await bill();
+  expect(await everythingIn(dir)).toBe(before);
+  expect(server.requests).toEqual([]);
+  expect((await judge()).code).toBe(EXIT.done);
+  const sent = server.requests.flatMap(({ body }) => body.messages.map(({ content }: { content: string }) => content));
+  expect([kind, model, rows.to_ask, total.calls]).toEqual(['judge', 'j', 7, server.requests.length]);
+  expect(total.characters).toBe(sent.join('').length);
+});
+
+test("asks for every judgement, and is what the judge's server then counts", async () => {
+  const { dir, judge, bill, server } = await setUp();
+  expect((await judge()).code).toBe(EXIT.done);
+  const again = await bill('--judge-repeats', '3');
+  expect(again.rows).toMatchObject({ chosen: 21, done: 7, to_ask: 14 });
+  expect(again.tokens_by).toMatchObject({ by: 'measured', characters_per_token: 1, like: 'settings' });
+  const before = server.requests.length;
+  expect((await judge('--judge-repeats', '3')).code).toBe(EXIT.done);
+  const { tokens } = JSON.parse(readFileSync(join(dir, 'judged.manifest.json'), 'utf8'));
+  expect([again.total.calls, again.total.output_tokens.expected]).toEqual([server.requests.length - before, 14 * 70]);
+  const once = await bill('--fresh');
+  expect(once.total.prompt_tokens + again.total.prompt_tokens).toBe(tokens.promptTokens);
+  // Of two judgements that follow each other, the second has all of its prompt from the cache.
+  expect(again.total.cached_tokens).toBeGreaterThanOrEqual(again.total.prompt_tokens / 2);
+});
+
+test('of another judge measures nothing by the first one', async () => {
+  const { judge, bill } = await setUp();
+  await judge();
+  const { output_by, tokens_by, notes, rows } = await bill('--judge-model', 'another');
+  expect([output_by, tokens_by.by, rows.to_ask]).toEqual([null, 'guess', 7]);
+  // Where the judging would go.
+  expect(notes).toEqual([expect.stringContaining('judged.jsonl holds another judging')]);
+});
+
+test('needs no call for a prediction that is missing or empty, and says so', async () => {
+  const { predictions, bill } = await setUp();
+  await changeRows(predictions, (row, index) => {
+    if (index === 0) row.gen = '';
+    if (index === 1) delete row.gen;
+  });
+  expect((await bill('--quiet')).rows).toMatchObject({ chosen: 7, without_call: 2, to_ask: 5 });
+});
+
+test('of text metrics says that nobody is asked', async () => {
+  const { predictions, dir } = await setUp();
+  const before = await readdir(dir);
+  const args = ['judge', '--predictions', predictions, '--output-dir', dir, '--mode', 'metrics', '--dry-run'];
+  const { code, stdout } = await awb(args);
+  expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model has to be asked.')]);
+  expect(await readdir(dir)).toEqual(before);
+});
+
+test('of a recheck is that of its sample', async () => {
+  const { dir, judge, bill } = await setUp();
+  await judge();
+  const before = await everythingIn(dir);
+  expect((await bill('--recheck', '3')).rows).toMatchObject({ chosen: 3, to_ask: 3 });
+  expect(await everythingIn(dir)).toBe(before);
+});
+
+test('goes by the rubric pack that is named', async () => {
+  const { bill } = await setUp();
+  const own = await bill();
+  const official = await bill('--rubrics', await fakeCheckout(), '--verdicts', 'official');
+  expect(official.total.characters).toBeLessThan(own.total.characters);
+});
