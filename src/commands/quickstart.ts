@@ -139,8 +139,9 @@ function report(
   if (rated !== undefined) io.stdout.write(`${terminal(ratingTable(rated), look)}\n`);
   else io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
   io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
+  const awb = programName(io);
   io.stdout.write(
-    `Next, your own model:\n  ${programName(io)} infer --data-dir DATA --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n`,
+    `Next, the benchmark (402 MB) and your own model:\n  ${awb} data fetch\n  ${awb} infer --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n`,
   );
 }
 
