@@ -79,8 +79,6 @@ export type SourceCheck =
       readonly repository: string;
       readonly revision: string;
       readonly commit: string;
-      /** Whether the fetch came to its end. */
-      readonly complete: boolean;
       readonly files: readonly { readonly name: string; readonly state: 'same' | 'differs' | 'missing' }[];
       /** Files of rows that were not fetched. */
       readonly strangers: readonly string[];

@@ -17,7 +17,7 @@ export async function checkSource(
   const record = await readSourceRecord(folder);
   if (record === undefined) return { status: 'none' };
   if (record === 'damaged') return { status: 'damaged' };
-  const { repository, revision, commit, complete } = record;
+  const { repository, revision, commit } = record;
   const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
   for (const file of record.files.filter(holdsRows)) {
     const { state } = await placeOf(file, folder, undefined, { replace: false, signal, onRead });
@@ -27,6 +27,6 @@ export async function checkSource(
     });
   }
   const strangers = await strangersIn(folder, record.files);
-  const isSame = complete && strangers.length === 0 && files.every(({ state }) => state === 'same');
-  return { status: isSame ? 'as-fetched' : 'differs', repository, revision, commit, complete, files, strangers };
+  const isSame = strangers.length === 0 && files.every(({ state }) => state === 'same');
+  return { status: isSame ? 'as-fetched' : 'differs', repository, revision, commit, files, strangers };
 }

@@ -53,7 +53,6 @@ function sourceDifferences(source: SourceCheck): string[] {
   if (source.status === 'none') return [];
   if (source.status === 'damaged') return ['awb-source.json cannot be read; awb data fetch makes it anew'];
   return [
-    ...(source.complete ? [] : ['the fetch did not come to its end; awb data fetch continues it']),
     ...source.files
       .filter(({ state }) => state !== 'same')
       .map(({ name, state }) => `${name} ${state === 'missing' ? 'is missing' : 'changed since it was fetched'}`),

@@ -25,8 +25,9 @@ async function writeReleased(folder: string): Promise<string> {
   return folder;
 }
 
-async function fetchReleased(): Promise<string> {
-  const [cwd, files] = [await temporaryFolder(), await released()];
+async function fetchReleased(given?: Readonly<Record<string, Buffer>>): Promise<string> {
+  const cwd = await temporaryFolder();
+  const files = given ?? (await released());
   const hub = await openHub({ files, entries: Object.entries(files).map(entryOf) });
   expect((await awb(['data', 'fetch'], { env: { HF_ENDPOINT: hub.url }, cwd })).code).toBe(EXIT.done);
   return cwd;
@@ -90,6 +91,14 @@ describe('a copy', () => {
     const equals = { file: 'web_test.jsonl', line: 5 };
     expect(document.equal_rows).toEqual([{ file: 'web_test.jsonl', line: 200, equals }]);
     expect((await checkIn(cwd, '.')).stdout).toContain('web_test.jsonl:200 equals web_test.jsonl:5');
+  });
+
+  test('that was fetched with rows twice is as released all the same, and names them', async () => {
+    const files = await released();
+    const web = files['web_test.jsonl']?.toString().split('\n') as string[];
+    files['web_test.jsonl'] = Buffer.from([...web.slice(0, 199), web[4], ''].join('\n'));
+    const { code, document } = await documentOf(await fetchReleased(files));
+    expect([code, document.status, document.equal_rows.length]).toEqual([EXIT.done, 'as-released', 1]);
   });
 
   test('with lines that are no rows names file, line and reason, and ends with 65', async () => {
