@@ -49,16 +49,16 @@ export interface RowColumns {
 
 /** Rows that come one after the other, or in pieces, into columns. */
 export class ColumnsBuilder {
-  readonly #offset = new Column(Float64Array);
-  readonly #length = new Column(Uint32Array);
-  readonly #line = new Column(Uint32Array);
-  readonly #turnIdx = new Column(Uint32Array);
-  readonly #checksum = new Column(Uint32Array);
-  readonly #domain = new Column(Uint32Array);
-  readonly #trajectory = new Column(Uint32Array);
-  readonly #key = new Column(Uint32Array);
-  readonly #idEnd = new Column(Uint32Array);
-  readonly #ids = new Column(Uint8Array);
+  readonly #offset = new GrowingArray(Float64Array);
+  readonly #length = new GrowingArray(Uint32Array);
+  readonly #line = new GrowingArray(Uint32Array);
+  readonly #turnIdx = new GrowingArray(Uint32Array);
+  readonly #checksum = new GrowingArray(Uint32Array);
+  readonly #domain = new GrowingArray(Uint32Array);
+  readonly #trajectory = new GrowingArray(Uint32Array);
+  readonly #key = new GrowingArray(Uint32Array);
+  readonly #idEnd = new GrowingArray(Uint32Array);
+  readonly #ids = new GrowingArray(Uint8Array);
   readonly #domains = new Numbers<Domain>();
   readonly #trajectories = new Numbers<string>();
   readonly #fileEnd: number[] = [];
@@ -156,7 +156,7 @@ class Numbers<Name> {
 type Entries = Float64Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
 /** A typed array that grows. */
-class Column<E extends Entries> {
+class GrowingArray<E extends Entries> {
   length = 0;
   #entries: E;
 
