@@ -8,6 +8,7 @@ import { describe } from '../runs/report/contents.js';
 import { pagesAt, type Written } from '../runs/report/files.js';
 import { readFromFile } from '../runs/report/named-run.js';
 import { gather } from '../runs/report/samples.js';
+import { readSpending } from '../runs/report/spending.js';
 import { withTexts } from '../runs/report/texts.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -61,9 +62,12 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io);
   const pages = pagesAt(output, settings.inlineLimit * 1_000_000);
   try {
-    const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) => gather(own, others, pages, io));
+    const { spending, linesOf } = await readSpending(run, io);
+    const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) =>
+      gather(own, others, pages, io, linesOf),
+    );
     if (gathered === undefined) return interruption(io.stop);
-    const written = await pages.write(await describe(run, other, gathered));
+    const written = await pages.write(describe(run, other, gathered, spending));
     io.stdout.write(
       settings.json ? `${JSON.stringify(documentOf(run, other, output, written))}\n` : page(output, written, io),
     );

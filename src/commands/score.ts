@@ -10,9 +10,10 @@ import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
+import { manifestCosts } from '../runs/costs.js';
 import { DEFAULT_DB } from '../runs/databases.js';
 import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
-import { countCosts } from '../runs/score/costs.js';
+import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
@@ -84,7 +85,11 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const { rows, sha256, warnings } = await readJudged(source, io.stop);
   const manifest = await readManifest(manifestBeside(source));
   const prices = await pricesOf(manifest, settings.prices, io);
-  const { judgements, costs } = await countCosts({ source, manifest, rows }, prices, io.stop);
+  const { judgements, costs } = await countCosts(
+    { source, manifest, rows, costs: manifestCosts(manifest) },
+    prices,
+    io.stop,
+  );
   throwIfStopped(io.stop);
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);

@@ -12,7 +12,7 @@ export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts
 }
 
 /** What a manifest says that asking took: by domain, or of an early version only in all; undefined where it says nothing. */
-export function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
+function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
   if (manifest === undefined) return undefined;
   const { costs, tokens, counts, price } = manifest;
   if (asksNobody(who, manifest)) return { total: NO_CALL, domains: new Map() };

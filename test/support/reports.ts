@@ -33,7 +33,7 @@ export function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {
     warnings: [],
     turns: [],
     contexts: [],
-    usage: [],
+    spending: [],
     samples: rows.map((row) => ({ row, ...(row.failed === 0 ? { points: 50 } : {}), note: '' })),
     starts: [0],
     measureOf: measuresOf(),

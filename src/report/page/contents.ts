@@ -1,7 +1,9 @@
 // What a report shows: a run, beside another where there is one, and its samples.
 
+import type { Asked, Cost } from '../../costs.js';
 import type { MeasureLookup } from '../../measures.js';
-import type { Estimate, JudgedRow, ScoreCard, Usage } from '../../types.js';
+import type { Price } from '../../price.js';
+import type { Domain, Estimate, JudgedRow, ScoreCard } from '../../types.js';
 import type { ChangeLine } from './charts.js';
 
 /** A run as the report shows it. */
@@ -25,12 +27,20 @@ export interface ReportBin {
   readonly estimate: Estimate;
 }
 
-/** What a stage used: tokens as the servers counted them, and hours in calls. */
-export interface ReportUsage {
-  readonly stage: string;
-  readonly usage: Usage;
+/** What rows took together, with their calls and the seconds in them where journals tell. */
+export interface SpendingLine {
+  readonly cost: Cost;
   readonly calls?: number;
   readonly seconds?: number;
+}
+
+/** What asking the world model or the judge took, by domain in the order of the table. */
+export interface ReportSpending {
+  readonly asked: Asked;
+  /** What the dollars were counted by, where it is known. */
+  readonly price?: Price;
+  readonly domains: ReadonlyMap<Domain, SpendingLine>;
+  readonly total: SpendingLine;
 }
 
 /** One judged row in the list. */
@@ -58,7 +68,8 @@ export interface Report {
   /** Score by turn position and by the length of what was put to the world model. */
   readonly turns: readonly ReportBin[];
   readonly contexts: readonly ReportBin[];
-  readonly usage: readonly ReportUsage[];
+  /** None of whom nobody was asked. */
+  readonly spending: readonly ReportSpending[];
   /** The manifest as it stands on the disk. */
   readonly manifest?: string;
   /** In the order in which they are shown; a chunk of texts holds those of a stretch of them. */

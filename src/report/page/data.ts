@@ -76,6 +76,8 @@ export interface RowTextData extends SideTextData {
   /** Action and observation of each earlier turn. */
   readonly history: readonly number[];
   readonly system?: number;
+  /** What prediction and judgement took, a line each. */
+  readonly spent?: readonly string[];
   readonly other?: SideTextData;
 }
 

@@ -1,6 +1,8 @@
 // The head of a report: what the run is, what a reader must know of it, and its key figures.
 
+import { type Asked, sumOf } from '../../costs.js';
 import { percent } from '../../coverage.js';
+import { costCell } from '../../money.js';
 import type { ScoreCard } from '../../types.js';
 import { decimalsOf } from '../measure-text.js';
 import { leastText, overallName } from '../score-table.js';
@@ -83,10 +85,17 @@ function changeFigure({ change }: Report): KeyFigure[] {
   return [['Change', signed(difference.value), underFigure(signedRange(difference))]];
 }
 
-function tokenFigure({ usage }: Report): KeyFigure[] {
-  const tokens = usage.reduce((all, { usage: one }) => all + (one.promptTokens ?? 0) + (one.completionTokens ?? 0), 0);
-  return tokens === 0 ? [] : [['Tokens', inShort(tokens), usage.map(({ stage }) => escapeHtml(stage)).join(' and ')]];
+/** Tokens of all who were asked, with what they cost below. */
+function tokenFigure({ spending }: Report): KeyFigure[] {
+  const { usage, usd } = sumOf(spending.map(({ total }) => total.cost));
+  const tokens = (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0);
+  const each = spending.map(
+    ({ asked, total }) => `${WHO[asked]}${usd === undefined ? '' : ` ${costCell(total.cost)}`}`,
+  );
+  return tokens === 0 ? [] : [['Tokens', inShort(tokens), each.join(usd === undefined ? ' and ' : ', ')]];
 }
+
+const WHO: Readonly<Record<Asked, string>> = { world_model: 'world model', judge: 'judge' };
 
 function underFigure(interval: string | undefined): string {
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;

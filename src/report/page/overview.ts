@@ -5,13 +5,13 @@ import { printable } from '../../printable.js';
 import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
 import { changeChart, intervalChart, samplesHref } from './charts.js';
-import type { Report, ReportBin, ReportRun, ReportUsage } from './contents.js';
-import { count, DASH } from './figures.js';
+import type { Report, ReportBin, ReportRun } from './contents.js';
 import { escapeHtml } from './frame.js';
 import { header } from './header.js';
 import { leadingLines, leadOf } from './lead.js';
 import { figureMatrix } from './matrix.js';
 import { ratingChart } from './ratings.js';
+import { spendingTable } from './spending.js';
 import { tallyTable } from './tally.js';
 
 export function overview(report: Report): string {
@@ -23,7 +23,7 @@ export function overview(report: Report): string {
     ratings(report),
     partsOfRun(report),
     troubles(report),
-    spent(report.usage),
+    spent(report),
     manifestBlock(report.manifest),
   ].join('');
 }
@@ -113,25 +113,12 @@ function troubles({ run: { card } }: Report): string {
   ].join('');
 }
 
-function spent(stages: readonly ReportUsage[]): string {
-  if (stages.length === 0) return '';
-  const heads = ['Prompt tokens', 'Cached', 'Completion tokens', 'Reasoning', 'Calls', 'Hours in calls'];
-  const rows = stages.map(({ stage, usage, calls, seconds }) => {
-    const cells = [
-      count(usage.promptTokens),
-      count(usage.cachedTokens),
-      count(usage.completionTokens),
-      count(usage.reasoningTokens),
-      count(calls),
-      seconds === undefined ? DASH : (seconds / 3600).toFixed(2),
-    ];
-    return `<tr><th scope="row">${escapeHtml(stage)}</th>${cells.map((cell) => `<td class="n">${cell}</td>`).join('')}</tr>`;
-  });
-  const head = heads.map((text) => `<th scope="col" class="n">${text}</th>`).join('');
+function spent({ spending }: Report): string {
+  if (spending.length === 0) return '';
   return block(
-    'Tokens and time',
-    'As the servers counted; cached tokens are part of the prompt’s, reasoning tokens of the completion’s.',
-    `<div class="scroll"><table><thead><tr><th scope="col">Stage</th>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`,
+    'Tokens and cost',
+    'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.',
+    spendingTable(spending),
   );
 }
 

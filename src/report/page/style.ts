@@ -72,6 +72,7 @@ thead th, thead td { border-bottom: 1px solid var(--rule); }
 tbody th { font-weight: 500; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 td.n .unit, .range { color: var(--soft); font-size: 0.8125rem; }
+tr.group > th { color: var(--soft); font-weight: 500; padding-top: 0.9rem; }
 tr.sum > * { border-top: 1px solid var(--rule); font-weight: 620; }
 tr.sum .range, tr.sum small { font-weight: 400; }
 .zero { color: var(--soft); }

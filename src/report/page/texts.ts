@@ -20,6 +20,8 @@ export interface SampleTexts extends SideTexts {
   readonly action: string;
   readonly history: readonly { readonly action: string; readonly observation: string }[];
   readonly systemPrompt: string;
+  /** What the sample took, a line each for prediction and judgement. */
+  readonly spent?: readonly string[];
   readonly other?: SideTexts;
 }
 
@@ -60,6 +62,7 @@ export function textsChunk(): TextsChunk {
         action: placeOf(texts.action),
         history: texts.history.flatMap(({ action, observation }) => [placeOf(action), placeOf(observation)]),
         ...(texts.systemPrompt === '' ? {} : { system: placeOf(texts.systemPrompt) }),
+        ...(texts.spent === undefined || texts.spent.length === 0 ? {} : { spent: texts.spent }),
         ...(texts.other === undefined ? {} : { other: sideOf(texts.truth, texts.other) }),
       });
     },

@@ -1,16 +1,14 @@
 // What a report says of a run beside its samples: what made it, its figures, how it differs from another, what it used.
 
 import { basename } from 'node:path';
-import { readCosts } from '../../bench/costs.js';
 import { measureOf } from '../../judge/modes.js';
 import { DEFAULT_MEASURE } from '../../measures.js';
-import type { Report, ReportChange, ReportRun, ReportUsage } from '../../report/page/contents.js';
+import type { Report, ReportChange, ReportRun } from '../../report/page/contents.js';
 import { leadingMeasure } from '../../report/score-table.js';
 import { rowId } from '../../row-id.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
 import { toolVersion } from '../../settings/version.js';
-import { journalBeside } from '../judged-path.js';
 import type { ReadRun } from '../read-run.js';
 import { notesOn, sharedBy } from '../shared.js';
 import { warningsOn } from '../warnings.js';
@@ -18,7 +16,12 @@ import { binsOf } from './bins.js';
 import type { Gathered } from './samples.js';
 
 /** The whole report but the texts of its samples. */
-export async function describe(run: ReadRun, other: ReadRun | undefined, gathered: Gathered): Promise<Report> {
+export function describe(
+  run: ReadRun,
+  other: ReadRun | undefined,
+  gathered: Gathered,
+  spending: Report['spending'],
+): Report {
   const { samples, starts, contexts } = gathered;
   const change = other === undefined ? undefined : changeBetween(other, run);
   const lead = leadingMeasure(run.card, measureOf);
@@ -30,7 +33,7 @@ export async function describe(run: ReadRun, other: ReadRun | undefined, gathere
     warnings: warningsOf(run, other, change),
     turns: binsOf(samples, (row) => row.turnIdx, range),
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
-    usage: await usageOf(run),
+    spending,
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,
@@ -75,15 +78,4 @@ function changeBetween(base: ReadRun, run: ReadRun): ReportChange | undefined {
     ),
     overall: compared.overall.total,
   };
-}
-
-async function usageOf({ source, manifest }: ReadRun): Promise<ReportUsage[]> {
-  const costs = [...((await readCosts(journalBeside(source), undefined))?.values() ?? [])];
-  const calls = costs.reduce((sum, { log }) => sum + (log?.attempts ?? 0), 0);
-  const seconds = costs.reduce((sum, { log }) => sum + (log?.ms ?? 0), 0) / 1000;
-  const stages: ReportUsage[] = [
-    { stage: 'infer', usage: manifest?.predictions?.tokens ?? {} },
-    { stage: 'judge', usage: manifest?.tokens ?? {}, ...(calls === 0 ? {} : { calls, seconds }) },
-  ];
-  return stages.filter(({ usage, calls: asked }) => Object.keys(usage).length > 0 || asked !== undefined);
 }

@@ -25,12 +25,16 @@ export interface Gathered {
   readonly contexts: ReadonlyMap<string, number>;
 }
 
-/** Reads the texts of every sample, one at a time, and hands them on in chunks; undefined where the user stopped it. */
+/**
+ * Reads the texts of every sample, one at a time, and hands them on in chunks; undefined where the user stopped it.
+ * @param spentOn what a sample took, by record id
+ */
 export async function gather(
   run: RunWithTexts,
   other: RunWithTexts | undefined,
   pages: Pages,
   io: Io,
+  spentOn: (id: string) => readonly string[] = () => [],
 ): Promise<Gathered | undefined> {
   const partner = partnersIn(other);
   const lead = leadingMeasure(run.card, measureOf);
@@ -52,7 +56,11 @@ export async function gather(
       chunk = textsChunk();
       starts.push(samples.length);
     }
-    chunk.add({ ...texts, ...(otherTexts === undefined ? {} : { other: otherTexts }) } satisfies SampleTexts);
+    chunk.add({
+      ...texts,
+      spent: spentOn(id),
+      ...(otherTexts === undefined ? {} : { other: otherTexts }),
+    } satisfies SampleTexts);
     contexts.set(id, contextLength(texts));
     const change = differenceOf(ownValueOf(row), pair && otherValueOf(pair));
     samples.push(sampleOf(row, pair, texts, { lead, change }));

@@ -50,6 +50,7 @@ describe('texts of models and files', () => {
     rowOf(1, { failed: 1, total: 0, failure: { class: `judge-${EVIL}` as 'judge-fatal', reason: EVIL } }),
   ];
   const estimate = { value: 1, rows: 2, clusters: 2, se: 1, df: 1, low: -1, high: 3 };
+  const cost = { rows: 1, unpriced: 1, usage: { promptTokens: 1 }, usd: 1 };
   const evil = reportOf(rows, {
     run: { name: EVIL, facts: [[EVIL, EVIL]], card: aggregate(rows) },
     other: { name: EVIL, facts: [[EVIL, 'x']], card: aggregate(rows) },
@@ -63,7 +64,14 @@ describe('texts of models and files', () => {
       { name: 'x', estimate },
     ],
     contexts: [],
-    usage: [{ stage: EVIL, usage: { promptTokens: 1 } }],
+    spending: [
+      {
+        asked: 'judge',
+        price: { model: EVIL, source: EVIL, input: 1, output: 1 },
+        domains: new Map([[EVIL, { cost }]]),
+        total: { cost },
+      },
+    ],
     manifest: JSON.stringify({ evil: EVIL }),
     samples: rows.map((row) => ({ row, note: EVIL })),
     tool: EVIL,

@@ -32,6 +32,7 @@ export function drawSample(index: number, listHref: string): HTMLElement {
     keys([['j', '→'], 'next'], [['k', '←'], 'previous'], [['Esc'], 'all samples']),
     title,
     make('p', { class: 'note' }, `key ${sample.k} · `, make('a', { href: rowHref(sample) }, 'Link to this sample')),
+    ...(row.spent === undefined ? [] : [make('p', { class: 'note' }, row.spent.join(' · '))]),
     ...troublesOf(sample),
     ratingsOf(sample),
     ...comparisonOf(texts),

@@ -3,11 +3,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Price } from '../../../src/price.js';
-import type { Manifest } from '../../../src/run/manifest.js';
-import { countCosts } from '../../../src/runs/score/costs.js';
-import type { JudgedRow } from '../../../src/types.js';
-import { temporaryFolder } from '../../support/cli.js';
+import type { Price } from '../../src/price.js';
+import type { Manifest } from '../../src/run/manifest.js';
+import { manifestCosts } from '../../src/runs/costs.js';
+import { countCosts } from '../../src/runs/row-costs.js';
+import type { JudgedRow } from '../../src/types.js';
+import { temporaryFolder } from '../support/cli.js';
 
 /** A dollar a prompt token, two an output token. */
 const PRICE: Price = { model: 'm', source: 's', input: 1e6, output: 2e6 };
@@ -47,7 +48,7 @@ const writePredictionsManifest = (startedAt = predictions.startedAt) =>
   );
 
 const count = (rows: readonly JudgedRow[], manifest: Manifest | undefined = manifestOf(), prices = PRICES) =>
-  countCosts({ source: join(dir, 'judged.jsonl'), manifest, rows }, prices);
+  countCosts({ source: join(dir, 'judged.jsonl'), manifest, rows, costs: manifestCosts(manifest) }, prices);
 
 describe('with both journals', () => {
   it('repeats and judgements are summed, a prediction counts once, and all calls of a row that was asked again count', async () => {
@@ -135,8 +136,8 @@ describe("without the predictions' journal", () => {
     const baseline = { identity: {}, predictions: { identity: { baseline: 'oracle' } } } as unknown as Manifest;
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };
     expect((await count([rowOf('a')], baseline)).costs).toEqual({ world_model: none, judge: none });
-    expect((await countCosts({ source: join(dir, 'judged.jsonl'), manifest: undefined, rows: [] }, {})).costs).toEqual(
-      {},
-    );
+    expect(
+      (await countCosts({ source: join(dir, 'judged.jsonl'), manifest: undefined, rows: [], costs: {} }, {})).costs,
+    ).toEqual({});
   });
 });

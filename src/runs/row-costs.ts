@@ -1,25 +1,26 @@
 // What a judged run cost, by row, domain and run: as the journals tell, else as the manifests do.
 
 import { dirname, resolve } from 'node:path';
-import { readCosts } from '../../bench/costs.js';
-import { costsByDomain, type RunCosts, type Spending, type Spent, sumOf } from '../../costs.js';
-import { isObject } from '../../json.js';
-import type { Price } from '../../price.js';
-import { rowId } from '../../row-id.js';
-import type { Manifest } from '../../run/manifest.js';
-import { readManifest } from '../../run/manifest-file.js';
-import type { StoredJudgement } from '../../store/records.js';
-import type { Domain, JudgedRow } from '../../types.js';
-import { manifestSpending } from '../costs.js';
-import { journalBeside, manifestBeside } from '../judged-path.js';
-import type { RunPrices } from './prices.js';
+import { readCosts } from '../bench/costs.js';
+import { costsByDomain, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
+import { isObject } from '../json.js';
+import type { Price } from '../price.js';
+import { rowId } from '../row-id.js';
+import type { Manifest } from '../run/manifest.js';
+import { readManifest } from '../run/manifest-file.js';
+import type { StoredJudgement } from '../store/records.js';
+import type { Domain, JudgedRow } from '../types.js';
+import { journalBeside, manifestBeside } from './judged-path.js';
+import type { RunPrices } from './score/prices.js';
 
 /** A judged file that was read. */
 interface JudgedRun {
   /** Absolute path of the judged file. */
   readonly source: string;
-  readonly manifest: Manifest | undefined;
+  readonly manifest: Partial<Manifest> | undefined;
   readonly rows: readonly JudgedRow[];
+  /** What is known of its costs without the journals. */
+  readonly costs: RunCosts;
 }
 
 interface CountedRun {
@@ -30,10 +31,10 @@ interface CountedRun {
 
 /**
  * Reads what a run cost. A prediction that was judged several times was made once, and its cost is counted once.
- * @throws UserError: 66 for a journal that is there and cannot be read, 65 for a manifest, 130 or 143 once `stop` is aborted.
+ * @throws UserError: 66 for a journal that is there and cannot be read, 130 or 143 once `stop` is aborted.
  */
 export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: AbortSignal): Promise<CountedRun> {
-  const { source, manifest, rows } = run;
+  const { source, rows, costs: told } = run;
   const journal = await predictionsJournal(run);
   const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
   const judged = await readCosts(journalBeside(source), prices.judge, stop);
@@ -41,26 +42,24 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const predictions = [...new Map(rows.map((row) => [rowId(row.key, row.repeat), row])).entries()];
   const worldModel =
-    predicted === undefined
-      ? manifestSpending('world_model', manifest?.predictions)
-      : spendingOf(
-          predictions.map(([id, { domain }]) => [domain, predicted.get(id)]),
-          prices.world_model,
-        );
-  const judge =
-    judged === undefined
-      ? manifestSpending('judge', manifest)
-      : spendingOf(
-          judgements.map(({ row, log, usd }) => [row.domain, spentOf(log, usd)]),
-          prices.judge,
-        );
+    predicted === undefined ? told.world_model : spendingOf(predictionsIn(judgements), prices.world_model);
+  const judge = judged === undefined ? told.judge : spendingOf(judgementsIn(judgements), prices.judge);
   return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) } };
 }
 
-function spentOf(log: Spent['log'], usd: Spent['usd']): Spent {
-  return { ...(log && { log }), ...(usd === undefined ? {} : { usd }) };
+/** What judging took, row by row. */
+export function judgementsIn(judgements: readonly StoredJudgement[]): (readonly [Domain, Spent])[] {
+  return judgements.map(({ row, log, usd }) => [
+    row.domain,
+    { ...(log && { log }), ...(usd === undefined ? {} : { usd }) },
+  ]);
+}
+
+/** What predicting took: each prediction once, however often it was judged. */
+export function predictionsIn(judgements: readonly StoredJudgement[]): (readonly [Domain, Spent | undefined])[] {
+  const once = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat), one]));
+  return [...once.values()].map(({ row, prediction }) => [row.domain, prediction]);
 }
 
 function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
