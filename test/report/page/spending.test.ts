@@ -20,7 +20,11 @@ const worldModel: ReportSpending = {
   total: { cost: cost(12.35, 3), calls: 7, seconds: 5400 },
 };
 const judge: ReportSpending = { asked: 'judge', domains: new Map(), total: { cost: cost(undefined, 2) } };
-const text = (html: string) => html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+const text = (html: string) =>
+  html
+    .replace(/<style>.*?<\/style>/s, '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ');
 const shown = (spending: readonly ReportSpending[]) => text(pageOf(reportOf([rowOf(0)], { spending })));
 
 describe('the tokens and the cost of a run', () => {
@@ -29,12 +33,12 @@ describe('the tokens and the cost of a run', () => {
     expect(page).toContain('World model MCP 19,000 – 280 – 7 1.50 ≥ $12.35 All 19,000 – 280 – 7 1.50 ≥ $12.35');
     expect(page).toContain('Judge All 19,000 – 280 – – – – ');
     expect(page).toContain('World model: price of gpt-5.2 by prices.yaml; the cost of 3 rows is not known.');
-    expect(page).toContain('Tokens 38,560 world model ≥ $12.35, judge unknown');
+    expect(page).toContain('Tokens 38.6 k world model ≥ $12.35, judge unknown');
   });
 
   it('are left out where nobody was asked', () => {
     expect(shown([])).not.toContain('Tokens and cost');
-    expect(shown([judge])).toContain('Tokens 19,280 judge ');
+    expect(shown([judge])).toContain('Tokens 19.3 k judge ');
   });
 });
 
