@@ -4,7 +4,8 @@ import { isObject, type JsonObject } from '../json.js';
 import { addedTokens } from './added-tokens.js';
 import { partsOf, piecesOf, wordSplitter } from './cuts.js';
 import { type AddedToken, type Library, Tokenizer } from './library.js';
-import { Memo } from './memo.js';
+import { byLines } from './lines.js';
+import { Memo, ofItsOwn } from './memo.js';
 import { splitsOf } from './splits.js';
 
 /** Words that are remembered with their count: up to twice as many, and some 10 MB. */
@@ -24,7 +25,7 @@ export function tokenCounter(file: JsonObject): (text: string) => number {
   const { raw, normal } = addedOf(tokenizer, normalise);
   const countPlain = plainCounter(tokenizer, file);
   forget(file);
-  return (text) => {
+  const countText = (text: string) => {
     let count = 0;
     partsOf(text).forEach((part, index) => {
       const taken = raw(part);
@@ -40,6 +41,21 @@ export function tokenCounter(file: JsonObject): (text: string) => number {
     });
     return count;
   };
+  return putsSpaces(file) ? countText : byLines(countText, notAtLines(tokenizer));
+}
+
+/** Whether a space is put before each text, and so would be before each line. */
+function putsSpaces({ normalizer, pre_tokenizer }: JsonObject): boolean {
+  return /"type":"(?:Prepend|Metaspace|Strip)"|"add_prefix_space":true/.test(
+    JSON.stringify([normalizer, pre_tokenizer]),
+  );
+}
+
+/** Characters that a token begins with which takes the newline before it, or spans one: no line is counted apart before these. */
+function notAtLines(tokenizer: Library): ReadonlySet<string> {
+  const added = [...tokenizer.get_added_tokens_decoder().values()];
+  const spanning = added.flatMap(({ content }) => content.match(/(?<=\S\n)\S/g) ?? []);
+  return new Set([...added.filter(({ lstrip }) => lstrip).map(({ content }) => content.charAt(0)), ...spanning]);
 }
 
 /** Added tokens that are looked for in the text as it is, and in the text as it is normalised. */
@@ -88,11 +104,4 @@ function forget({ model }: JsonObject): void {
   if (!isObject(model)) return;
   for (const list of [model.vocab, model.merges]) if (Array.isArray(list)) list.length = 0;
   Object.assign(model, { vocab: {} });
-}
-
-/** From this length on a part of a text is no copy in V8: it keeps the whole text alive. */
-const SHORTEST_SLICE = 13;
-
-function ofItsOwn(word: string): string {
-  return word.length < SHORTEST_SLICE ? word : Buffer.from(word, 'utf16le').toString('utf16le');
 }

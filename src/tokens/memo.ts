@@ -38,3 +38,11 @@ export class Memo {
     this.#young.set(key, number);
   }
 }
+
+/** From this length on a part of a text is no copy in V8: it keeps the whole text alive. */
+const SHORTEST_SLICE = 13;
+
+/** A part of a text as a text of its own, to be remembered. */
+export function ofItsOwn(part: string): string {
+  return part.length < SHORTEST_SLICE ? part : Buffer.from(part, 'utf16le').toString('utf16le');
+}
