@@ -9,6 +9,7 @@ import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
 import { costOfBoth } from '../usage.js';
+import { fitNotice, leastRoom, overlongRows } from './fit.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -27,6 +28,8 @@ export interface AskedStage<J extends StageJob>
   stampOf(job: J, failure: string | undefined, mark: string): string;
   settleAlone(job: J, mark: string): Promise<JournalRecord>;
   settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
+  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
+  placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
 
 interface Instrument {
@@ -67,15 +70,16 @@ export function openInstrument(
   const unkept = new Map<string, CallLog>();
   return {
     mark: () => entered,
-    guard: ({ remarks = [], stampOf, ...stage }) => ({
+    guard: ({ remarks = [], stampOf, placeOf, ...stage }) => ({
       ...stage,
       isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered),
       settleAlone: (job) => stage.settleAlone(job, entered),
       async openBackend(notice) {
-        remarks.forEach(notice);
+        for (const remark of remarks) notice(remark);
         const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
         backend = await openBackend(target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
+        await sayWhatIsTooLong({ ...stage, placeOf }, backend, settings, notice);
         return backend;
       },
       async request(job) {
@@ -96,6 +100,40 @@ export function openInstrument(
       },
     }),
   };
+}
+
+/** Lists the rows that are too long for the context, before any is asked. They are asked all the same: sizes are estimates. */
+async function sayWhatIsTooLong<J extends StageJob>(
+  {
+    io,
+    run,
+    order,
+    asks,
+    placeOf,
+    request,
+  }: Pick<AskedStage<J>, 'io' | 'run' | 'order' | 'asks' | 'placeOf' | 'request'>,
+  backend: OpenBackend,
+  settings: AskingSettings,
+  notice: (text: string, more: string) => void,
+): Promise<void> {
+  const budget = { maxTokens: samplingOf(settings).maxTokens, fitMaxTokens: settings.fitMaxTokens };
+  function* rows() {
+    for (const job of order) {
+      const found = asks(job) ? placeOf(job) : undefined;
+      if (found === undefined) continue;
+      yield { ...found, domain: job.domain, characters: async () => charactersOf(await request(job)) };
+    }
+  }
+  try {
+    const room = leastRoom(await backend.contexts(), budget);
+    if (room === undefined) return;
+    const tooLong = await overlongRows(rows(), room, run.ledger.charsAToken, io.stop);
+    const said = fitNotice(tooLong, room, budget);
+    if (said !== undefined) notice(said.summary, `:\n${said.rows.join('\n')}`);
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
 }
 
 function finishedIn({ journal }: Run): number {

@@ -42,6 +42,12 @@ export class Ledger {
     return this.#estimated;
   }
 
+  /** Characters a token of prompts, as this run has measured it; four where it has not. */
+  get charsAToken(): number {
+    const { chars, tokens } = this.#measured;
+    return tokens >= ENOUGH_TOKENS ? chars / tokens : CHARS_A_TOKEN;
+  }
+
   /** Records whose cost nobody knows; they add nothing. */
   get unknown(): number {
     return this.#unknown;
@@ -76,10 +82,8 @@ export class Ledger {
   /** The tokens of what was not counted, rounded up. */
   #estimateOf({ uncounted }: Entry): { readonly promptTokens: number; readonly completionTokens: number } {
     if (uncounted === undefined) return { promptTokens: 0, completionTokens: 0 };
-    const { chars, tokens } = this.#measured;
-    const ratio = tokens >= ENOUGH_TOKENS ? chars / tokens : CHARS_A_TOKEN;
     return {
-      promptTokens: Math.ceil(uncounted.sent / ratio),
+      promptTokens: Math.ceil(uncounted.sent / this.charsAToken),
       completionTokens: Math.ceil(uncounted.received / CHARS_A_TOKEN),
     };
   }

@@ -138,9 +138,9 @@ class Session<J extends StageJob> {
   }
 
   /** A notice that the run keeps. */
-  #say(text: string): void {
+  #say(text: string, more = ''): void {
     this.stage.run.notices.push(text);
-    this.#tell(text);
+    this.#tell(`${text}${more}`);
   }
 
   #tell(text: string): void {
@@ -183,7 +183,7 @@ class Session<J extends StageJob> {
   async #ask(jobs: List<J>, abort: AbortSignal): Promise<void> {
     const { stage } = this;
     const { run } = stage;
-    this.#backend ??= await stage.openBackend((text) => this.#say(text));
+    this.#backend ??= await stage.openBackend((text, more) => this.#say(text, more));
     await this.#backend.ask(
       jobs,
       {

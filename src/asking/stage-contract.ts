@@ -33,8 +33,8 @@ export interface Stage<J extends StageJob> {
   asks(job: J): boolean;
   /** The record of a row that needs no model. */
   settleAlone(job: J): Promise<JournalRecord>;
-  /** Opened only when a row has to be asked. */
-  openBackend(notice: (text: string) => void): Promise<Backend>;
+  /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
+  openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;
   /** All that a row is asked, one call each, where every reply can be used; `request` alone where absent. */
   questions?(job: J): Promise<readonly Question[]>;

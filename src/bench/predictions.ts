@@ -26,6 +26,8 @@ export interface PredictionFile {
   readonly sha256: string;
   /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<PredictedRow>;
+  /** Bytes of the lines that hold the prediction and its row. */
+  bytesOf(ref: PredictionRef): number;
   close(): Promise<void>;
 }
 
@@ -97,6 +99,7 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
       if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
       return { text, gen, awb, sample: { ...sample, key: ref.key } };
     },
+    bytesOf: ({ length, row }) => length + (row === undefined ? 0 : (data?.rows.bytes(row) ?? 0)),
     close: () => handle.close(),
   };
 }

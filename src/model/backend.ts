@@ -51,10 +51,23 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly dropped: readonly string[];
 }
 
+/** What a server tells of its model's context before it is asked. */
+export interface ServedContext {
+  readonly host: string;
+  readonly tokens: number;
+  /** It refuses a prompt that fits without its whole output budget; others end the reply where the context does. */
+  readonly refusesBudgets: boolean;
+}
+
 /** A backend, and what it learnt about the servers that it asks. */
 export interface OpenBackend extends Backend {
   /** What `awb serve` says of its models; none for any other server. */
   readonly models: readonly JsonObject[];
+  /**
+   * The context lengths of the servers that tell them.
+   * @throws UserError (2) where no prompt can fit beside the output budget
+   */
+  contexts(): Promise<readonly ServedContext[]>;
   /** The parameters that are left out, sorted: part of a run's identity. */
   dropped(): readonly string[];
 }

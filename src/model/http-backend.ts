@@ -66,6 +66,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   });
   return {
     models: described.filter((facts) => facts !== undefined),
+    contexts: async () => (await contextRead).filter((told) => told !== undefined),
     dropped: () => dialect.dropped(),
     async ask(jobs, hooks, signals) {
       await contextRead;

@@ -1,6 +1,6 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
@@ -82,6 +82,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
       return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
     },
     settle: async (job, outcome, mark) => recordOf(work, job, outcome, mark),
+    placeOf: (job) => placeOf(dataset, job),
     async compose(job, record) {
       const text = await dataset.readText(job.row);
       return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
@@ -104,6 +105,11 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
   return openInstrument(run, target, settings).guard(stage);
+}
+
+function placeOf({ rows, files }: Dataset, { row, repeat }: InferJob) {
+  if (repeat > 0) return undefined;
+  return { place: `${basename(present(files[rows.file(row)]))}:${rows.line(row)}`, bytes: rows.bytes(row) };
 }
 
 const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";

@@ -1,6 +1,6 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
@@ -95,6 +95,10 @@ export function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
       const made = parts.settle(job, await predictions.read(job.ref), outcome, mark);
       return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
+    },
+    placeOf({ ref, isFurther }) {
+      if (isFurther) return undefined;
+      return { place: `${basename(predictions.path)}:${ref.line}`, bytes: predictions.bytesOf(ref) };
     },
     async compose({ ref, index }, { row }) {
       return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);

@@ -6,6 +6,7 @@ import { openRedaction, type Redact } from '../../redaction.js';
 import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
 import type { Attempt, AttemptFailure } from '../attempt.js';
+import type { ServedContext } from '../backend.js';
 import { type Address, readAddress } from '../http/address.js';
 import type { HttpProxy } from '../http/proxy.js';
 import type { TimeLimits } from '../http/time-limits.js';
@@ -91,9 +92,11 @@ export class OpenAiEndpoint implements Endpoint {
    * Reads the context length where the server tells it, before anything is asked.
    * @throws UserError (2) where no prompt can fit beside the output budget
    */
-  async readContext(): Promise<void> {
+  async readContext(): Promise<ServedContext | undefined> {
     const told = await this.#models.context(this.#options.model, this.#address.baseUrl.replace(/\/v1$/, ''));
-    if (told !== undefined) this.#options.context.described(this.host, told.tokens, !told.refusesBudgets);
+    if (told === undefined) return undefined;
+    this.#options.context.described(this.host, told.tokens, !told.refusesBudgets);
+    return { host: this.host, ...told };
   }
 
   /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
