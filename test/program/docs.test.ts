@@ -95,7 +95,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   vllm: ['Qwen/Qwen-AgentWorld-35B-A3B', '--language-model-only', '--reasoning-parser', '--port', '8000'],
   python: ['sglang.launch_server', '--reasoning-parser', 'qwen3', '--context-length', '262144', '--port', '8000'],
   transformers: ['serve', 'Qwen/Qwen-AgentWorld-35B-A3B'],
-  hf: ['Qwen/AgentWorldBench', '--repo-type', 'dataset', '--local-dir', 'data'],
+  hf: ['download', 'Qwen/Qwen-AgentWorld-35B-A3B', 'tokenizer.json', '--local-dir'],
   'llama-server': ['-m', '--jinja'],
   source: ['completion'],
   npx: ['vitest', 'run'],
