@@ -14,7 +14,7 @@ export interface StageJob extends Job {
   readonly id: string;
   readonly domain: Domain;
   /** Set where an earlier job stands for the same row and repeat, which is chosen once. */
-  readonly isFurther?: true;
+  readonly isFurther?: true | undefined;
 }
 
 export interface Stage<J extends StageJob> {

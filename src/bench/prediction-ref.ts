@@ -27,9 +27,9 @@ export interface PredictionRef {
   /** Changes whenever `gen`, or the failure in its place, changes. */
   readonly stamp: string;
   /** Why there is no prediction. */
-  readonly failure?: NoPrediction;
+  readonly failure?: NoPrediction | undefined;
   /** The number of the data's row that a lean prediction belongs to. */
-  readonly row?: number;
+  readonly row?: number | undefined;
 }
 
 /** What the lines of a predictions file are read with. */

@@ -2,12 +2,16 @@
 
 import { createHash } from 'node:crypto';
 import { EXIT, UserError } from '../errors.js';
+import { TextNumbers } from '../hashed-texts.js';
 import { parseObject } from '../json.js';
+import { filtered, type List } from '../list.js';
 import { type ReadPrediction, readPredictionRow } from '../prediction.js';
-import { rowId } from '../row-id.js';
+import { present } from '../present.js';
+import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Sample } from '../types.js';
 import { type Dataset, EqualRows, isKeyOf } from './dataset.js';
 import { decoded, openToRead, readLines, readSpan } from './line-file.js';
+import { PredictionIndex } from './prediction-index.js';
 import { badLine, type PredictionRef, readRef, stampOf } from './prediction-ref.js';
 import { readRow } from './sample.js';
 
@@ -20,8 +24,8 @@ export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
 
 export interface PredictionFile {
   readonly path: string;
-  /** In file order. */
-  readonly refs: readonly PredictionRef[];
+  /** In file order; each is made when it is looked at. */
+  readonly refs: List<PredictionRef>;
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
   /** @throws UserError (65) where another text lies in the row's place by now. */
@@ -41,12 +45,11 @@ export async function openPredictions(
   stop?: AbortSignal,
 ): Promise<PredictionFile> {
   const file = await openRows(path, data, stop);
-  const seen = new Set<string>();
-  const refs = file.refs.filter(({ key, repeat }) => {
-    const id = rowId(key, repeat);
-    const isFirst = !seen.has(id);
-    seen.add(id);
-    return isFirst;
+  const seen = new TextNumbers(WORDS_OF_KEY);
+  const refs = filtered(file.refs, ({ key, repeat }) => {
+    const before = seen.size;
+    seen.add(rowId(key, repeat));
+    return seen.size > before;
   });
   return { ...file, refs };
 }
@@ -62,21 +65,24 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
   const handle = await openToRead(path, hint);
   const hash = createHash('sha256');
   const equals = new EqualRows();
-  const seen = new Map<string, number>();
-  const refs: PredictionRef[] = [];
+  const ids = new TextNumbers(WORDS_OF_KEY);
+  const refs = new PredictionIndex();
+  let arePredicted = false;
   try {
     for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
       const ref = readRef(line, { path, equals, rows: data?.rows });
       const id = rowId(ref.key, ref.repeat, ref.index);
-      const earlier = seen.get(id);
+      const earlier = ids.find(id);
       if (earlier !== undefined) {
-        throw badLine(path, line, `the row of line ${earlier} stands here again; take one of the two out`);
+        const { line: first } = present(refs.at(earlier));
+        throw badLine(path, line, `the row of line ${first} stands here again; take one of the two out`);
       }
-      seen.set(id, line.number);
-      refs.push(ref);
+      ids.add(id);
+      refs.add(ref);
+      arePredicted ||= ref.failure?.class !== 'absent';
     }
     if (refs.length === 0) throw new UserError(`${path} holds no rows; run awb infer first`, EXIT.badData);
-    if (refs.every((ref) => ref.failure?.class === 'absent')) {
+    if (!arePredicted) {
       throw new UserError(
         `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
         EXIT.badData,

@@ -2,6 +2,7 @@
 
 import { parseObject } from '../json.js';
 import { type Remarks, remarksIn } from '../judged-row.js';
+import type { List } from '../list.js';
 import { readPrediction, withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
@@ -27,7 +28,7 @@ export interface RowTexts extends Remarks {
 
 interface JudgedTexts {
   /** Key, repeat and judgement index of every row, in file order. */
-  readonly refs: readonly PredictionRef[];
+  readonly refs: List<PredictionRef>;
   /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<RowTexts>;
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
+import { createHash } from 'node:crypto';
 import { basename, relative } from 'node:path';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
@@ -9,7 +10,8 @@ import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
-import { fingerprintOf, type Identity } from '../../run/identity.js';
+import { filtered, type List } from '../../list.js';
+import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
@@ -49,7 +51,7 @@ export interface Judging {
 export async function judgeRows(
   work: Judging,
   run: Run,
-  refs: readonly PredictionRef[],
+  refs: List<PredictionRef>,
   count: number,
 ): Promise<StageResult> {
   const { io, settings, mode, target } = work;
@@ -58,7 +60,7 @@ export async function judgeRows(
 }
 
 /** The same as a stage. */
-export function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef[], count: number): Stage<JudgeJob> {
+export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, count: number): Stage<JudgeJob> {
   const { settings, predictions, mode, target } = work;
   const method = checkedMethod(settings.mode, mode, work.method);
   // A judge that is served here is held to the form of its replies, where the mode has one.
@@ -67,14 +69,14 @@ export function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef
   const parts = openParts(method, settings.maxRetries);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
   const most = Math.max(count, recordedCount(run.journal.ids()));
-  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(run, job, instrument.mark()));
+  const rows = filtered(jobsOf(refs, most), (job) => job.index < count || holds(run, job, instrument.mark()));
   adoptSnapshot(run);
   const stage: AskedStage<JudgeJob> = {
     io: work.io,
     run,
     settings,
     rows,
-    order: inJudgeOrder(rows.filter(({ index }) => index < count)),
+    order: inJudgeOrder(filtered(rows, ({ index }) => index < count)),
     stampOf,
     isDone: (_job, summary) => isDone(summary),
     asks: ({ ref }) => mode.asksJudge && ref.failure === undefined,
@@ -103,9 +105,7 @@ export function judgeStage(work: Judging, run: Run, refs: readonly PredictionRef
     async compose({ ref, index }, { row }) {
       return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
     },
-    outputForm: {
-      predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
-    },
+    outputForm: { predictions: fingerprintOfRows(rows) },
     manifest: manifestOf(work, run),
     absent: absentFrom(work, refs),
   };
@@ -155,12 +155,20 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
 }
 
 /** Rows that infer chose and that have no line in the predictions. */
-function absentFrom(work: Judging, refs: readonly PredictionRef[]): Record<string, number> {
+function absentFrom(work: Judging, refs: Iterable<PredictionRef>): Record<string, number> {
   if (work.settings.recheck !== undefined) return {};
-  const absent: Record<string, number> = {};
-  for (const [domain, chosen] of Object.entries(work.inferred?.chosen ?? {})) {
-    const present = refs.filter((ref) => ref.domain === domain).length;
-    if (chosen > present) absent[domain] = chosen - present;
+  const absent = new Map(Object.entries(work.inferred?.chosen ?? {}));
+  for (const { domain } of refs) absent.set(domain, (absent.get(domain) ?? 0) - 1);
+  return Object.fromEntries([...absent].filter(([, rows]) => rows > 0));
+}
+
+/** What `fingerprintOf` gives for these rows, of which it would need all at once. */
+function fingerprintOfRows(rows: Iterable<JudgeJob>): string {
+  const hash = createHash('sha256').update('{"rows":[');
+  let isFirst = true;
+  for (const { id, ref } of rows) {
+    hash.update(`${isFirst ? '' : ','}${JSON.stringify(`${id} ${ref.stamp} ${ref.length}`)}`);
+    isFirst = false;
   }
-  return absent;
+  return hash.update(']}').digest('hex');
 }

@@ -33,7 +33,7 @@ export async function withTexts<T>(
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
       const file = await openJudgedTexts(each.source, data, io.stop);
       opened.push(file);
-      const refs = new Map(file.refs.map((ref) => [rowId(ref.key, ref.repeat, ref.index), ref]));
+      const refs = new Map(Array.from(file.refs, (ref) => [rowId(ref.key, ref.repeat, ref.index), ref]));
       const read = async (id: string) => {
         const ref = refs.get(id);
         return ref === undefined ? undefined : file.read(ref);

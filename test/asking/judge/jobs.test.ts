@@ -1,7 +1,7 @@
 // Which judgements a judging consists of, in which order they are asked for, and under which seeds.
 
 import { describe, expect, it } from 'vitest';
-import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
+import { inJudgeOrder, JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
 import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
 import { MOST_JUDGEMENTS } from '../../../src/judgement.js';
 
@@ -10,13 +10,13 @@ function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
   return { key, trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place, ...more };
 }
 
-const idsOf = (jobs: readonly JudgeJob[]) => jobs.map(({ id }) => id);
+const idsOf = (jobs: Iterable<JudgeJob>) => Array.from(jobs, ({ id }) => id);
 
 describe('the judgements', () => {
   it('of one prediction follow each other, and the first has the id of old', () => {
     const jobs = jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
     expect(idsOf(jobs)).toEqual(['a#0', 'a#0#1', 'a#0#2', 'a#1', 'a#1#1', 'a#1#2']);
-    expect(jobs.map(({ isFurther = false }) => isFurther)).toEqual([false, true, true, false, true, true]);
+    expect(Array.from(jobs, ({ isFurther = false }) => isFurther)).toEqual([false, true, true, false, true, true]);
   });
 
   it('of a missing prediction are one', () => {
@@ -52,7 +52,7 @@ describe('the judgements', () => {
 });
 
 describe('seeds', () => {
-  const jobOf = (repeat: number, index: number) => ({ ...(jobsOf([refOf('a', { repeat })], 1)[0] as JudgeJob), index });
+  const jobOf = (repeat: number, index: number) => new JudgeJob(refOf('a', { repeat }), index);
 
   it('of the first judgement depend on repeat and try alone', () => {
     expect(seedOffsetOf(jobOf(0, 0), 0, 0, 3)).toBe(0);
