@@ -52,22 +52,22 @@ function isAmount(value: unknown): boolean {
 const MILLION = 1e6;
 
 /**
- * US dollars for one call, or for several as if they were one; undefined where the server did not count both prompt and output, since
- * half of a cost would read as the whole. Counts as OpenAI's wire format has them: cached and written tokens are parts of the prompt, and
- * reasoning tokens part of the completion.
+ * US dollars for one call, or for several as if all were alike: a price may depend on the length of each prompt, and count calls.
+ * Undefined where the server did not count both prompt and output, since half of a cost would read as the whole. Counts as OpenAI's wire
+ * format has them: cached and written tokens are parts of the prompt, and reasoning tokens part of the completion.
  */
-export function costOf(usage: Readonly<Usage>, price: Price): number | undefined {
+export function costOf(usage: Readonly<Usage>, price: Price, calls = 1): number | undefined {
   const { promptTokens, cachedTokens = 0, writtenTokens = 0, completionTokens } = usage;
   if (promptTokens === undefined || completionTokens === undefined) return undefined;
   const cached = Math.min(cachedTokens, promptTokens);
   const written = Math.min(writtenTokens, promptTokens - cached);
-  const at = (rate: Rate) => rateAt(rate, promptTokens);
+  const at = (rate: Rate) => rateAt(rate, promptTokens / calls);
   const tokens =
     (promptTokens - cached - written) * at(price.input) +
     cached * at(price.cached ?? price.input) +
     written * at(price.written ?? price.input) +
     completionTokens * at(price.output);
-  return tokens / MILLION + (price.call ?? 0);
+  return tokens / MILLION + calls * (price.call ?? 0);
 }
 
 function rateAt(rate: Rate, promptTokens: number): number {

@@ -38,8 +38,11 @@ test('above the start of a tier all tokens cost its price', () => {
   expect(cost(200_000)).toBeCloseTo(0.4, 12);
   expect(cost(300_000)).toBeCloseTo(1.2, 12);
   expect(cost(500_000)).toBeCloseTo(3, 12);
+  // Two calls of 150,000 tokens stay below it.
+  expect(costOf({ promptTokens: 300_000, completionTokens: 0 }, tiered, 2)).toBeCloseTo(0.6, 12);
 });
 
 test('a price for each call is added', () => {
   expect(costOf({ promptTokens: 0, completionTokens: 0 }, { ...price, call: 0.01 })).toBe(0.01);
+  expect(costOf({ promptTokens: 0, completionTokens: 0 }, { ...price, call: 0.01 }, 3)).toBeCloseTo(0.03, 12);
 });

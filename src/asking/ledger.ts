@@ -1,7 +1,7 @@
 // What a run has spent, over all its sessions: tokens and dollars, with what nobody counted estimated.
 
 import { costOf, type Price } from '../price.js';
-import type { CallCost, Usage } from '../types.js';
+import type { CallCost } from '../types.js';
 
 /** Characters a token where nothing has been measured: English text and code. */
 export const CHARS_A_TOKEN = 4;
@@ -76,7 +76,8 @@ export class Ledger {
     const tokens = all.promptTokens + all.completionTokens;
     this.#tokens += tokens;
     const price = tokens === 0 ? undefined : this.#price();
-    if (price !== undefined) this.#usd += costOfCalls(all, calls, price);
+    // Both counts are there, so the cost is known.
+    if (price !== undefined) this.#usd += costOf(all, price, calls) ?? 0;
   }
 
   /** The tokens of what was not counted, rounded up. */
@@ -87,17 +88,4 @@ export class Ledger {
       completionTokens: Math.ceil(uncounted.received / CHARS_A_TOKEN),
     };
   }
-}
-
-/** US dollars for several calls, as if all were alike: a price may depend on the length of each prompt, and count calls. */
-function costOfCalls(usage: Usage, calls: number, price: Price): number {
-  const share = (count = 0) => count / calls;
-  const { promptTokens, cachedTokens, completionTokens } = usage;
-  const one = {
-    promptTokens: share(promptTokens),
-    cachedTokens: share(cachedTokens),
-    completionTokens: share(completionTokens),
-  };
-  // Both counts are there, so the cost is known.
-  return (costOf(one, price) ?? 0) * calls;
 }

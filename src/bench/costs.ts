@@ -56,7 +56,9 @@ function spentIn(written: JsonObject, price: Price | undefined): Spent {
   const log = callLog(written);
   // Baselines, text measures and rows without a prediction ask nobody.
   if (log === undefined || log.attempts === 0) return { usd: 0 };
-  const usd = price && costOf(log.usage, price);
+  // A judgement may have taken several calls: of its parts, and again for replies that could not be read.
+  const calls = isCount(written.tries) && written.tries > 0 ? written.tries : 1;
+  const usd = price && costOf(log.usage, price, calls);
   return { log, ...(usd === undefined ? {} : { usd }) };
 }
 

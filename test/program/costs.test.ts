@@ -16,7 +16,7 @@ import {
 /** Dollars for a million tokens. */
 const RATES = {
   wm: { input: 0.5, cached: 0.05, output: 2 },
-  judge: { input: 1.75, cached: 0.175, output: 14 },
+  judge: { input: 1.75, cached: 0.175, output: 14, call: 0.001 },
 };
 
 /** What a server handed out: token counts of every reply with a usage, in its order. */
@@ -127,13 +127,14 @@ test.each([
   expect(calls).toBeGreaterThanOrEqual(rows);
   const { input, cached, output } = RATES[name];
   const usd = ((tokens.prompt - tokens.cached) * input + tokens.cached * cached + tokens.output * output) / 1e6;
+  const fees = name === 'judge' ? calls * RATES.judge.call : 0;
   for (const [what, from] of [
     ['rows', `${table} WHERE run_id = 1`],
     ['domains', `domain_costs WHERE asked = '${asked}'`],
     ['run', `run_costs WHERE asked = '${asked}'`],
   ]) {
     const [found] = query(`SELECT ${TOKENS}, sum(usd) usd FROM ${from}`);
-    expect([what, found]).toEqual([what, { ...tokens, usd: expect.closeTo(usd, 9) }]);
+    expect([what, found]).toEqual([what, { ...tokens, usd: expect.closeTo(usd + fees, 9) }]);
   }
   expect(query(`SELECT rows, unpriced FROM run_costs WHERE asked = '${asked}'`)).toEqual([{ rows, unpriced: 0 }]);
   expect(query(`SELECT count(*) n FROM ${table}`)).toEqual([{ n: rows }]);
