@@ -98,22 +98,6 @@ describe('threads that fail', () => {
     });
   });
 
-  test('end at once when the user stops them', async () => {
-    const row = Buffer.from(`${rowText({ prompt: ['first', 'x'.repeat(1 << 20)] })}\n`);
-    const [path] = await filesOf(Buffer.concat(Array.from({ length: 40 }, () => row)));
-    const handle = await open(path as string);
-    onTestFinished(() => handle.close());
-    const { size: bytes } = await handle.stat();
-    const stop = new AbortController();
-    const stopped = indexRows([{ path: path as string, handle, bytes }], 'hint', stop.signal, {
-      threads: 2,
-      pieceBytes: 1 << 20,
-    });
-    // By now they have been started, and cannot have read it all: Node itself takes as long to start a thread.
-    setImmediate(() => stop.abort('SIGTERM'));
-    await expect(stopped).rejects.toMatchObject({ exitCode: EXIT.terminated });
-  });
-
   test('for want of memory say so, and how to get more', async () => {
     const [path] = await filesOf(Buffer.from(`{"x":[${'{"a":1},'.repeat(1_000_000)}1]}\n`));
     const indexed = indexOf([path as string], { threads: 1, pieceBytes: 1 << 30, heapMb: 24 });
