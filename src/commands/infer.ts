@@ -54,6 +54,7 @@ export const command = defineCommand({
     'temperature',
     'concurrency',
     'dry-run',
+    'budget-usd',
   ],
   options: INFER_OPTIONS,
   alsoNeeds: (settings) =>

@@ -58,6 +58,7 @@ export const command = defineCommand({
     'local',
     'concurrency',
     'dry-run',
+    'budget-usd',
   ],
   options: JUDGE_OPTIONS,
   alsoNeeds: (settings) =>

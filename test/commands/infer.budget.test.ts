@@ -1,0 +1,216 @@
+// Budgets from end to end: where a run stops, what it has asked by then, and how it goes on.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { verdict } from '../support/judging.js';
+import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { randomFrom } from '../support/random.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
+
+const servers: LoopbackServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+const TOKENS = 110;
+const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: TOKENS };
+const reply = (more: object = {}): Answer => ({ content: 'fine', usage: USAGE, ...more }) as Answer;
+
+const PRICES = `unit: million-tokens
+models:
+  wm: { input: 10, output: 100 }
+  judge: { input: 10, output: 100 }
+`;
+/** 100 tokens at 10, and 10 at 100 dollars a million. */
+const USD = 0.002;
+
+async function setUp(answer: Handler, rows = 30) {
+  const server = await startLoopbackServer(answer);
+  servers.push(server);
+  const dir = await temporaryFolder();
+  const data = await writeDataset(join(dir, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', rows) });
+  await writeFile(join(dir, 'prices.yaml'), PRICES);
+  const out = join(dir, 'out');
+  const args = ['infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm'];
+  const judging = ['judge', '--predictions', join(out, 'predictions.jsonl'), '--judge-base-url', server.url];
+  const asked = () => server.requests.map(({ body }) => JSON.stringify(body.messages));
+  return {
+    server,
+    out,
+    asked,
+    prices: ['--prices', join(dir, 'prices.yaml')],
+    args: (...flags: string[]) => [...args, '--output-dir', out, ...flags],
+    infer: (...flags: string[]) => awb([...args, '--output-dir', out, ...flags]),
+    judge: (...flags: string[]) => awb([...judging, '--judge-model', 'judge', '--output-dir', out, ...flags]),
+    output: (name = 'predictions') => readFile(join(out, `${name}.jsonl`), 'utf8'),
+    elsewhere: async () => {
+      const other = await temporaryFolder();
+      await awb([...args, '--output-dir', other, '--quiet']);
+      return readFile(join(other, 'predictions.jsonl'), 'utf8');
+    },
+  };
+}
+
+test('a run stops at its budget, goes on with larger ones, asks nothing twice, and ends in the bytes of one that never stopped', async () => {
+  const run = await setUp(() => reply());
+  const first = await run.infer('--budget-tokens', `${10 * TOKENS}`, '--concurrency', '1');
+  expect(first.code).toBe(EXIT.later);
+  expect(run.server.count).toBe(10);
+  expect(first.stdout).toContain('predictions: 10 of 30 done, 20 not done');
+  expect(first.stdout).toContain('spent: 1,100 of 1,100 tokens, all sessions together\n');
+  expect(first.stdout).toMatch(
+    /stopped: the run has taken 1,100 tokens of --budget-tokens 1100; everything finished is saved; the same command with a larger budget continues\n$/,
+  );
+  const second = await run.infer('--budget-usd', `${15 * USD}`, ...run.prices, '--concurrency', '1');
+  expect([second.code, run.server.count]).toEqual([EXIT.later, 15]);
+  expect((await run.infer('--budget-tokens', '1000000')).code).toBe(EXIT.done);
+  expect(run.server.count).toBe(30);
+  expect(new Set(run.asked()).size).toBe(30);
+  expect(await run.output()).toBe(await run.elsewhere());
+});
+
+test('a run whose budget is spent says so at once, without a call', async () => {
+  const run = await setUp(() => reply());
+  await run.infer('--budget-tokens', '500', '--concurrency', '1');
+  const { count } = run.server;
+  const again = await run.infer('--budget-tokens', '500');
+  expect([again.code, run.server.count]).toEqual([EXIT.later, count]);
+  expect(again.stdout).toContain('0 in this session');
+  expect(again.stderr).toContain('stopping: the run has taken 550 tokens of --budget-tokens 500\n');
+});
+
+test('of 64 calls in flight no more than 64 end beyond the budget, however they come', async () => {
+  const random = randomFrom(64);
+  const run = await setUp(() => reply({ latencyMs: random() * 40 }), 400);
+  const { code } = await run.infer('--budget-tokens', `${100 * TOKENS}`, '--concurrency', '64', '--quiet');
+  expect(code).toBe(EXIT.later);
+  expect(run.server.count).toBeGreaterThanOrEqual(100);
+  expect(run.server.count).toBeLessThanOrEqual(99 + 64);
+});
+
+test('the document tells what was spent, and of what', async () => {
+  const run = await setUp(() => reply());
+  const { stdout } = await run.infer('--budget-usd', '0.0199', ...run.prices, '--concurrency', '1', '--json');
+  const { exit_code, state, spent } = JSON.parse(stdout);
+  expect({ exit_code, state, spent }).toEqual({
+    exit_code: 75,
+    state: 'stopped',
+    spent: { tokens: 1_100, estimated: 0, usd: expect.closeTo(0.02, 12), budget: { usd: 0.0199 } },
+  });
+});
+
+test('progress shows what was spent of the budget', async () => {
+  const run = await setUp(() => reply());
+  const { stderr } = await run.infer('--budget-usd', '5', ...run.prices);
+  expect(stderr).toMatch(/infer 30\/30 rows.*, \$0\.06 of \$5\.00/);
+});
+
+describe('what counts against the budget', () => {
+  test('are the tries of a call: none starts once it is spent', async () => {
+    const broken = reply({ ending: 'cut-off' });
+    const run = await setUp(({ index }) => (index === 0 ? reply() : broken));
+    // A reply that breaks off reports no usage, so its prompt and what came of it are estimated.
+    const { code, stdout } = await run.infer('--budget-tokens', '170', '--concurrency', '1', '--no-stream');
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toMatch(/spent: \d{3} of 170 tokens/);
+    const { stdout: again } = await run.infer('--budget-tokens', '170', '--json');
+    expect(JSON.parse(again)).toMatchObject({ exit_code: 75, asked: 0 });
+  });
+
+  test('are calls that timed out, by their prompts', async () => {
+    const run = await setUp(({ index }) => (index === 0 ? reply() : 'hang'));
+    const { code, stdout } = await run.infer(
+      ...['--budget-tokens', '150', '--concurrency', '1', '--first-token-timeout', '0.3s', '--retry-minutes', '0'],
+    );
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toMatch(/ \(\d+ tokens of it estimated\), all sessions together/);
+  });
+
+  test('are replies of a judge that cannot be read', async () => {
+    const run = await setUp(({ body }) => reply(body.model === 'wm' ? {} : { content: 'I cannot say' }));
+    await run.infer('--quiet');
+    const before = run.server.count;
+    const flags = ['--budget-tokens', `${8 * TOKENS}`, '--concurrency', '1', '--max-retries', '3'];
+    const { code, stdout } = await run.judge(...flags);
+    expect([code, run.server.count - before]).toEqual([EXIT.later, 8]);
+    // Two judgements took three tries each; the third was given up in the middle, and what it cost is not forgotten.
+    expect(stdout).toContain('2 failed');
+    expect(stdout).toContain('spent: 880 of 880 tokens');
+    const again = await run.judge(...flags);
+    expect([again.code, run.server.count - before]).toEqual([EXIT.later, 8]);
+  });
+
+  test('are tokens of a server that counts none, as estimated, which is said once', async () => {
+    const run = await setUp(() => reply({ usage: null, content: 'x'.repeat(400) }));
+    const { code, stdout, stderr } = await run.infer('--budget-tokens', '1000', '--concurrency', '1');
+    expect(code).toBe(EXIT.later);
+    expect(run.server.count).toBeLessThan(10);
+    expect(stdout).toMatch(/spent: 1,\d{3} of 1,000 tokens \(1,\d{3} tokens of it estimated\)/);
+    expect(stderr.match(/the server did not count the tokens of every call/g)).toHaveLength(1);
+    expect((await run.infer('--budget-tokens', '1000', '--json')).code).toBe(EXIT.later);
+  });
+});
+
+test('a run that is killed again and again keeps its budget but for the calls in flight', async () => {
+  const run = await setUp(() => reply({ latencyMs: 15 }), 120);
+  const budget = ['--budget-tokens', `${60 * TOKENS}`, '--concurrency', '4', '--quiet'];
+  let kills = 0;
+  for (; kills < 6; kills++) {
+    const seen = run.server.count;
+    const { child, ended } = startAwb(run.args(...budget));
+    const isOver = ended.then(() => true);
+    while (run.server.count < seen + 9 && !(await Promise.race([isOver, after(3)])));
+    child.kill('SIGKILL');
+    await ended;
+  }
+  const last = await startAwb(run.args(...budget)).ended;
+  expect(last.code).toBe(EXIT.later);
+  expect(run.server.count).toBeGreaterThanOrEqual(60);
+  expect(run.server.count).toBeLessThanOrEqual(59 + 4 * (kills + 1));
+  expect((await run.infer('--quiet')).code).toBe(EXIT.done);
+  expect(await run.output()).toBe(await run.elsewhere());
+}, 60_000);
+
+const after = (ms: number) => new Promise<false>((resolve) => setTimeout(() => resolve(false), ms));
+
+describe('a budget in dollars', () => {
+  test('without a price is refused before anything is asked, and says what to do', async () => {
+    const run = await setUp(() => reply());
+    const { code, stderr } = await run.infer('--budget-usd', '5');
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toMatch(/none is known for "wm" at 127\.0\.0\.1:\d+: .*--prices FILE.*--budget-tokens/);
+    expect(run.server.count).toBe(0);
+  });
+
+  test('is refused for a model that is to be served here, before it is loaded', async () => {
+    const run = await setUp(() => reply());
+    const local = run
+      .args('--local', 'no-such-model.gguf', '--budget-usd', '5')
+      .filter((_, index) => index < 3 || index > 6);
+    const { code, stderr } = await awb(local);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toMatch(/--local.*--budget-tokens/);
+  });
+
+  test('asks for no price where nobody is asked', async () => {
+    const run = await setUp(() => reply());
+    const baseline = run
+      .args('--baseline', 'persistence', '--budget-usd', '5')
+      .filter((_, index) => index < 3 || index > 6);
+    expect((await awb(baseline)).code).toBe(EXIT.done);
+    expect((await run.judge('--mode', 'metrics', '--budget-usd', '5')).code).toBe(EXIT.done);
+  });
+
+  test('stops a judge', async () => {
+    const run = await setUp(({ body }) => reply(body.model === 'wm' ? {} : { content: verdict(4) }));
+    await run.infer('--quiet');
+    const { code, stdout } = await run.judge('--budget-usd', `${7 * USD}`, ...run.prices, '--concurrency', '1');
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toContain('judgements: 7 of 30 done, 23 not done');
+    expect(stdout).toContain('spent: $0.014 of $0.014, all sessions together');
+    expect((await run.judge('--budget-usd', '1', ...run.prices)).code).toBe(EXIT.done);
+  });
+});
