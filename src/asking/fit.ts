@@ -47,15 +47,18 @@ export interface SizableRow {
   characters(): Promise<number>;
 }
 
+/** Below it a budget for all rows is no advice: replies would be cut off. */
+const USEFUL_BUDGET = 4_096;
+
 /** What stands around a row in a prompt at most: a system prompt, a rubric. */
 const MOST_AROUND = 32_768;
 /** So many rows are read; of the others that may be too long, the size is told by their bytes. */
-const MOST_READ = 100;
-const LONGEST_READ = 20;
+const MOST_READ = 60;
+const LONGEST_READ = 10;
 
 /**
  * The rows whose prompts are longer than the room, the longest first. A row's line bounds its characters, so that few are read. Where
- * more than a hundred may be too long, only so many are, the longest among them, and the others are estimated by what they show.
+ * more than sixty may be too long, only so many are, the longest among them, and the others are estimated by what they show.
  * @throws UserError (130, 143) once the user has interrupted
  */
 export async function overlongRows(
@@ -145,7 +148,7 @@ export function fitNotice(
 }
 
 function lowerBudget(left: number): string[] {
-  return left < 2 * LEAST_BUDGET ? [] : [`lower --max-tokens (to ${2 ** Math.floor(Math.log2(left))})`];
+  return left < USEFUL_BUDGET ? [] : [`lower --max-tokens (to ${2 ** Math.floor(Math.log2(left))})`];
 }
 
 function countsOf(rows: readonly SizedRow[]): Map<Domain, number> {

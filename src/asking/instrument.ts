@@ -9,12 +9,12 @@ import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
 import { costOfBoth } from '../usage.js';
-import { fitNotice, leastRoom, overlongRows } from './fit.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
 import type { Stage, StageJob } from './stage-contract.js';
 import type { Target } from './target.js';
+import { sayWhatIsTooLong } from './too-long.js';
 
 /** A stage that asks through an instrument: it says what a record depends on, and the instrument when to ask again. */
 export interface AskedStage<J extends StageJob>
@@ -28,7 +28,7 @@ export interface AskedStage<J extends StageJob>
   stampOf(job: J, failure: string | undefined, mark: string): string;
   settleAlone(job: J, mark: string): Promise<JournalRecord>;
   settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
-  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
+  /** See `too-long.ts`. */
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
 
@@ -100,40 +100,6 @@ export function openInstrument(
       },
     }),
   };
-}
-
-/** Lists the rows that are too long for the context, before any is asked. They are asked all the same: sizes are estimates. */
-async function sayWhatIsTooLong<J extends StageJob>(
-  {
-    io,
-    run,
-    order,
-    asks,
-    placeOf,
-    request,
-  }: Pick<AskedStage<J>, 'io' | 'run' | 'order' | 'asks' | 'placeOf' | 'request'>,
-  backend: OpenBackend,
-  settings: AskingSettings,
-  notice: (text: string, more: string) => void,
-): Promise<void> {
-  const budget = { maxTokens: samplingOf(settings).maxTokens, fitMaxTokens: settings.fitMaxTokens };
-  function* rows() {
-    for (const job of order) {
-      const found = asks(job) ? placeOf(job) : undefined;
-      if (found === undefined) continue;
-      yield { ...found, domain: job.domain, characters: async () => charactersOf(await request(job)) };
-    }
-  }
-  try {
-    const room = leastRoom(await backend.contexts(), budget);
-    if (room === undefined) return;
-    const tooLong = await overlongRows(rows(), room, run.ledger.charsAToken, io.stop);
-    const said = fitNotice(tooLong, room, budget);
-    if (said !== undefined) notice(said.summary, `:\n${said.rows.join('\n')}`);
-  } catch (error) {
-    await backend.close();
-    throw error;
-  }
 }
 
 function finishedIn({ journal }: Run): number {

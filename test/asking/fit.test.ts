@@ -60,7 +60,7 @@ describe('rows that are too long', () => {
   test('are counted by a sample where very many may be too long, the longest of them exactly', async () => {
     const { rows, read } = rowsOf(Array.from({ length: 3_000 }, (_, index) => 100_000 + 100 * index));
     const found = await overlongRows(rows, { tokens: 31_250 }, 4, NEVER);
-    expect(read.length).toBeLessThanOrEqual(101);
+    expect(read.length).toBeLessThanOrEqual(61);
     // Prompts are half of the bytes, so a prompt of 125,000 characters is one of 250,000 bytes.
     expect(found.length).toBe(1_499);
     expect(found[0]).toEqual({ place: 'mcp_test.jsonl:3000', domain: 'web', tokens: Math.ceil(399_900 / 2 / 4) });
@@ -81,16 +81,21 @@ describe('the notice', () => {
     tokens.map((count, index) => ({ place: `mcp_test.jsonl:${index + 1}`, domain: 'mcp', tokens: count }));
 
   test('counts the rows by domain, and says what would help', () => {
-    const tooLong = [{ place: 'web_test.jsonl:3', domain: 'web', tokens: 50_000 }, ...rows(39_000, 9_000)];
+    const tooLong = [{ place: 'web_test.jsonl:3', domain: 'web', tokens: 50_000 }, ...rows(29_000, 9_000)];
     expect(fitNotice(tooLong, room(vllm, 7_232), whole)).toEqual({
       summary:
-        '3 rows (mcp 2, web 1) will hardly fit into the context of 40,000 tokens at gpu-1:8000 beside --max-tokens 32768: prompts of up to 7,232 tokens do, and the longest has about 50,000; add --fit-max-tokens, or lower --max-tokens (to 512), or serve a longer context',
+        '3 rows (mcp 2, web 1) will hardly fit into the context of 40,000 tokens at gpu-1:8000 beside --max-tokens 32768: prompts of up to 7,232 tokens do, and the longest has about 50,000; add --fit-max-tokens, or lower --max-tokens (to 8192), or serve a longer context',
       rows: [
         '  web_test.jsonl:3 (web): about 50,000 tokens',
-        '  mcp_test.jsonl:1 (mcp): about 39,000 tokens',
+        '  mcp_test.jsonl:1 (mcp): about 29,000 tokens',
         '  mcp_test.jsonl:2 (mcp): about 9,000 tokens',
       ],
     });
+  });
+
+  test('advises no budget so small that replies would be cut off', () => {
+    const said = fitNotice(rows(39_000, 9_000), room(vllm, 7_232), whole);
+    expect(said?.summary).toMatch(/39,000; add --fit-max-tokens, or serve a longer context$/);
   });
 
   test('names ten rows and counts the others', () => {

@@ -1,0 +1,75 @@
+// The list of rows that are too long for the served context, told before the first of them is asked.
+
+import { resolve } from 'node:path';
+import type { OpenBackend } from '../model/backend.js';
+import { charactersOf } from '../question.js';
+import { openTokenizer } from '../tokens/tokenizer.js';
+import type { Question } from '../types.js';
+import { fitNotice, leastRoom, overlongRows } from './fit.js';
+import type { AskingSettings } from './options.js';
+import { samplingOf } from './sampling.js';
+import type { Stage, StageJob } from './stage-contract.js';
+
+interface AskedRows<J extends StageJob> extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'request'> {
+  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
+  placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
+}
+
+/**
+ * Lists the rows that are too long for a context that is told. They are asked all the same: sizes are estimates.
+ * @throws UserError where no row can fit, where the tokenizer cannot be used, or once the user has interrupted; the backend is closed then
+ */
+export async function sayWhatIsTooLong<J extends StageJob>(
+  rows: AskedRows<J>,
+  backend: OpenBackend,
+  settings: AskingSettings,
+  notice: (text: string, more: string) => void,
+): Promise<void> {
+  const budget = { maxTokens: samplingOf(settings).maxTokens, fitMaxTokens: settings.fitMaxTokens };
+  try {
+    const room = leastRoom(await backend.contexts(), budget);
+    if (room === undefined) return;
+    const tooLong = await overlongRows(sizable(rows), room, await charsAToken(rows, settings), rows.io.stop);
+    const said = fitNotice(tooLong, room, budget);
+    if (said !== undefined) notice(said.summary, `:\n${said.rows.join('\n')}`);
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}
+
+function* sizable<J extends StageJob>({ order, asks, placeOf, request }: AskedRows<J>) {
+  for (const job of order) {
+    const found = asks(job) ? placeOf(job) : undefined;
+    if (found === undefined) continue;
+    yield { ...found, domain: job.domain, characters: async () => charactersOf(await request(job)) };
+  }
+}
+
+/** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
+const ROWS_COUNTED = 12;
+const CHARACTERS_COUNTED = 20_000;
+
+/** By the tokenizer that the user named, else as the run has measured. */
+async function charsAToken<J extends StageJob>(
+  { io, run, order, asks, request }: AskedRows<J>,
+  { tokenizer: file }: AskingSettings,
+): Promise<number> {
+  if (file === undefined) return run.ledger.charsAToken;
+  const { count } = await openTokenizer(resolve(io.cwd, file), file);
+  let [characters, tokens] = [0, 0];
+  for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
+    const job = order.at(place);
+    if (job === undefined || !asks(job)) continue;
+    const text = textOf(await request(job));
+    const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
+    const part = text.slice(start, start + CHARACTERS_COUNTED);
+    characters += part.length;
+    tokens += count(part);
+  }
+  return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
+}
+
+function textOf(question: Question): string {
+  return 'prompt' in question ? question.prompt : question.messages.map(({ content }) => content).join('\n');
+}
