@@ -125,7 +125,7 @@ export const ASKING_OPTIONS = {
     kind: 'text',
     value: 'FILE',
     group: 'Cost',
-    help: "the model's tokenizer.json, or its folder: prompts are counted by it, not estimated",
+    help: '--dry-run: count prompts by this tokenizer.json of the model, or by the one in this folder',
   },
   ...BILL_OPTIONS,
   ...BUDGET_OPTIONS,
