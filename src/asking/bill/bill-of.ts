@@ -9,6 +9,9 @@ import { filtered } from '../../list.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
 import { byRatio, byTokenizer, sizer } from './sizes.js';
 
+/** As many rows are read before their turn. */
+const ROWS_AHEAD = 2;
+
 /** What the figures come from. */
 interface BillSources {
   readonly model: string;
@@ -36,9 +39,9 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   const account = new Account(price);
   const sizeOf = sizer(tokenizer === undefined ? byRatio(ratio.charactersPerToken) : byTokenizer(tokenizer));
   let read = 0;
-  for (const job of asked) {
+  const questionsOf = async (job: J) => (await stage.questions?.(job)) ?? [await stage.request(job)];
+  for await (const [job, questions] of readAhead(asked, questionsOf)) {
     throwIfStopped(stage.io.stop);
-    const questions = (await stage.questions?.(job)) ?? [await stage.request(job)];
     const output = outputOf(means?.perRow(job.domain), questions.length, maxTokens);
     const calls = questions.map((question): Call => ({ ...sizeOf(question, job.domain), output }));
     account.add(job.domain, calls);
@@ -67,6 +70,20 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     servers: sources.servers,
     notes: sources.notes,
   };
+}
+
+/** Each item with what is read of it, in order; the disk reads some while those before them are worked on. */
+async function* readAhead<T, R>(items: Iterable<T>, read: (item: T) => Promise<R>): AsyncGenerator<readonly [T, R]> {
+  const under: [T, Promise<R>][] = [];
+  for (const item of items) {
+    const reading = read(item);
+    // Where one before it fails, nobody waits for it any more.
+    reading.catch(() => {});
+    under.push([item, reading]);
+    const first = under.length > ROWS_AHEAD ? under.shift() : undefined;
+    if (first !== undefined) yield [first[0], await first[1]];
+  }
+  for (const [item, reading] of under) yield [item, await reading];
 }
 
 /** The cost at the share that was measured lies between those without a cache and with an ideal one. */
