@@ -87,8 +87,17 @@ export interface Bill {
   readonly measuredCache?: MeasuredCache | undefined;
   /** What each server says of itself. */
   readonly servers: readonly ServerFacts[];
+  /** Rows that are too long for the smallest context, the longest first. */
+  readonly overlong?: Overlong | undefined;
   /** What else the user should know. */
   readonly notes: readonly string[];
+}
+
+interface Overlong {
+  /** What the user is told of them, and the longest of them, a line each. */
+  readonly summary: string;
+  readonly lines: readonly string[];
+  readonly rows: readonly { readonly place: string; readonly domain: Domain; readonly tokens: number }[];
 }
 
 /** How much of their prompts earlier runs' servers had in their caches. */

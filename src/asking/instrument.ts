@@ -28,7 +28,6 @@ export interface AskedStage<J extends StageJob>
   stampOf(job: J, failure: string | undefined, mark: string): string;
   settleAlone(job: J, mark: string): Promise<JournalRecord>;
   settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
-  /** See `too-long.ts`. */
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
 
@@ -70,7 +69,7 @@ export function openInstrument(
   const unkept = new Map<string, CallLog>();
   return {
     mark: () => entered,
-    guard: ({ remarks = [], stampOf, placeOf, ...stage }) => ({
+    guard: ({ remarks = [], stampOf, ...stage }) => ({
       ...stage,
       isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered),
       settleAlone: (job) => stage.settleAlone(job, entered),
@@ -79,7 +78,7 @@ export function openInstrument(
         const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
         backend = await openBackend(target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
-        await sayWhatIsTooLong({ ...stage, placeOf }, backend, settings, notice);
+        await sayWhatIsTooLong(stage, backend, settings, notice);
         return backend;
       },
       async request(job) {
@@ -88,6 +87,7 @@ export function openInstrument(
         sentWith.set(job.id, { mark, chars: charactersOf(request) });
         return request;
       },
+      questions: async (job) => (await stage.questions?.(job)) ?? [await stage.request(job)],
       async settle(job, outcome) {
         enter();
         const { mark, chars } = sentWith.get(job.id) ?? {};

@@ -38,6 +38,8 @@ export interface Stage<J extends StageJob> {
   request(job: J): Promise<ModelRequest>;
   /** All that a row is asked, one call each, where every reply can be used; `request` alone where absent. */
   questions?(job: J): Promise<readonly Question[]>;
+  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
+  placeOf?(job: J): { readonly place: string; readonly bytes: number } | undefined;
   /** The record of an outcome, or 'again' to have the row asked again at once. */
   settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | 'again'>;
   /** The output line of a row. */

@@ -197,6 +197,14 @@ describe('a dry run', () => {
       time: { by: 'rate', seconds: 630 },
     });
   });
+
+  test('takes no less time than the limits that are given allow', async () => {
+    const { bill } = await setUp();
+    expect((await bill('one', '--rate', '60', '--rpm', '5')).time).toMatchObject({ by: 'rpm', seconds: 180 });
+    expect((await bill('one', '--rpm', '5')).time).toMatchObject({ by: 'rpm', at_least: true });
+    const { time, total } = await bill('one', '--rate', '60', '--tpm', '10');
+    expect([time.by, time.seconds]).toEqual(['tpm', expect.closeTo(6 * total.prompt_tokens, -1)]);
+  });
 });
 
 describe('a server that is described', () => {
@@ -209,6 +217,28 @@ describe('a server that is described', () => {
     expect(notes).toEqual([expect.stringContaining('--max-tokens is 32768')]);
     expect((await bill('one', '--fit-max-tokens')).notes).toEqual([]);
   });
+});
+
+test('rows that are too long for the served context are listed, the longest first', async () => {
+  const models = [{ id: 'wm', owned_by: 'vllm', max_model_len: 100 }];
+  const { bill, infer, data } = await setUp(undefined, { models });
+  const { overlong, notes } = await bill('one', '--max-tokens', '20');
+  const sizes: [string, number][] = [];
+  for (const name of await readdir(data)) {
+    const lines = (await readFile(join(data, name), 'utf8')).trim().split('\n');
+    for (const [index, line] of lines.entries()) {
+      const { system_str, prompt, response, turn_idx } = JSON.parse(line);
+      const sent = [system_str, ...prompt.slice(0, turn_idx), ...response.slice(0, turn_idx - 1)].join('');
+      sizes.push([`${name}:${index + 1}`, Math.ceil(sent.length / 4)]);
+    }
+  }
+  const tooLong = sizes.filter(([, tokens]) => tokens > 80).sort((a, b) => b[1] - a[1]);
+  expect(tooLong.length).toBeGreaterThan(0);
+  expect(tooLong.length).toBeLessThan(15);
+  expect(overlong.map(({ place, tokens }: { place: string; tokens: number }) => [place, tokens])).toEqual(tooLong);
+  expect(notes).toEqual([]);
+  const { stdout } = await infer('one', '--dry-run', '--max-tokens', '20');
+  expect(stdout).toContain(`\n  ${tooLong[0]?.[0]} (`);
 });
 
 describe('earlier runs', () => {

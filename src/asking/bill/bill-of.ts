@@ -7,6 +7,7 @@ import { type Speed, timeOf } from '../../billing/time.js';
 import { throwIfStopped } from '../../errors.js';
 import { filtered } from '../../list.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
+import { Overlong } from './overlong.js';
 import { byRatio, byTokenizer, sizer } from './sizes.js';
 
 /** As many rows are read before their turn. */
@@ -20,6 +21,7 @@ interface BillSources {
   readonly servers: readonly ServerFacts[];
   readonly speed: Omit<Speed, 'measured'>;
   readonly maxTokens: number | undefined;
+  readonly fitMaxTokens: boolean;
   readonly notes: readonly string[];
   /** Told after each row. */
   onRow?(done: number, of: number): void;
@@ -37,14 +39,19 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   const means = outputMeans(runs);
   const price = stage.manifest.price;
   const account = new Account(price);
+  const overlong = new Overlong(sources.servers, sources);
   const sizeOf = sizer(tokenizer === undefined ? byRatio(ratio.charactersPerToken) : byTokenizer(tokenizer));
   let read = 0;
   const questionsOf = async (job: J) => (await stage.questions?.(job)) ?? [await stage.request(job)];
   for await (const [job, questions] of readAhead(asked, questionsOf)) {
     throwIfStopped(stage.io.stop);
+    const sizes = questions.map((question) => sizeOf(question, job.domain));
+    overlong.add(job.domain, stage.placeOf?.(job)?.place, sizes);
     const output = outputOf(means?.perRow(job.domain), questions.length, maxTokens);
-    const calls = questions.map((question): Call => ({ ...sizeOf(question, job.domain), output }));
-    account.add(job.domain, calls);
+    account.add(
+      job.domain,
+      sizes.map((size): Call => ({ ...size, output })),
+    );
     sources.onRow?.(++read, asked.length);
   }
   const [total, domains] = [account.total(), account.domains()];
@@ -68,6 +75,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
     measuredCache: measuredCache(total, runs),
     servers: sources.servers,
+    overlong: overlong.notice(),
     notes: sources.notes,
   };
 }

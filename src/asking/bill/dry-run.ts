@@ -38,8 +38,9 @@ export async function printBill<J extends StageJob>(
     tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
     runs: await measurementsFor(planned, io),
     servers,
-    speed: { rate: settings.rate },
+    speed: { rate: settings.rate, rpm: settings.rpm, tpm: settings.tpm },
     maxTokens,
+    fitMaxTokens: settings.fitMaxTokens,
     notes: [...newNotices(run), ...contextNotes(servers, maxTokens, settings.fitMaxTokens)],
     ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
   });

@@ -31,6 +31,7 @@ export function billDocument(bill: Bill) {
       model: model ?? null,
       context_tokens: contextTokens ?? null,
     })),
+    overlong: bill.overlong?.rows ?? [],
     notes: bill.notes,
   };
 }

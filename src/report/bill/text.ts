@@ -5,7 +5,7 @@ import { domainName } from '../../domains.js';
 import { counted } from '../../figures.js';
 import { dollars } from '../../money.js';
 import type { Price } from '../../price.js';
-import { oneLine } from '../../printable.js';
+import { oneLine, printable } from '../../printable.js';
 import type { Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
 
@@ -15,12 +15,21 @@ const MOST_NAMES = 3;
 /** The bill, ending in a line feed. */
 export function billText(bill: Bill, look: Look): string {
   const lines = bill.total.rows === 0 ? [NO_CALL] : sourceLines(bill);
+  const { summary, lines: longest = [] } = bill.overlong ?? {};
+  const notes = [
+    ...(summary === undefined ? [] : [noteOf(summary), ...longest.map((line) => printable(line))]),
+    ...bill.notes.map(noteOf),
+  ];
   const blocks = [
     paragraphs([titleOf(bill)], look),
     ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
-    paragraphs([...lines, ...bill.notes.map((note) => `Note: ${oneLine(note, 2_000)}`), LAST_WORDS], look),
+    paragraphs([...lines, ...notes, LAST_WORDS], look),
   ];
   return blocks.join('\n');
+}
+
+function noteOf(text: string): string {
+  return `Note: ${oneLine(text, 2_000)}`;
 }
 
 const NO_CALL = 'No model has to be asked.';
