@@ -10,7 +10,7 @@ import { present } from './present.js';
 export class HashedTexts {
   readonly #parts: PartColumns;
 
-  /** @param wordCount hex digits of the hashes, divided by eight */
+  /** @param wordCount hex digits of the hashes, divided by eight; 3 at most */
   constructor(private readonly wordCount: number) {
     this.#parts = new PartColumns(wordCount);
   }
@@ -123,8 +123,8 @@ class PartColumns {
   }
 
   textAt(index: number): string {
-    const { words, ending } = this.at(index);
-    return words.length === 0 ? ending : hexOf(words) + ending;
+    const { text, isWhole } = present(this.#known[this.#endings.at(index)]);
+    return isWhole ? text : hexOf(this.at(index).words) + text;
   }
 
   isAt(index: number, { words, ending }: Parts): boolean {
@@ -148,33 +148,20 @@ class PartColumns {
 
 /** Hex digits of a word of 32 bits. */
 const DIGITS = 8;
-const [ZERO, NINE, A, F] = [0x30, 0x39, 0x61, 0x66];
-
+const HEX = 16;
 /** Lower-case hex alone is a hash: the text has to come back as it was. */
+const HASHES = [0, 1, 2, 3].map((words) => new RegExp(`^[0-9a-f]{${words * DIGITS}}`));
+
 function partsOf(text: string, wordCount: number): Parts {
   const words: number[] = [];
-  for (let word = 0; word < wordCount; word++) {
-    let value = 0;
-    for (let at = word * DIGITS; at < (word + 1) * DIGITS; at++) {
-      const code = text.charCodeAt(at);
-      if (code >= ZERO && code <= NINE) value = (value << 4) | (code - ZERO);
-      else if (code >= A && code <= F) value = (value << 4) | (code - A + 10);
-      else return { words: [], ending: text };
-    }
-    words.push(value >>> 0);
-  }
-  return { words, ending: text.slice(wordCount * DIGITS) };
+  if (!present(HASHES[wordCount]).test(text)) return { words, ending: text };
+  const end = wordCount * DIGITS;
+  for (let at = 0; at < end; at += DIGITS) words.push(Number.parseInt(text.slice(at, at + DIGITS), HEX));
+  return { words, ending: text.slice(end) };
 }
 
 function hexOf(words: readonly number[]): string {
-  const codes: number[] = [];
-  for (const word of words) {
-    for (let shift = 4 * (DIGITS - 1); shift >= 0; shift -= 4) {
-      const value = (word >>> shift) & 0xf;
-      codes.push(value < 10 ? ZERO + value : A - 10 + value);
-    }
-  }
-  return String.fromCharCode(...codes);
+  return words.map((word) => word.toString(HEX).padStart(DIGITS, '0')).join('');
 }
 
 /** A number that equal texts share, and few others. */

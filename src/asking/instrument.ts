@@ -104,7 +104,7 @@ export function openInstrument(
 
 function finishedIn({ journal }: Run): number {
   let finished = 0;
-  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') finished++;
+  for (const { status } of journal.summaries()) if (status === 'ok') finished++;
   return finished;
 }
 

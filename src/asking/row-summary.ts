@@ -50,14 +50,16 @@ export class SummaryShelf implements Shelf<RowSummary> {
   readonly #commonNumbers = new Map<string, number>();
   readonly #commonOf = new Column(Uint32Array);
   readonly #stamps = new HashedTexts(WORDS_OF_STAMP);
-  readonly #tokens = TOKENS.map((name) => ({ name, column: new Column(Uint32Array) }));
+  /** Those kinds of tokens that a record has had. */
+  readonly #tokens: { readonly name: keyof Usage; readonly column: Column }[] = [];
   readonly #chars = new Column(Uint32Array);
   /** Counts that fit into no column: greater ones, and whatever else older versions and other hands have written. */
   readonly #odd = new Map<number, Counts>();
 
   put(number: number, { usage, chars, stamp, ...common }: RowSummary): void {
-    const isPlain =
-      isCount(chars ?? 0) && Object.entries(usage).every(([name, count]) => isToken(name) && isCount(count));
+    const names = Object.keys(usage);
+    const isPlain = isCount(chars ?? 0) && names.every(isToken) && Object.values(usage).every(isCount);
+    if (isPlain) for (const name of names) this.#makeColumn(name);
     for (const { name, column } of this.#tokens) column.put(number, isPlain ? kept(usage[name]) : 0);
     this.#chars.put(number, isPlain ? kept(chars) : 0);
     if (isPlain) this.#odd.delete(number);
@@ -80,6 +82,11 @@ export class SummaryShelf implements Shelf<RowSummary> {
     return chars > 0 ? { ...common, usage, chars: chars - 1, stamp } : { ...common, usage, stamp };
   }
 
+  #makeColumn(name: keyof Usage): void {
+    if (this.#tokens.every((known) => known.name !== name))
+      this.#tokens.push({ name, column: new Column(Uint32Array) });
+  }
+
   #numberOf(common: Common): number {
     const text = JSON.stringify(common);
     const known = this.#commonNumbers.get(text);
@@ -95,7 +102,7 @@ function kept(count: number | undefined): number {
   return count === undefined ? 0 : count + 1;
 }
 
-function isToken(name: string): boolean {
+function isToken(name: string): name is keyof Usage {
   return TOKENS.some((token) => token === name);
 }
 

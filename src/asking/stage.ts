@@ -12,7 +12,7 @@ import type { StageListener } from './listeners.js';
 import { assemble } from './output.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
-import { chosenOf, costsOf, countsOf, reasonsOf, tokensOf } from './tally.js';
+import { type Tally, tallyOf } from './tally.js';
 
 export interface StageResult {
   readonly manifest: Manifest;
@@ -43,7 +43,8 @@ export async function runStage<J extends StageJob>(
   const todo = filtered(stage.order, (job) => !isDone(stage, job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
-    const save = () => writeManifest(run.manifestPath, manifestOf(stage, { startedAt, state: 'running' }));
+    const save = () =>
+      writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     session = await askRows(stage, todo, listeners, save);
@@ -54,9 +55,10 @@ export async function runStage<J extends StageJob>(
   const output = await assemble(stage, asked > 0).catch((failure: unknown) => {
     error ??= failure;
   });
-  const state = stateOf(stage, session, error !== undefined);
+  const tally = tallyOf(stage);
+  const state = stateOf(stage, tally, session, error !== undefined);
   const manifest = {
-    ...manifestOf(stage, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),
+    ...manifestOf(stage, tally, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),
     ...(output === undefined ? {} : { output }),
   };
   await writeManifest(run.manifestPath, manifest).catch((failure: unknown) => {
@@ -65,24 +67,20 @@ export async function runStage<J extends StageJob>(
   if (error !== undefined) throw error;
   const seconds = (performance.now() - started) / 1000;
   const exitCode = exitCodeOf(stage, state, session);
-  return { manifest, exitCode, reasons: reasonsOf(stage), asked, seconds, stopReason, ledger: run.ledger };
+  return { manifest, exitCode, reasons: tally.reasons, asked, seconds, stopReason, ledger: run.ledger };
 }
 
 function stateOf<J extends StageJob>(
   stage: Stage<J>,
+  tally: Tally,
   session: SessionResult | undefined,
   isBroken: boolean,
 ): Manifest['state'] {
   if (isBroken) return 'stopped';
   if (session !== undefined && stage.io.stop.aborted) return 'interrupted';
   const isComplete = Object.values(stage.absent).every((count) => count === 0);
-  if (isComplete && isAllDone(stage)) return 'complete';
+  if (isComplete && tally.isDone) return 'complete';
   return session?.stopReason === undefined ? 'incomplete' : 'stopped';
-}
-
-function isAllDone<J extends StageJob>(stage: Stage<J>): boolean {
-  for (const job of stage.rows) if (!isDone(stage, job)) return false;
-  return true;
 }
 
 function exitCodeOf<J extends StageJob>(
@@ -97,6 +95,7 @@ function exitCodeOf<J extends StageJob>(
 
 function manifestOf<J extends StageJob>(
   stage: Stage<J>,
+  { chosen, counts, tokens, costs }: Tally,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,
 ): Manifest {
@@ -120,11 +119,11 @@ function manifestOf<J extends StageJob>(
     ...(run.models.size === 0 ? {} : { models: [...run.models.values()] }),
     data: manifest.data,
     ...(manifest.predictions === undefined ? {} : { predictions: manifest.predictions }),
-    chosen: chosenOf(stage),
-    counts: countsOf(stage),
-    tokens: tokensOf(stage),
+    chosen,
+    counts,
+    tokens,
     ...(manifest.price === undefined ? {} : { price: manifest.price }),
-    costs: costsOf(stage),
+    costs,
     ...(pace.calls === 0 ? {} : { pace }),
     ...(unrecorded.calls === 0 ? {} : { unrecorded }),
     notices: [...new Set(run.notices)],
