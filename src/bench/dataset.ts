@@ -4,6 +4,7 @@ import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
+import { parseObject } from '../json.js';
 import { present } from '../present.js';
 import type { Sample } from '../types.js';
 import type { BadRow, IndexedData } from './index-format.js';
@@ -67,7 +68,7 @@ export async function openDataset(dir: string, stop?: AbortSignal, kept?: string
     };
     const readSample = async (row: number) => {
       const keys = { key: rows.key(row), trajectory: rows.trajectory(row) };
-      const sample = readSampleAgain(await readText(row), keys);
+      const sample = readSampleAgain(parseObject(await readText(row)), keys);
       if (sample === undefined) throw await changed(row);
       return sample;
     };

@@ -18,6 +18,7 @@ class Columns {
   readonly stamp = new HashedTexts(WORDS_OF_STAMP);
   readonly offset = new Column(Float64Array);
   readonly length = new Column(Uint32Array);
+  readonly checksum = new Column(Uint32Array);
   readonly line = new Column(Uint32Array);
   readonly turnIdx = new Column(Uint32Array);
   /** Whoever wrote the file may have written any whole number. */
@@ -38,7 +39,7 @@ export class PredictionIndex implements List<PredictionRef> {
     const columns = this.#columns;
     const number = this.length++;
     for (const name of ['key', 'trajectory', 'stamp'] as const) columns[name].put(number, ref[name]);
-    for (const name of ['offset', 'length', 'line', 'turnIdx', 'repeat', 'index'] as const) {
+    for (const name of ['offset', 'length', 'checksum', 'line', 'turnIdx', 'repeat', 'index'] as const) {
       columns[name].put(number, ref[name]);
     }
     columns.row.put(number, ref.row === undefined ? 0 : ref.row + 1);
@@ -102,6 +103,10 @@ class IndexedPrediction implements PredictionRef {
 
   get length(): number {
     return this.#columns.length.at(this.#number);
+  }
+
+  get checksum(): number {
+    return this.#columns.checksum.at(this.#number);
   }
 
   get line(): number {

@@ -1,6 +1,7 @@
 // One line of a predictions file -> where its prediction lies, and what judging needs to know of it.
 
 import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { type JsonObject, parseObject } from '../json.js';
 import { judgementIndexIn } from '../judged-row.js';
@@ -10,7 +11,7 @@ import type { Domain } from '../types.js';
 import { type EqualRows, isKeyOf } from './dataset.js';
 import { placeOf, textOf } from './line-file.js';
 import type { RowIndex } from './row-index.js';
-import { domainOf, readRow } from './sample.js';
+import { domainOf, readParsedRow } from './sample.js';
 
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
 export interface PredictionRef {
@@ -24,6 +25,8 @@ export interface PredictionRef {
   readonly line: number;
   readonly offset: number;
   readonly length: number;
+  /** CRC-32 of the line's bytes. */
+  readonly checksum: number;
   /** Changes whenever `gen`, or the failure in its place, changes. */
   readonly stamp: string;
   /** Why there is no prediction. */
@@ -53,7 +56,7 @@ export function readRef(line: Line, lines: PredictionLines): PredictionRef {
     throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
   }
   const { gen, id, awb, failure } = prediction;
-  const row = 'prompt' in fields ? wholeRow(text, id, lines.equals) : leanRow(fields, id, lines.rows);
+  const row = 'prompt' in fields ? wholeRow(text, fields, id, lines.equals) : leanRow(fields, id, lines.rows);
   if (typeof row === 'string') throw refused(row);
   return {
     ...row,
@@ -61,6 +64,7 @@ export function readRef(line: Line, lines: PredictionLines): PredictionRef {
     index: judgementIndexIn(awb),
     line: line.number,
     ...placeOf(line),
+    checksum: crc32(line.bytes),
     stamp: stampOf(gen, failure),
     ...(failure === undefined ? {} : { failure }),
   };
@@ -69,8 +73,8 @@ export function readRef(line: Line, lines: PredictionLines): PredictionRef {
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
 /** The row in a line that holds all of it, or why it cannot be used. */
-function wholeRow(text: string, id: ReadPrediction['id'], equals: EqualRows): Identified | string {
-  const reading = readRow(text);
+function wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id'], equals: EqualRows): Identified | string {
+  const reading = readParsedRow(text, fields);
   if (!reading.ok) return reading.flaw.reason;
   const { key, trajectory, domain, turnIdx } = reading.row.sample;
   if (id === undefined) return { key: equals.keyOf(key), trajectory, domain, turnIdx };
@@ -102,7 +106,7 @@ function leanRow({ task }: JsonObject, id: ReadPrediction['id'], rows: RowIndex 
 }
 
 /** Changes whenever `gen`, or the failure in its place, changes. */
-export function stampOf(gen: string, failure: NoPrediction | undefined): string {
+function stampOf(gen: string, failure: NoPrediction | undefined): string {
   return createHash('sha256')
     .update(`${failure?.class ?? ''}\n`)
     .update(gen)

@@ -1,6 +1,7 @@
 // A predictions file, whole or lean, ours or the official script's -> an index of rows, each read when its turn comes.
 
 import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { TextNumbers } from '../hashed-texts.js';
 import { parseObject } from '../json.js';
@@ -9,11 +10,11 @@ import { type ReadPrediction, readPredictionRow } from '../prediction.js';
 import { present } from '../present.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Sample } from '../types.js';
-import { type Dataset, EqualRows, isKeyOf } from './dataset.js';
+import { type Dataset, EqualRows } from './dataset.js';
 import { decoded, openToRead, readLines, readSpan } from './line-file.js';
 import { PredictionIndex } from './prediction-index.js';
-import { badLine, type PredictionRef, readRef, stampOf } from './prediction-ref.js';
-import { readRow } from './sample.js';
+import { badLine, type PredictionRef, readRef } from './prediction-ref.js';
+import { readSampleAgain } from './sample.js';
 
 /** A prediction, read. */
 export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
@@ -97,22 +98,20 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
     refs,
     sha256: hash.digest('hex'),
     async read(ref) {
-      const text = decoded(await readSpan(handle, ref.offset, ref.length)) ?? '';
-      const prediction = readPredictionRow(parseObject(text) ?? {});
-      if (prediction === undefined || stampOf(prediction.gen, ref.failure) !== ref.stamp) throw changed(path);
+      const bytes = await readSpan(handle, ref.offset, ref.length);
+      // The same bytes hold the same prediction of the same row.
+      const text = crc32(bytes) === ref.checksum ? decoded(bytes) : undefined;
+      const fields = text === undefined ? undefined : parseObject(text);
+      const prediction = fields && readPredictionRow(fields);
+      if (text === undefined || fields === undefined || prediction === undefined) throw changed(path);
       const { gen, awb } = prediction;
-      const sample = ref.row === undefined ? wholeSample(text) : await data?.readSample(ref.row);
-      if (sample === undefined || !isKeyOf(ref.key, sample.key)) throw changed(path);
+      const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
+      if (sample === undefined) throw changed(path);
       return { text, gen, awb, sample: { ...sample, key: ref.key } };
     },
     bytesOf: ({ length, row }) => length + (row === undefined ? 0 : (data?.rows.bytes(row) ?? 0)),
     close: () => handle.close(),
   };
-}
-
-function wholeSample(text: string): Sample | undefined {
-  const reading = readRow(text);
-  return reading.ok ? reading.row.sample : undefined;
 }
 
 function changed(path: string): UserError {

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { messageOf } from '../errors.js';
-import { isObject, type JsonObject, parseObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { present } from '../present.js';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
@@ -33,7 +33,11 @@ export const READER = 1;
  */
 export function readRow(text: string): RowReading {
   const fields = parseRow(text);
-  if (typeof fields === 'string') return { ok: false, flaw: { reason: fields } };
+  return typeof fields === 'string' ? { ok: false, flaw: { reason: fields } } : readParsedRow(text, fields);
+}
+
+/** The same of a text that was parsed before: `fields` is the object in it. */
+export function readParsedRow(text: string, fields: JsonObject): RowReading {
   const official = officialFields(fields);
   if (typeof official === 'string') return { ok: false, flaw: { reason: official, ...knownDomainOf(fields) } };
   const { task, prompts, responses, turnIdx, currentPrompt, systemPrompt } = official;
@@ -55,11 +59,13 @@ export function readRow(text: string): RowReading {
 }
 
 /**
- * The sample in the text of a row whose keys are known from reading it before, at about half of what `readRow` takes; undefined where
- * the text is no row.
+ * The sample in the object of a row whose keys are known from reading it before, at about half of what `readRow` takes; undefined
+ * where there is no object, or it is no row.
  */
-export function readSampleAgain(text: string, keys: Pick<Sample, 'key' | 'trajectory'>): Sample | undefined {
-  const fields = parseObject(text);
+export function readSampleAgain(
+  fields: JsonObject | undefined,
+  keys: Pick<Sample, 'key' | 'trajectory'>,
+): Sample | undefined {
   const official = fields && officialFields(fields);
   return official === undefined || typeof official === 'string' ? undefined : sampleOf(official, keys);
 }

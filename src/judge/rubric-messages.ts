@@ -96,10 +96,11 @@ function framed(name: string, mark: string, turn: number, text: string): string 
 
 /** The first of an endless row of words made of the source that none of the texts contains, in any case of letters. */
 function unusedMark(source: string, texts: readonly string[]): string {
-  const haystack = texts.join('\n').toLowerCase();
   for (let attempt = 0; ; attempt++) {
     const mark = digest(`${attempt}\n${source}`);
-    if (!haystack.includes(mark)) return mark;
+    // The texts are long: a pattern finds the mark without a copy of them in small letters.
+    const pattern = new RegExp(mark, 'i');
+    if (!texts.some((text) => pattern.test(text))) return mark;
   }
 }
 

@@ -18,6 +18,7 @@ const ref: fc.Arbitrary<PredictionRef> = fc.record({
   line: place,
   offset: fc.maxSafeNat(),
   length: place,
+  checksum: fc.nat({ max: 2 ** 32 - 1 }),
   stamp: hex(16),
   failure: fc.option(fc.record({ class: fc.constantFrom('timeout', 'empty'), reason: fc.string() }), {
     nil: undefined,

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decoded } from '../../src/bench/line-file.js';
 import { type ParsedRow, READER, readRow, readSampleAgain } from '../../src/bench/sample.js';
+import { parseObject } from '../../src/json.js';
 import { RECORDED } from '../support/cli.js';
 import { rowText } from '../support/rows.js';
 
@@ -271,7 +272,7 @@ describe('keys and samples by the book', () => {
           systemPrompt: system,
         };
         expect(read(line)).toMatchObject({ sample, id: id[1] });
-        expect(readSampleAgain(line, keys)).toEqual(sample);
+        expect(readSampleAgain(parseObject(line), keys)).toEqual(sample);
       }),
     );
   });
@@ -279,12 +280,12 @@ describe('keys and samples by the book', () => {
   test('of recorded rows are the same when they are read again', () => {
     for (const line of recordedLines()) {
       const { sample } = read(line);
-      expect(readSampleAgain(line, { key: sample.key, trajectory: sample.trajectory })).toEqual(sample);
+      expect(readSampleAgain(parseObject(line), { key: sample.key, trajectory: sample.trajectory })).toEqual(sample);
     }
   });
 
   test.each(['', '{', '[]', rowText({ turn_idx: 9 })])('no sample is read again in %j', (line) => {
-    expect(readSampleAgain(line, { key: 'k', trajectory: 't' })).toBeUndefined();
+    expect(readSampleAgain(parseObject(line), { key: 'k', trajectory: 't' })).toBeUndefined();
   });
 });
 

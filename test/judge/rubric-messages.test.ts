@@ -195,6 +195,50 @@ describe('our messages', () => {
     );
   });
 
+  test('a mark is the first of its row that no text holds in small letters, whatever else the texts hold', () => {
+    const historyOf = (texts: readonly string[]) => {
+      const [p1 = '', r1 = '', p2 = '', r2 = ''] = texts;
+      const of = { ...sample, prompts: [p1, p2, 'p3'], responses: [r1, r2, 'truth'] };
+      return marksOf(userMessage(bundled, of, 'x'))[0];
+    };
+    const row: string[] = [];
+    for (let count = 0; count < 5; count++) row.push(historyOf(row));
+    expect(new Set(row).size).toBe(5);
+    // Letters that another letter becomes in capitals or in small ones, or that look like a digit of a mark.
+    const letters = fc.constantFrom(
+      '\u212a',
+      '\u0130',
+      '\u017f',
+      '\uff21',
+      '\uff41',
+      '\u0391',
+      '\u0661',
+      '\ud835',
+      'a',
+      '\n',
+    );
+    const piece = fc.oneof(
+      letters,
+      fc
+        .tuple(fc.constantFrom(...row.slice(0, 4)), fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }))
+        .map(([mark, capitals]) =>
+          Array.from(mark, (digit, at) => (capitals[at] ? digit.toUpperCase() : digit)).join(''),
+        ),
+      fc.tuple(fc.constantFrom(...row.slice(0, 4)), fc.nat({ max: 11 }), letters).map(
+        // One letter in a mark is another one.
+        ([mark, at, letter]) => mark.slice(0, at) + letter + mark.slice(at + 1),
+      ),
+    );
+    const text = fc.array(piece, { maxLength: 4 }).map((pieces) => pieces.join(''));
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 4, maxLength: 4 }), (texts) => {
+        const small = texts.join('\n').toLowerCase();
+        expect(historyOf(texts)).toBe(row.find((mark) => !small.includes(mark)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test('a template that lost a slot is refused', () => {
     const broken = { ...bundled, userTemplate: '{context}' };
     expect(() => buildJudgeMessages(broken, sample, 'x')).toThrow(/no slot \{world_model_input\}/);

@@ -6,7 +6,7 @@ import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
 import { MOST_JUDGEMENTS } from '../../../src/judgement.js';
 
 function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
-  const place = { line: 1, offset: 0, length: 1, stamp: 's' };
+  const place = { line: 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
   return { key, trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place, ...more };
 }
 

@@ -34,7 +34,7 @@ const method: Method<readonly [Said, Said]> = {
 };
 
 const subject = { sample: SAMPLE, gen: 'g' };
-const place = { line: 1, offset: 0, length: 1, stamp: 's' };
+const place = { line: 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
 const ref = { key: 'k', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place };
 const job = present(jobsOf([ref], 1).at(0));
 const log = { attempts: 2, usage: { completionTokens: 5 }, ms: 10, host: 'h' };
