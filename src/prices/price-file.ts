@@ -33,6 +33,8 @@ const KEYS = ['currency', 'unit', 'models'] as const;
 const FIELDS = ['input', 'cached', 'written', 'output', 'call', 'like'] as const;
 /** US dollars for a million tokens: a hundred times what any model costs. More is a price in another unit. */
 const MOST_PRICE = 100_000;
+/** US dollars for a call: far beyond what any costs. */
+const MOST_CALL = 100;
 const EXAMPLE = 'models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }';
 
 /** @throws UserError (65) with the file's name, the line and what would do, for a file that cannot be taken at its word. */
@@ -103,7 +105,7 @@ function ruleOf(
       ...(cached === undefined ? {} : { cached }),
       ...(written === undefined ? {} : { written }),
       output,
-      ...(call === undefined ? {} : { call: amountOf(call, at) }),
+      ...(call === undefined ? {} : { call: callPrice(call, at) }),
     },
   };
 }
@@ -126,6 +128,12 @@ function perMillion(entry: FileEntry, tokens: number, at: Refuse): number {
   );
 }
 
+function callPrice(entry: FileEntry, at: Refuse): number {
+  const price = amountOf(entry, at);
+  if (price <= MOST_CALL) return price;
+  throw at(entry.line, `call ${shown(entry.value)} is more than ${MOST_CALL} dollars for each call; check the price`);
+}
+
 function amountOf({ key, line, value }: FileEntry, at: Refuse): number {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
   const quoted = typeof value === 'string' && value.trim() !== '' && Number(value) >= 0;
@@ -145,5 +153,7 @@ function refuseUnknown(entries: readonly FileEntry[], known: readonly string[], 
 }
 
 function shown(value: unknown): string {
-  return oneLine(value === undefined ? 'nothing' : JSON.stringify(value), 60);
+  if (value === undefined) return 'nothing';
+  // .inf and .nan of YAML are null in JSON.
+  return oneLine(typeof value === 'number' ? String(value) : JSON.stringify(value), 60);
 }

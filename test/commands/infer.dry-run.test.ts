@@ -285,6 +285,14 @@ describe('earlier runs', () => {
     expect((await bill('third', '--temperature', '2')).output_by).toMatchObject({ like: 'model', rows: 12 });
   });
 
+  test('with longer replies than the budget now allows count for no more than that', async () => {
+    const { infer, bill } = await setUp(counting(0.5, 4_000));
+    await infer('first');
+    const { total, output_by } = await bill('second', '--max-tokens', '1000');
+    expect(output_by).toMatchObject({ like: 'model', rows: 15 });
+    expect(total.output_tokens).toEqual({ expected: 15_000, at_least: 0, at_most: 15_000 });
+  });
+
   test('that are damaged, or of earlier versions, harm nobody', async () => {
     const { folder, infer, bill } = await setUp(counting(0.5, 40));
     await infer('first', '--domains', 'mcp');

@@ -86,7 +86,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a price that is no number',
       `${head}  a: { input: .nan, output: 2 }\n`,
-      'prices.yaml:3: input has to be a number of at least 0; it is null',
+      'prices.yaml:3: input has to be a number of at least 0; it is NaN',
     ],
     [
       'for a price without output',
@@ -102,6 +102,16 @@ describe('a price file is refused, with its name, its line and what would do,', 
       'for a price of another unit',
       'unit: token\nmodels:\n  a:\n    input: 1.75\n    output: 14\n',
       "prices.yaml:4: input 1.75 is 1.8e+6 dollars for a million tokens; check the file's unit",
+    ],
+    [
+      'for a call that costs a fortune',
+      `${head}  a:\n    input: 1\n    output: 2\n    call: 1e9\n`,
+      'prices.yaml:6: call 1000000000 is more than 100 dollars for each call; check the price',
+    ],
+    [
+      'of many more models than a run asks',
+      `${head}${'  a: { input: 1, output: 2 }\n'.repeat(10_000)}`,
+      'the price file prices.yaml (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand',
     ],
     [
       'for a model that stands twice',
@@ -148,6 +158,11 @@ describe('a price file is refused, with its name, its line and what would do,', 
     const refusal = await refusalOf(open(text));
     expect(refusal.exitCode).toBe(EXIT.badData);
     expect(refusal.message).toMatch(/^prices\.yaml[\x20-\x7e]+$/);
+  });
+
+  test('where it has no end', async () => {
+    const refusal = await refusalOf(openPriceList({ prices: '/dev/zero' }, { cwd: '/' }));
+    expect([refusal.exitCode, refusal.message]).toEqual([EXIT.badData, expect.stringContaining('more than 250 kB')]);
   });
 
   test('where there is none', async () => {

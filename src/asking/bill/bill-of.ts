@@ -105,11 +105,11 @@ function measuredCache(
   return { ...measured, usd: plain - ((plain - cached) * measured.share * promptTokens) / cachedTokens };
 }
 
-/** What one of a row's calls may answer. */
+/** What one of a row's calls may answer. Runs with a larger budget, or with a server that counts nonsense, may have measured more. */
 function outputOf(perRow: number | undefined, calls: number, maxTokens: number | undefined): Estimated {
   return {
     atLeast: 0,
-    ...(perRow === undefined ? {} : { expected: perRow / calls }),
+    ...(perRow === undefined ? {} : { expected: Math.min(perRow / calls, maxTokens ?? Number.POSITIVE_INFINITY) }),
     ...(maxTokens === undefined ? {} : { atMost: maxTokens }),
   };
 }

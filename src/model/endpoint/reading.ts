@@ -192,17 +192,22 @@ export class Reading {
     if (error || completion.object === 'error') this.#error ??= error || completion;
   }
 
-  /** Token counts as OpenAI names them, and DeepSeek's name for cached ones. */
+  /**
+   * Token counts as OpenAI names them, and DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0 did not
+   * count them, nor its output where that is 0 as well.
+   */
   #count(raw: unknown): void {
     if (!isObject(raw)) return;
+    const isCounted = raw.prompt_tokens !== 0;
     const prompt = asObject(raw.prompt_tokens_details);
     const cached = prompt.cached_tokens ?? raw.prompt_cache_hit_tokens;
     const written = prompt.cache_write_tokens;
     const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
-    if (isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
+    if (isCounted && isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
     if (isTokenCount(cached)) this.usage.cachedTokens = cached;
     if (isTokenCount(written)) this.usage.writtenTokens = written;
-    if (isTokenCount(raw.completion_tokens)) this.usage.completionTokens = raw.completion_tokens;
+    const output = raw.completion_tokens;
+    if (isTokenCount(output) && (isCounted || output > 0)) this.usage.completionTokens = output;
     if (isTokenCount(reasoning)) this.usage.reasoningTokens = reasoning;
   }
 

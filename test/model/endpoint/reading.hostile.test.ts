@@ -167,6 +167,16 @@ describe('token counts', () => {
     expect(reply(attempt).usage).toEqual({ promptTokens: 12 });
   });
 
+  it('of 0 for a prompt are none, since every prompt has tokens', async () => {
+    const zero = { prompt_tokens: 0, completion_tokens: 0 };
+    expect(reply((await ask([{ content: 'x', usage: zero }])).attempt).usage).toEqual({});
+    const half = { prompt_tokens: 0, completion_tokens: 7 };
+    expect(reply((await ask([{ content: 'x', usage: half }])).attempt).usage).toEqual({ completionTokens: 7 });
+    const silent = { prompt_tokens: 9, completion_tokens: 0 };
+    const { attempt } = await ask([{ content: 'x', usage: silent }]);
+    expect(reply(attempt).usage).toEqual({ promptTokens: 9, completionTokens: 0 });
+  });
+
   it('are not unsaid by nonsense behind them', async () => {
     const body =
       event(choice({ content: 'x' }, 'stop')) +
