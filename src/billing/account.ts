@@ -3,7 +3,7 @@
 import type { Charges, DomainCharges, Estimated } from '../bill.js';
 import { inTableOrder } from '../domains.js';
 import { costOf, type Price } from '../price.js';
-import type { Domain } from '../types.js';
+import type { Domain, Usage } from '../types.js';
 
 /** A call that is to be made. Tokens are not rounded. */
 export interface Call {
@@ -49,7 +49,9 @@ export class Account {
     sums.output = sumOf(sums.output, output);
     if (this.price === undefined) return;
     sums.plain = sumOf(sums.plain, costed({ promptTokens }, output, this.price));
-    sums.cached = sumOf(sums.cached, costed({ promptTokens, cachedTokens }, output, this.price));
+    // What a cache serves later went into it before.
+    const writtenTokens = promptTokens - cachedTokens;
+    sums.cached = sumOf(sums.cached, costed({ promptTokens, cachedTokens, writtenTokens }, output, this.price));
   }
 
   /** In the order of the published table. */
@@ -92,11 +94,7 @@ function sumOf(a: Estimated, b: Estimated): Estimated {
   });
 }
 
-function costed(
-  prompt: { readonly promptTokens: number; readonly cachedTokens?: number },
-  output: Estimated,
-  price: Price,
-): Estimated {
+function costed(prompt: Readonly<Usage>, output: Estimated, price: Price): Estimated {
   return mapped((bound) => {
     const completionTokens = output[bound];
     return completionTokens === undefined ? undefined : costOf({ ...prompt, completionTokens }, price);

@@ -34,6 +34,15 @@ test.each([
   expect(usd?.plain.atMost).toBeGreaterThan(plain);
 });
 
+test('with a cache, what it does not hold yet costs what writing into it costs, where a provider charges for that', async () => {
+  const [providerId, model] = ['anthropic', 'claude-sonnet-4-5'];
+  const account = new Account((await openPrices()).priceOf({ model, hosts: ['api.anthropic.com'], at: AT }));
+  account.add('mcp', [call(1_000, 400, { expected: 300, atLeast: 0 })]);
+  const usage = { input_tokens: 1_000, cache_read_tokens: 400, cache_write_tokens: 600, output_tokens: 300 };
+  const official = calcPrice(usage, model, { providerId, timestamp: AT })?.total_price;
+  expect(account.total().usd?.cached.expected).toBeCloseTo(official ?? Number.NaN, 9);
+});
+
 test('what one call does not know, no sum of it does, and its bounds stay', () => {
   const account = new Account({ model: 'm', source: 's', input: 1, output: 10 });
   account.add('web', [call(1e6, 0, { expected: 1e6, atLeast: 0, atMost: 2e6 })]);
