@@ -24,7 +24,7 @@ export interface Cost {
   readonly unpriced: number;
   /** A kind of token that no server reported is absent. */
   readonly usage: Readonly<Usage>;
-  /** US dollars of the rows whose cost is known; absent where there is none. */
+  /** US dollars of the rows whose cost is known; absent where there is none, or where those cost nothing and others are not known. */
   readonly usd?: number;
 }
 
@@ -53,14 +53,20 @@ export function costsByDomain(rows: Iterable<readonly [Domain, Spent | undefined
     const isCounted = Object.keys(usage).length > 0;
     add(sum, { rows: isCounted ? 1 : 0, unpriced: spent?.usd === undefined ? 1 : 0, usage, usd: spent?.usd });
   }
-  return domains;
+  return new Map([...domains].map(([domain, sum]) => [domain, known(sum)]));
 }
 
 /** The sum of costs. */
 export function sumOf(costs: Iterable<Cost>): Cost {
   const sum: Sum = { rows: 0, unpriced: 0, usage: {} };
   for (const cost of costs) add(sum, cost);
-  return sum;
+  return known(sum);
+}
+
+/** "At least nothing" says nothing: rows that needed no call cost 0, whatever the price of the others. */
+function known(sum: Sum): Cost {
+  const { usd, ...rest } = sum;
+  return usd === 0 && sum.unpriced > 0 ? rest : sum;
 }
 
 type Sum = { -readonly [Name in keyof Cost]: Cost[Name] } & { readonly usage: Usage };

@@ -19,7 +19,7 @@ test('rows are summed by domain, and one of unknown cost is counted as such and 
   ]);
   expect(Object.fromEntries(domains)).toEqual({
     mcp: { rows: 2, unpriced: 1, usd: 0.75, usage: { promptTokens: 15, completionTokens: 3, reasoningTokens: 1 } },
-    web: { rows: 0, unpriced: 1, usd: 0, usage: {} },
+    web: { rows: 0, unpriced: 1, usage: {} },
     os: { rows: 1, unpriced: 1, usage: { promptTokens: 3, completionTokens: 4 } },
   });
   const total = sumOf(domains.values());
@@ -31,4 +31,14 @@ test('rows are summed by domain, and one of unknown cost is counted as such and 
   });
   expect(wholeCost(total)).toBeUndefined();
   expect(wholeCost({ ...total, unpriced: 0 })).toBe(0.75);
+});
+
+test('where no price is known, rows that needed no call do not make the cost "at least nothing"', () => {
+  const domains = costsByDomain([
+    ['mcp', asked({ promptTokens: 10, completionTokens: 2 })],
+    ['mcp', { usd: 0 }],
+    ['web', { usd: 0 }],
+  ]);
+  expect([domains.get('mcp')?.usd, domains.get('web')?.usd]).toEqual([undefined, 0]);
+  expect(sumOf(domains.values())).toEqual({ rows: 1, unpriced: 1, usage: { promptTokens: 10, completionTokens: 2 } });
 });
