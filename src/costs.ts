@@ -1,8 +1,8 @@
 // What a judged run took: calls of the world model and of the judge, in tokens and in US dollars.
 
 import type { Price } from './price.js';
-import type { CallLog, Domain, Usage } from './types.js';
-import { addUsage } from './usage.js';
+import type { CallCost, CallLog, Domain, Usage } from './types.js';
+import { addUsage, isCounted } from './usage.js';
 
 /** Who is asked in a judged run: the world model for predictions, the judge for judgements. */
 export const ASKED = ['world_model', 'judge'] as const;
@@ -43,17 +43,35 @@ export type RunCosts = Readonly<Partial<Record<Asked, Spending>>>;
 /** The cost of asking nobody, as baselines and text measures do. */
 export const NO_CALL: Cost = { rows: 0, unpriced: 0, usage: {}, usd: 0 };
 
+/** US dollars of two records of a row. One of which nothing is known hides no other: a call that was cut off is seldom charged. */
+export function usdOfBoth(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : one + other;
+}
+
+/** What a row took, as far as sums need it. */
+type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost };
+
 /** What rows took by domain; one that has no record counts as unknown. */
-export function costsByDomain(rows: Iterable<readonly [Domain, Spent | undefined]>): ReadonlyMap<Domain, Cost> {
-  const domains = new Map<Domain, Sum>();
-  for (const [domain, spent] of rows) {
-    const sum = domains.get(domain) ?? { rows: 0, unpriced: 0, usage: {} };
-    domains.set(domain, sum);
+export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {
+  const sums = new CostSums();
+  for (const [domain, spent] of rows) sums.add(domain, spent);
+  return sums.domains;
+}
+
+/** The same, row by row. */
+export class CostSums {
+  readonly #sums = new Map<Domain, Sum>();
+
+  add(domain: Domain, spent: RowCost | undefined): void {
+    const sum = this.#sums.get(domain) ?? { rows: 0, unpriced: 0, usage: {} };
+    this.#sums.set(domain, sum);
     const { usage = {} } = spent?.log ?? {};
-    const isCounted = Object.keys(usage).length > 0;
-    add(sum, { rows: isCounted ? 1 : 0, unpriced: spent?.usd === undefined ? 1 : 0, usage, usd: spent?.usd });
+    add(sum, { rows: isCounted(usage) ? 1 : 0, unpriced: spent?.usd === undefined ? 1 : 0, usage, usd: spent?.usd });
   }
-  return new Map([...domains].map(([domain, sum]) => [domain, known(sum)]));
+
+  get domains(): ReadonlyMap<Domain, Cost> {
+    return new Map([...this.#sums].map(([domain, sum]) => [domain, known(sum)]));
+  }
 }
 
 /** The sum of costs. */

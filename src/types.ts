@@ -116,6 +116,8 @@ export interface CallLog extends CallCost {
   readonly firstTokenMs?: number;
   /** Host and port that answered. */
   readonly host: string;
+  /** Calls that `usage` is of, where they were several: a price may depend on the length of each prompt, and count calls. */
+  readonly tries?: number;
   /** Characters (UTF-16 units) that were sent, where `usage` is that of this one call: together they tell characters a token. */
   readonly chars?: number;
 }

@@ -2,7 +2,7 @@
 
 import { isInteger, isObject } from './json.js';
 import { keysOf } from './keys.js';
-import type { CallCost, Uncounted, Usage } from './types.js';
+import type { CallCost, CallLog, Uncounted, Usage } from './types.js';
 
 /** No call has this many tokens, and up to here the sum over millions of rows is exact. */
 const MOST_TOKENS = 1e9;
@@ -16,6 +16,40 @@ export function isTokenCount(value: unknown): value is number {
 export function isUncounted(value: unknown): value is Uncounted {
   if (!isObject(value)) return false;
   return [value.sent, value.received].every((count) => isInteger(count) && count >= 0);
+}
+
+const KINDS: Readonly<Record<keyof Usage, true>> = {
+  promptTokens: true,
+  cachedTokens: true,
+  writtenTokens: true,
+  completionTokens: true,
+  reasoningTokens: true,
+};
+export const TOKEN_KINDS = keysOf(KINDS);
+
+/** The counts in a usage as a journal may hold one; whatever else stands there is left out. */
+export function countsIn(written: unknown): Usage {
+  const counts: Usage = {};
+  for (const kind of TOKEN_KINDS) {
+    const count = isObject(written) ? written[kind] : undefined;
+    if (isInteger(count) && count >= 0) counts[kind] = count;
+  }
+  return counts;
+}
+
+/** Whether anything was counted. */
+export function isCounted(usage: Readonly<Usage>): boolean {
+  return Object.keys(usage).length > 0;
+}
+
+/** Of how many calls a log's counts are. */
+export function callsCounted({ tries, usage }: Pick<CallLog, 'tries' | 'usage'>): number {
+  return tries ?? (isCounted(usage) ? 1 : 0);
+}
+
+/** Of how many calls a journal's log says that its counts are; 1 where it says nothing, as those of one call do. */
+export function callsIn(tries: unknown): number {
+  return isInteger(tries) && tries > 0 ? tries : 1;
 }
 
 /** Adds the counts of a call to a sum. */

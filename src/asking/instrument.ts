@@ -8,7 +8,7 @@ import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
-import { costOfBoth } from '../usage.js';
+import { callsCounted, costOfBoth } from '../usage.js';
 import type { AskingSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -138,8 +138,10 @@ function withChars(log: CallLog, chars: number | undefined): CallLog {
 function together(before: CallLog | undefined, log: CallLog): CallLog {
   if (before === undefined) return log;
   const { chars: _, ...rest } = log;
+  const tries = callsCounted(before) + callsCounted(log);
   return {
     ...rest,
+    ...(tries > 1 ? { tries } : {}),
     ...costOfBoth(before, log),
     attempts: before.attempts + log.attempts,
     ms: before.ms + log.ms,

@@ -6,6 +6,7 @@ import { isInteger } from '../json.js';
 import { present } from '../present.js';
 import type { Shelf } from '../run/journal.js';
 import type { Usage } from '../types.js';
+import { isCounted, TOKEN_KINDS } from '../usage.js';
 
 /** What a finished row has come to. */
 export interface RowState {
@@ -24,39 +25,43 @@ export interface RowSummary extends RowState {
   readonly chars?: number;
   /** Tries of all its calls; 0 for a record that needed none. */
   readonly attempts: number;
+  /** Calls that the usage is of. */
+  readonly calls: number;
+  /** What earlier records of the row took that asked for it, too; absent where there is none. The shelf says so of what it gives. */
+  readonly earlier?: readonly Taken[];
   /** What the record was made from and with (see `AskedStage.stampOf`). */
   readonly stamp: string;
 }
 
+/** What one record took. */
+type Taken = Pick<RowSummary, 'usage' | 'calls'>;
+
 /** What few records differ in. */
-type Common = Omit<RowSummary, 'usage' | 'chars' | 'stamp'>;
+type Common = Omit<RowSummary, 'usage' | 'chars' | 'stamp' | 'earlier'>;
 type Counts = Pick<RowSummary, 'usage' | 'chars'>;
 
-const TOKENS = [
-  'promptTokens',
-  'cachedTokens',
-  'writtenTokens',
-  'completionTokens',
-  'reasoningTokens',
-] as const satisfies (keyof Usage)[];
+/** What is kept of earlier records of a row that nobody counted: many rows may have failed so, and one text says it of all. */
+const UNCOUNTED: readonly Taken[] = [{ usage: {}, calls: 1 }];
 /** A column holds a count and 1, so that 0 is a count that is absent. */
 const MOST_IN_COLUMN = 2 ** 32 - 2;
 /** The stamp of a prediction begins with so many words of hex digits. */
 const WORDS_OF_STAMP = 2;
 
-/** Keeps the summaries of a run's records, about thirty bytes each, and gives back what was put. */
+/** Keeps the summaries of a run's records, about thirty bytes each, and gives back what was put; of a row's earlier ones, what they took. */
 export class SummaryShelf implements Shelf<RowSummary> {
   readonly #common: Common[] = [];
   readonly #commonNumbers = new Map<string, number>();
   readonly #commonOf = new Column(Uint32Array);
   readonly #stamps = new HashedTexts(WORDS_OF_STAMP);
+  readonly #earlier = new Map<number, readonly Taken[]>();
   /** Those kinds of tokens that a record has had. */
   readonly #tokens: { readonly name: keyof Usage; readonly column: Column }[] = [];
   readonly #chars = new Column(Uint32Array);
   /** Counts that fit into no column: greater ones, and whatever else older versions and other hands have written. */
   readonly #odd = new Map<number, Counts>();
 
-  put(number: number, { usage, chars, stamp, ...common }: RowSummary): void {
+  put(number: number, { usage, chars, stamp, earlier: _, ...common }: RowSummary): void {
+    if (this.#commonOf.at(number) > 0) this.#keepTaken(number);
     const names = Object.keys(usage);
     const isPlain = isCount(chars ?? 0) && names.every(isToken) && Object.values(usage).every(isCount);
     if (isPlain) for (const name of names) this.#makeColumn(name);
@@ -69,7 +74,13 @@ export class SummaryShelf implements Shelf<RowSummary> {
   }
 
   at(number: number): RowSummary {
-    const common = present(this.#common[this.#commonOf.at(number)]);
+    const earlier = this.#earlier.get(number);
+    const summary = this.#latest(number);
+    return earlier === undefined ? summary : { ...summary, earlier };
+  }
+
+  #latest(number: number): RowSummary {
+    const common = present(this.#common[this.#commonOf.at(number) - 1]);
     const stamp = this.#stamps.at(number);
     const odd = this.#odd.get(number);
     if (odd !== undefined) return { ...common, ...odd, stamp };
@@ -87,11 +98,21 @@ export class SummaryShelf implements Shelf<RowSummary> {
       this.#tokens.push({ name, column: new Column(Uint32Array) });
   }
 
+  /** Before another record takes the place of the latest. */
+  #keepTaken(number: number): void {
+    const { usage, calls, attempts } = this.#latest(number);
+    const earlier = this.#earlier.get(number);
+    if (attempts === 0) return;
+    if (isCounted(usage)) this.#earlier.set(number, [...(earlier ?? []), { usage, calls }]);
+    else if (earlier === undefined) this.#earlier.set(number, UNCOUNTED);
+  }
+
+  /** From 1: a column has 0 where nothing was put. */
   #numberOf(common: Common): number {
     const text = JSON.stringify(common);
     const known = this.#commonNumbers.get(text);
     if (known !== undefined) return known;
-    const number = this.#common.push(common) - 1;
+    const number = this.#common.push(common);
     this.#commonNumbers.set(text, number);
     return number;
   }
@@ -103,7 +124,7 @@ function kept(count: number | undefined): number {
 }
 
 function isToken(name: string): name is keyof Usage {
-  return TOKENS.some((token) => token === name);
+  return TOKEN_KINDS.some((token) => token === name);
 }
 
 function isCount(value: unknown): boolean {

@@ -10,7 +10,7 @@ import type { Manifest, Unrecorded } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
-import { isUncounted } from '../usage.js';
+import { callsIn, isUncounted } from '../usage.js';
 import { Ledger } from './ledger.js';
 import { type RowState, type RowSummary, SummaryShelf } from './row-summary.js';
 
@@ -85,13 +85,13 @@ export async function openRun(options: {
   };
 }
 
-/** What an earlier session's record adds to what was spent. A judgement's log counts the calls that it took. */
-function entryOf({ status, attempts, usage, chars }: RowSummary, { uncounted, tries }: JournalRecord['log']) {
+/** What an earlier session's record adds to what was spent. */
+function entryOf({ status, attempts, usage, chars, calls }: RowSummary, { uncounted }: JournalRecord['log']) {
   const isCounted = typeof usage.promptTokens === 'number' && typeof usage.completionTokens === 'number';
   return {
     usage,
     chars,
-    calls: typeof tries === 'number' && tries > 0 ? tries : 1,
+    calls,
     ...(isUncounted(uncounted) ? { uncounted } : { isUnknown: status === 'ok' && attempts > 0 && !isCounted }),
   };
 }
@@ -99,14 +99,14 @@ function entryOf({ status, attempts, usage, chars }: RowSummary, { uncounted, tr
 /** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
 function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
-  const { usage = {}, chars, attempts = 0, [stampKey]: stamp = '' } = log;
+  const { usage = {}, chars, attempts = 0, tries, [stampKey]: stamp = '' } = log;
   const texts = [failure, reason].filter((text) => text !== undefined);
   const isSound =
     (status === 'ok' || status === 'failed') && [...texts, ...flags].every((text) => typeof text === 'string');
   if (!isSound || typeof stamp !== 'string' || !isUsage(usage) || typeof attempts !== 'number') {
     throw new TypeError('a record of this kind is never written');
   }
-  return { ...state, usage, attempts, stamp, ...(typeof chars === 'number' ? { chars } : {}) };
+  return { ...state, usage, attempts, calls: callsIn(tries), stamp, ...(typeof chars === 'number' ? { chars } : {}) };
 }
 
 /** A count of null adds nothing. */

@@ -1,10 +1,10 @@
 // What a run has come to: rows chosen, done and failed, and the tokens that they cost.
 
-import { present } from '../present.js';
+import { CostSums, usdOfBoth } from '../costs.js';
 import { costOf, type Price } from '../price.js';
 import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
 import type { Domain, Usage } from '../types.js';
-import { addUsage } from '../usage.js';
+import { addUsage, countsIn } from '../usage.js';
 import type { RowSummary } from './row-summary.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
@@ -12,9 +12,9 @@ export interface Tally {
   /** Rows by domain, each once however often it is judged, those that cannot be asked included: the denominator of coverage. */
   readonly chosen: Manifest['chosen'];
   readonly counts: Counts;
-  /** The sum of what the rows' records cost; a kind of token that no server reported is absent. */
+  /** The sum of what the rows' latest records cost; a kind of token that no server reported is absent. */
   readonly tokens: Usage;
-  /** What the rows' records took, by domain. A record that needed no call is none of them. */
+  /** What the rows took, by domain: all of their records. */
   readonly costs: NonNullable<Manifest['costs']>;
   /** For each class of failure the reason of its first row. */
   readonly reasons: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   const chosen: Record<Domain, number> = {};
   const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };
   const tokens: Usage = {};
-  const costs: Costs = {};
+  const costs = new Costs();
   const { price } = stage.manifest;
   let isDone = true;
   for (const job of stage.rows) {
@@ -38,14 +38,14 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
     if (summary === undefined) continue;
     countState(tally, summary);
     addUsage(tokens, summary.usage);
-    addCost(costs, domain, summary, price);
+    costs.add(domain, summary, price);
   }
   const { ok, failed, failures, flags, reasons } = tally;
   const absent = Object.values(stage.absent).reduce((sum, count) => sum + count, 0);
   for (const [domain, count] of Object.entries(stage.absent)) add(chosen, domain, count);
   const notDone = stage.rows.length - ok - failed;
   const counts = { chosen: stage.rows.length + absent, ok, failed, notDone, absent, failures, flags };
-  return { chosen, counts, tokens, costs, reasons, isDone };
+  return { chosen, counts, tokens, costs: costs.domains, reasons, isDone };
 }
 
 interface States {
@@ -67,26 +67,45 @@ function countState(states: States, { status, class: failure, reason, flags }: R
   if (failure !== undefined && reason !== undefined) states.reasons[failure] ??= reason;
 }
 
-type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
-type Costs = Record<Domain, Mutable<DomainCost>>;
+/** What the rows of each domain took, and what their records of one call tell of characters. */
+class Costs {
+  readonly #sums = new CostSums();
+  readonly #counted = new Map<Domain, NonNullable<DomainCost['counted']>>();
 
-function addCost(costs: Costs, domain: Domain, summary: RowSummary, price: Price | undefined): void {
-  if (summary.attempts === 0) return;
-  const { usage, chars } = summary;
-  costs[domain] ??= { rows: 0, usage: {} };
-  const cost = present(costs[domain]);
-  if (Object.keys(usage).length > 0) cost.rows++;
-  addUsage(cost.usage, usage);
-  const usd = price && costOf(usage, price);
-  if (usd === undefined) cost.unpriced = (cost.unpriced ?? 0) + 1;
-  else cost.usd = (cost.usd ?? 0) + usd;
-  if (chars === undefined || usage.promptTokens === undefined) return;
-  const before = cost.counted ?? { rows: 0, chars: 0, promptTokens: 0 };
-  cost.counted = {
-    rows: before.rows + 1,
-    chars: before.chars + chars,
-    promptTokens: before.promptTokens + usage.promptTokens,
-  };
+  add(domain: Domain, summary: RowSummary, price: Price | undefined): void {
+    this.#sums.add(domain, spentOn(summary, price));
+    const { chars, usage } = summary;
+    if (chars === undefined || usage.promptTokens === undefined) return;
+    const before = this.#counted.get(domain) ?? { rows: 0, chars: 0, promptTokens: 0 };
+    this.#counted.set(domain, {
+      rows: before.rows + 1,
+      chars: before.chars + chars,
+      promptTokens: before.promptTokens + usage.promptTokens,
+    });
+  }
+
+  get domains(): Tally['costs'] {
+    const domains: Record<Domain, DomainCost> = {};
+    for (const [domain, { unpriced, ...cost }] of this.#sums.domains) {
+      const counted = this.#counted.get(domain);
+      domains[domain] = { ...cost, ...(unpriced > 0 && { unpriced }), ...(counted && { counted }) };
+    }
+    return domains;
+  }
+}
+
+/** What a row's records took, each priced by its own calls. One that needed no call took nothing. */
+function spentOn({ attempts, usage, calls, earlier = [] }: RowSummary, price: Price | undefined) {
+  const taken = attempts === 0 ? earlier : [...earlier, { usage, calls }];
+  if (taken.length === 0) return { usd: 0 };
+  const log = { usage: {} };
+  let usd: number | undefined;
+  for (const record of taken) {
+    const counts = countsIn(record.usage);
+    addUsage(log.usage, counts);
+    usd = usdOfBoth(usd, price && costOf(counts, price, record.calls));
+  }
+  return { log, ...(usd === undefined ? {} : { usd }) };
 }
 
 function add(counts: Record<string, number>, name: string, more: number): void {

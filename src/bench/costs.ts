@@ -1,12 +1,12 @@
 // The journal beside a file of predictions or judgements -> what each of its rows took.
 
 import { existsSync } from 'node:fs';
-import type { Spent } from '../costs.js';
+import { type Spent, usdOfBoth } from '../costs.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
-import type { CallLog, Usage } from '../types.js';
-import { addUsage, isUncounted } from '../usage.js';
+import type { CallLog } from '../types.js';
+import { addUsage, callsIn, countsIn, isUncounted } from '../usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
@@ -56,9 +56,7 @@ function spentIn(written: JsonObject, price: Price | undefined): Spent {
   const log = callLog(written);
   // Baselines, text measures and rows without a prediction ask nobody.
   if (log === undefined || log.attempts === 0) return { usd: 0 };
-  // A judgement may have taken several calls: of its parts, and again for replies that could not be read.
-  const calls = isCount(written.tries) && written.tries > 0 ? written.tries : 1;
-  const usd = price && costOf(log.usage, price, calls);
+  const usd = price && costOf(log.usage, price, callsIn(log.tries));
   return { log, ...(usd === undefined ? {} : { usd }) };
 }
 
@@ -66,13 +64,12 @@ function spentIn(written: JsonObject, price: Price | undefined): Spent {
 function together(before: Spent, later: Spent): Spent {
   if (before.log === undefined) return later;
   if (later.log === undefined) return before;
-  // A record of which nothing is known hides no other: a call that was cut off is seldom charged.
-  const known = [before.usd, later.usd].filter((usd) => usd !== undefined);
+  const usd = usdOfBoth(before.usd, later.usd);
   const log = sum(before.log, later.log);
-  return known.length === 0 ? { log } : { log, usd: known.reduce((a, b) => a + b) };
+  return usd === undefined ? { log } : { log, usd };
 }
 
-function sum(before: CallLog, { chars: _, ...later }: CallLog): CallLog {
+function sum({ tries: _tries, ...before }: CallLog, { chars: _chars, tries: _, ...later }: CallLog): CallLog {
   const usage = { ...before.usage };
   addUsage(usage, later.usage);
   return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
@@ -87,20 +84,14 @@ const LOG: Checks<Omit<CallLog, 'usage'>> = {
   firstTokenMs: isNumber,
   host: isText,
   chars: isCount,
+  tries: isCount,
   uncounted: isUncounted,
-};
-const USAGE: Checks<Usage> = {
-  promptTokens: isCount,
-  cachedTokens: isCount,
-  writtenTokens: isCount,
-  completionTokens: isCount,
-  reasoningTokens: isCount,
 };
 
 function callLog(value: JsonObject): CallLog | undefined {
   const { attempts, ms, host = '', ...more } = known(value, LOG);
   if (attempts === undefined || ms === undefined) return undefined;
-  return { attempts, usage: known(isObject(value.usage) ? value.usage : {}, USAGE), ms, host, ...more };
+  return { attempts, usage: countsIn(value.usage), ms, host, ...more };
 }
 
 /** The fields that hold what they may. */

@@ -31,10 +31,11 @@ export interface Manifest {
   /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. One that is judged several times counts once. */
   readonly chosen: Readonly<Record<string, number>>;
   readonly counts: Counts;
+  /** What the rows' latest records took: those that the output holds. */
   readonly tokens: Usage;
   /** The price that the run was asked under, where one is known. */
   readonly price?: Price;
-  /** What the records took, by domain; earlier versions left it out. */
+  /** What the rows took, by domain; earlier versions left it out. */
   readonly costs?: Readonly<Record<string, DomainCost>>;
   /** Calls, and the seconds of wall time that asking took, over all sessions that came to their end; absent where nobody was asked. */
   readonly pace?: { readonly calls: number; readonly seconds: number };
@@ -52,16 +53,16 @@ export interface Manifest {
   readonly checksum?: string;
 }
 
-/** What the records of a domain took, those that failed among them. */
+/** What a domain's rows took that have a record: all of their records, those that failed and were asked again among them. */
 export interface DomainCost {
-  /** Records of which tokens were counted by the server. */
+  /** Rows of which tokens were counted by the server. */
   readonly rows: number;
   readonly usage: Usage;
-  /** US dollars under the run's price, of the records whose cost is known; absent where there is none. */
+  /** US dollars under the run's price, each call priced by itself, of the rows whose cost is known; absent where there is none. */
   readonly usd?: number;
-  /** Records whose cost is not known although they were asked: the server did not count them, or nobody knows the price. */
+  /** Rows whose cost is not known although they were asked: the server did not count them, or nobody knows the price. */
   readonly unpriced?: number;
-  /** Sums over the records that were made by one call, of which it is known how many characters were sent. */
+  /** Sums over the rows' latest records that were made by one call, of which it is known how many characters were sent. */
   readonly counted?: { readonly rows: number; readonly chars: number; readonly promptTokens: number };
 }
 

@@ -65,10 +65,39 @@ describe('what the records took', () => {
     });
   });
 
+  test('a row that failed and was asked again took both records, each priced by its own calls, and its characters are those of the latest', async () => {
+    const dir = await temporaryFolder();
+    const tiers = { base: 1, tiers: [{ start: 500_000, price: 100 }] };
+    const stage = {
+      manifest: { meta: {}, settings: {}, data: {}, endpoints: [], price: { ...price, input: tiers, call: 0.25 } },
+    };
+    const usage = { promptTokens: 800_000, completionTokens: 0 };
+    const failed = (more: object) =>
+      ({ status: 'failed', class: 'timeout', reason: 'slow', log: { ...log, usage, ...more } }) as const;
+    // Two calls of half the prompt each, then one that nobody counted, then one that is kept.
+    await runMadeUp({ dir, rows: 1, stage, answer: () => failed({ tries: 2 }) });
+    await runMadeUp({ dir, rows: 1, stage, answer: () => failed({ usage: {} }) });
+    const { result } = await runMadeUp({
+      ...{ dir, rows: 1, stage },
+      answer: () => reply({ promptTokens: 200_000, completionTokens: 0 }, 400_000),
+    });
+    const { costs, tokens } = (await result).manifest;
+    expect(costs).toEqual({
+      mcp: {
+        rows: 1,
+        usage: { promptTokens: 1_000_000, completionTokens: 0 },
+        usd: expect.closeTo(0.8 + 0.5 + 0.2 + 0.25, 12),
+        counted: { rows: 1, chars: 400_000, promptTokens: 200_000 },
+      },
+    });
+    expect(tokens).toEqual({ promptTokens: 200_000, completionTokens: 0 });
+  });
+
   test('a row that needed no call took nothing', async () => {
     const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 2, stage: { asks: () => false } });
     const { manifest } = await result;
-    expect([manifest.costs, manifest.pace]).toEqual([{}, undefined]);
+    const nothing = { rows: 0, usage: {}, usd: 0 };
+    expect([manifest.costs, manifest.pace]).toEqual([{ mcp: nothing, terminal: nothing }, undefined]);
   });
 
   test('calls and the time of asking are added up over sessions', async () => {

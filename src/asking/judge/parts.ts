@@ -5,7 +5,7 @@ import type { Answer, Part, Reading, Subject } from '../../judge/mode.js';
 import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
 import type { CallCost, ModelFailure, ModelReply, ModelRequest } from '../../types.js';
-import { costOfBoth } from '../../usage.js';
+import { callsCounted, costOfBoth } from '../../usage.js';
 import { type JudgeJob, seedOffsetOf } from './jobs.js';
 
 /** A judgement that has been asked for and is not made yet. */
@@ -16,7 +16,7 @@ interface Underway {
   mark: string;
   /** Tries for the part that is asked now. */
   tries: number;
-  /** Over all parts. */
+  /** Over all parts; `tries` are the calls that were counted. */
   cost: CallCost & { readonly attempts: number; readonly ms: number; readonly tries: number };
 }
 
@@ -59,7 +59,7 @@ export function openParts(method: CheckedMethod, maxRetries: number): Parts {
       underway.delete(job.id);
       // Characters that were sent belong to one call.
       const { chars, ...log } = outcome.log;
-      const sent = chars === undefined || state.cost.tries > 1 ? {} : { chars };
+      const sent = chars === undefined || state.cost.attempts > 1 ? {} : { chars };
       return { record, log: { ...log, ...sent, ...state.cost } };
     },
   };
@@ -79,7 +79,7 @@ function addCost(state: Underway, { log }: ModelReply | ModelFailure): void {
     ...costOfBoth(cost, log),
     attempts: cost.attempts + log.attempts,
     ms: cost.ms + log.ms,
-    tries: cost.tries + 1,
+    tries: cost.tries + callsCounted(log),
   };
 }
 

@@ -11,6 +11,8 @@ export interface Call {
   attempts: number;
   /** Of all its tries. */
   cost: CallCost;
+  /** Those of the tries that the server counted tokens of. */
+  counts: number;
   /** Failures at the present endpoint: all, and those that count against the tries. */
   failures: number;
   counted: number;
@@ -29,7 +31,17 @@ const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
 
 export function newCall(job: number, startedAt: number): Call {
-  return { job, startedAt, attempts: 0, cost: { usage: {} }, failures: 0, counted: 0, pending: 0, forgiven: 0 };
+  return {
+    job,
+    startedAt,
+    attempts: 0,
+    cost: { usage: {} },
+    counts: 0,
+    failures: 0,
+    counted: 0,
+    pending: 0,
+    forgiven: 0,
+  };
 }
 
 /** Forgets the failures at an endpoint, since another one takes the call over. */

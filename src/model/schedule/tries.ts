@@ -2,7 +2,7 @@
 
 import { charactersOf } from '../../question.js';
 import type { CallCost, CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
-import { costOfBoth } from '../../usage.js';
+import { callsCounted, costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import { costOfTry } from '../try-cost.js';
 import { backOffMs, type Call, forgetFailures } from './call.js';
@@ -85,6 +85,7 @@ export class Tries {
     delete call.inFlight;
     const cost = costOfTry(request, attempt);
     call.cost = costOfBoth(call.cost, cost);
+    call.counts += callsCounted(cost);
     this.#tried(call, cost);
     return attempt;
   }
@@ -175,6 +176,6 @@ function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): Mo
 }
 
 function logOf(call: Call, lane: Lane, now: number): CallLog {
-  const { attempts, cost, startedAt } = call;
-  return { attempts, ...cost, ms: now - startedAt, host: lane.endpoint.host };
+  const { attempts, cost, counts, startedAt } = call;
+  return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: now - startedAt, host: lane.endpoint.host };
 }

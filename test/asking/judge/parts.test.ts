@@ -85,6 +85,12 @@ describe('the parts of a judgement', () => {
     expect(made).toMatchObject({ record: { judge: { status: 'failed', class: 'judge-timeout', reason: 'no token' } } });
   });
 
+  it('count of their calls those that the server counted, of which one reply may stand for several', () => {
+    const uncounted = { ...reply('?'), log: { ...log, usage: {} } };
+    const twice = { ...reply('a'), log: { ...log, tries: 2 } };
+    expect(play([uncounted, twice, reply('b')]).made).toMatchObject({ log: { attempts: 6, tries: 3 } });
+  });
+
   it('begin anew where the second is asked with something else than the first was', () => {
     const { asked, made } = play([reply('ab'), reply('c'), reply('d'), reply('e')], ['', 'top_k', 'top_k', 'top_k']);
     expect(asked).toEqual(['first 0', 'second 3000', 'first 0', 'second 3000']);

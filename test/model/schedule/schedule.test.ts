@@ -277,6 +277,7 @@ describe('tries', () => {
       log: {
         attempts: 2,
         usage: { promptTokens: 10, completionTokens: 7, cachedTokens: 4 },
+        tries: 2,
         uncounted: { sent: 0, received: 1 },
         ms: 700,
         firstTokenMs: 30,

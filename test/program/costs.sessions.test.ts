@@ -1,0 +1,133 @@
+// What a run of several sessions cost: the servers' own bill, the budget's account, the manifests and the score tell one sum.
+
+import { createHash } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { jsonOf, type Row, rowsOf, verdict } from '../support/judging.js';
+import {
+  type Answer,
+  deterministicAnswer,
+  type LoopbackServer,
+  startLoopbackServer,
+} from '../support/loopback-server.js';
+
+/** Dollars for a million tokens; a judge's prompt beyond its bound costs the higher price of that price list, as does its output. */
+const RATES = {
+  wm: { input: 2, output: 8, call: 0.25, longer: { input: 2, output: 8 } },
+  judge: { input: 1.25, output: 10, call: 0, longer: { input: 2.5, output: 15 } },
+};
+const BOUND = 200_000;
+type Name = keyof typeof RATES;
+
+const servers: LoopbackServer[] = [];
+/** What each server charged, call by call as a provider does. */
+const charged = { wm: 0, judge: 0 };
+const calls = { wm: 0, judge: 0 };
+let dir: string;
+/** The last session's output of infer and judge. */
+const ended: Partial<Record<Name, Row>> = {};
+
+/** A server that says no the first times it sees a row, as `answer` has it, and charges for whatever it answers. */
+async function serve(name: Name, answer: (seen: number, row: number, messages: unknown) => Answer): Promise<string> {
+  const rows = new Map<string, { readonly row: number; seen: number }>();
+  const server = await startLoopbackServer(({ body }) => {
+    const hash = createHash('sha256').update(JSON.stringify(body.messages)).digest();
+    const state = rows.get(hash.toString('hex')) ?? { row: rows.size, seen: 0 };
+    rows.set(hash.toString('hex'), state);
+    const reply = answer(state.seen++, state.row, body.messages);
+    if (typeof reply !== 'object' || 'status' in reply) return reply;
+    // Every other row is beyond the bound, whatever call it is.
+    const prompt = 120_000 * (1 + (state.row % 2)) + state.row;
+    const output = 50 + calls[name]++;
+    const { longer, call, ...shorter } = RATES[name];
+    const rates = prompt > BOUND ? longer : shorter;
+    charged[name] += (prompt * rates.input + output * rates.output) / 1e6 + call;
+    return { ...reply, usage: { prompt_tokens: prompt, completion_tokens: output } };
+  });
+  servers.push(server);
+  return server.url;
+}
+
+const session = async (name: Name, codes: readonly number[], ...args: string[]) => {
+  for (const code of codes) {
+    const run = await awb([...args, '--concurrency', '1', '--no-stream', '--json', '--prices', 'prices.json'], {
+      cwd: dir,
+    });
+    if (run.code !== code) throw new Error(`${run.code}: ${run.stderr}`);
+    ended[name] = JSON.parse(run.stdout);
+  }
+};
+
+beforeAll(async () => {
+  dir = await temporaryFolder();
+  const { longer: _, ...wmRates } = RATES.wm;
+  const models = { wm: wmRates, judge: { like: 'google/gemini-2.5-pro' } };
+  await writeFile(join(dir, 'prices.json'), JSON.stringify({ unit: 'million-tokens', models }));
+  // Of three rows one is refused without a charge, and one is given empty replies, which are charged, five times: by two in each session.
+  const wm = await serve('wm', (seen, row, messages) => {
+    if (row % 3 === 0 && seen === 0) return { status: 400, body: { error: { message: 'bad request: no' } } };
+    if (row % 3 === 1 && seen < 5) return { message: { role: 'assistant' } };
+    return { content: deterministicAnswer(messages) };
+  });
+  // Every row is asked twice for nothing in the first session; in the second, some are read at the second try.
+  const judge = await serve('judge', (seen, row) => ({ content: seen < 2 + (row % 3) ? 'no verdict' : verdict(4) }));
+  await session(
+    ...(['wm', [3, 3, 0], 'infer', '--data-dir', RECORDED, '--output-dir', 'run', '--domains', 'os,web,mcp'] as const),
+    ...['--limit', '3', '--model-base-url', wm, '--model-name', 'wm', '--max-attempts', '2'],
+  );
+  await session(
+    ...(['judge', [3, 3, 0], 'judge', '--predictions', 'run/predictions.jsonl', '--output-dir', 'run'] as const),
+    ...['--judge-base-url', judge, '--judge-model', 'judge', '--max-retries', '2'],
+  );
+});
+afterAll(() => Promise.all(servers.map((server) => server.close())));
+
+const scored = async () => {
+  const { code, stdout, stderr } = await awb(['score', 'run', '--json'], { cwd: dir });
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout).costs;
+};
+/** With dollars to a billionth: sums are added up in several orders. */
+const rounded = (value: unknown) =>
+  JSON.parse(JSON.stringify(value), (_key, inner) => (typeof inner === 'number' ? Number(inner.toFixed(9)) : inner));
+
+test.each([
+  ['wm', 'predictions'],
+  ['judge', 'judged'],
+] as const)(
+  'the manifest of %s and the account of its budget hold what its server charged, over all sessions',
+  async (name, file) => {
+    const journal = await rowsOf(join(dir, `run/${file}.journal.jsonl`));
+    expect(journal.length).toBeGreaterThan(9);
+    expect(journal.some(({ log }) => log.tries === 2)).toBe(true);
+    const { costs } = await jsonOf(join(dir, `run/${file}.manifest.json`));
+    const domains: Row[] = Object.values(costs);
+    expect(domains.map(({ rows, unpriced }) => [rows, unpriced])).toEqual(Array(3).fill([3, undefined]));
+    expect(domains.reduce((sum, { usd }) => sum + usd, 0)).toBeCloseTo(charged[name], 9);
+    expect(ended[name]?.spent.usd).toBeCloseTo(charged[name], 9);
+  },
+);
+
+test('the characters of prompts are counted of records of one call alone', async () => {
+  const { costs } = await jsonOf(join(dir, 'run/judged.manifest.json'));
+  const counted = Object.values<Row>(costs).reduce((sum, { counted }) => sum + (counted?.rows ?? 0), 0);
+  const latest = new Map((await rowsOf(join(dir, 'run/judged.journal.jsonl'))).map(({ id, log }) => [id, log]));
+  const single = [...latest.values()].filter(({ attempts }) => attempts === 1);
+  expect([counted, latest.size]).toEqual([single.length, 9]);
+  expect(single.length).toBeGreaterThan(0);
+  expect(single.length).toBeLessThan(9);
+});
+
+describe('awb score', () => {
+  test('tells the same without the journals as with them', async () => {
+    const whole = await scored();
+    expect(whole.world_model.usd).toBeCloseTo(charged.wm, 9);
+    expect(whole.judge.usd).toBeCloseTo(charged.judge, 9);
+    await rm(join(dir, 'run/predictions.journal.jsonl'));
+    const halved = await scored();
+    await rm(join(dir, 'run/judged.journal.jsonl'));
+    expect([rounded(halved), rounded(await scored())]).toEqual([rounded(whole), rounded(whole)]);
+  });
+});
