@@ -8,8 +8,9 @@ import { parseObject } from '../json.js';
 import { present } from '../present.js';
 import type { Sample } from '../types.js';
 import type { BadRow, IndexedData } from './index-format.js';
-import { indexRows, isMuch } from './indexing.js';
+import { indexRows } from './indexing.js';
 import { decoded, openToRead, readSpan, unreadable } from './line-file.js';
+import { isMuch } from './pieces.js';
 import { RowIndex } from './row-index.js';
 import { readSampleAgain } from './sample.js';
 import {
@@ -112,22 +113,6 @@ async function indexOf(
 
 function stampsOf(files: readonly DataFile[]): Promise<FileStamp[]> {
   return Promise.all(files.map(({ path, handle }) => stampOf(path, handle)));
-}
-
-/** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
-export class EqualRows {
-  readonly #seen = new Map<string, number>();
-
-  keyOf(hash: string): string {
-    const before = this.#seen.get(hash) ?? 0;
-    this.#seen.set(hash, before + 1);
-    return before === 0 ? hash : `${hash}-${before}`;
-  }
-}
-
-/** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
-export function isKeyOf(key: string, hash: string): boolean {
-  return key === hash || key.startsWith(`${hash}-`);
 }
 
 async function listFiles(dir: string): Promise<string[]> {

@@ -10,8 +10,8 @@ import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
 import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
-import { EqualRows } from './dataset.js';
 import { openToRead, readLines, textOf } from './line-file.js';
+import { EqualRows } from './row-keys.js';
 import { domainOf, readRow } from './sample.js';
 
 interface JudgedFile {

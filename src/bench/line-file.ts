@@ -85,11 +85,6 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);
 }
 
-/** The bytes of a line in its file. */
-export function placeOf(line: Line): { readonly offset: number; readonly length: number } {
-  return { offset: line.offset, length: line.bytes.length };
-}
-
 /** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
 export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafe(length);

@@ -1,19 +1,17 @@
 // A predictions file, whole or lean, ours or the official script's -> an index of rows, each read when its turn comes.
 
-import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { TextNumbers } from '../hashed-texts.js';
 import { parseObject } from '../json.js';
 import { filtered, type List } from '../list.js';
 import { type ReadPrediction, readPredictionRow } from '../prediction.js';
-import { present } from '../present.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Sample } from '../types.js';
-import { type Dataset, EqualRows } from './dataset.js';
-import { decoded, openToRead, readLines, readSpan } from './line-file.js';
-import { PredictionIndex } from './prediction-index.js';
-import { badLine, type PredictionRef, readRef } from './prediction-ref.js';
+import type { Dataset } from './dataset.js';
+import { decoded, openToRead, readSpan } from './line-file.js';
+import { indexPredictions } from './prediction-indexing.js';
+import type { PredictionRef } from './prediction-ref.js';
 import { readSampleAgain } from './sample.js';
 
 /** A prediction, read. */
@@ -64,54 +62,48 @@ export async function openPredictions(
 export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
   const hint = '--predictions names the file that awb infer wrote';
   const handle = await openToRead(path, hint);
-  const hash = createHash('sha256');
-  const equals = new EqualRows();
-  const ids = new TextNumbers(WORDS_OF_KEY);
-  const refs = new PredictionIndex();
-  let arePredicted = false;
   try {
-    for await (const line of readLines(handle, path, hint, stop, (chunk) => hash.update(chunk))) {
-      const ref = readRef(line, { path, equals, rows: data?.rows });
-      const id = rowId(ref.key, ref.repeat, ref.index);
-      const earlier = ids.find(id);
-      if (earlier !== undefined) {
-        const { line: first } = present(refs.at(earlier));
-        throw badLine(path, line, `the row of line ${first} stands here again; take one of the two out`);
-      }
-      ids.add(id);
-      refs.add(ref);
-      arePredicted ||= ref.failure?.class !== 'absent';
-    }
-    if (refs.length === 0) throw new UserError(`${path} holds no rows; run awb infer first`, EXIT.badData);
-    if (!arePredicted) {
-      throw new UserError(
-        `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
-        EXIT.badData,
-      );
-    }
+    const { size: bytes } = await handle.stat();
+    const { refs, sha256 } = await indexPredictions({ path, handle, bytes }, { rows: data?.rows, hint, stop });
+    requirePredicted(path, refs);
+    return {
+      path,
+      refs,
+      sha256,
+      async read(ref) {
+        const bytes = await readSpan(handle, ref.offset, ref.length);
+        // The same bytes hold the same prediction of the same row.
+        const text = crc32(bytes) === ref.checksum ? decoded(bytes) : undefined;
+        const fields = text === undefined ? undefined : parseObject(text);
+        const prediction = fields && readPredictionRow(fields);
+        if (text === undefined || fields === undefined || prediction === undefined) throw changed(path);
+        const { gen, awb } = prediction;
+        const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
+        if (sample === undefined) throw changed(path);
+        return { text, gen, awb, sample: { ...sample, key: ref.key } };
+      },
+      bytesOf: ({ length, row }) => length + (row === undefined ? 0 : (data?.rows.bytes(row) ?? 0)),
+      close: () => handle.close(),
+    };
   } catch (error) {
     await handle.close();
     throw error;
   }
-  return {
-    path,
-    refs,
-    sha256: hash.digest('hex'),
-    async read(ref) {
-      const bytes = await readSpan(handle, ref.offset, ref.length);
-      // The same bytes hold the same prediction of the same row.
-      const text = crc32(bytes) === ref.checksum ? decoded(bytes) : undefined;
-      const fields = text === undefined ? undefined : parseObject(text);
-      const prediction = fields && readPredictionRow(fields);
-      if (text === undefined || fields === undefined || prediction === undefined) throw changed(path);
-      const { gen, awb } = prediction;
-      const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
-      if (sample === undefined) throw changed(path);
-      return { text, gen, awb, sample: { ...sample, key: ref.key } };
-    },
-    bytesOf: ({ length, row }) => length + (row === undefined ? 0 : (data?.rows.bytes(row) ?? 0)),
-    close: () => handle.close(),
-  };
+}
+
+/** @throws UserError (65) for a file without a single prediction. */
+function requirePredicted(path: string, refs: Iterable<PredictionRef>): void {
+  let rows = 0;
+  for (const { failure } of refs) {
+    if (failure?.class !== 'absent') return;
+    rows++;
+  }
+  throw new UserError(
+    rows === 0
+      ? `${path} holds no rows; run awb infer first`
+      : `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
+    EXIT.badData,
+  );
 }
 
 function changed(path: string): UserError {

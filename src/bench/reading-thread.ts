@@ -3,26 +3,27 @@
 import { readSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { codeOf } from '../errors.js';
+import { asObject } from '../json.js';
 import { present } from '../present.js';
-import { readPiece } from './piece.js';
-import type { OpenPiece, ThreadAnswer } from './reading-threads.js';
+import { PIECE_READERS, type PieceKind, type Pieces } from './piece-readers.js';
+import type { PieceTask, ThreadAnswer } from './reading-threads.js';
 
 const port = present(parentPort ?? undefined);
 
-port.on('message', async (piece: OpenPiece) => {
-  const answer = await answerTo(piece);
-  // Buffers change hands instead of being copied.
-  const buffers = 'rows' in answer ? Object.values(answer.rows.columns).flatMap(bufferOf) : [];
-  port.postMessage(answer, buffers);
+port.on('message', async (task: PieceTask) => {
+  const answer = await answerTo(task);
+  // The buffers of columns change hands instead of being copied.
+  const columns = 'found' in answer && 'columns' in answer.found ? asObject(answer.found.columns) : {};
+  port.postMessage(answer, Object.values(columns).flatMap(bufferOf));
 });
 
-async function answerTo({ fd, ...piece }: OpenPiece): Promise<ThreadAnswer> {
+async function answerTo({ kind, fd, ...piece }: PieceTask): Promise<ThreadAnswer<Pieces[PieceKind]>> {
   try {
     // A thread of its own may wait for the disk.
     const read = async (buffer: Uint8Array, offset: number, length: number, position: number) => ({
       bytesRead: readSync(fd, buffer, offset, length, position),
     });
-    return { rows: await readPiece({ read }, piece) };
+    return { found: await PIECE_READERS[kind]({ read }, piece) };
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined) throw error;

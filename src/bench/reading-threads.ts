@@ -3,15 +3,21 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
-import type { Piece, PieceRows } from './piece.js';
+import type { Piece } from './piece.js';
+import type { PieceKind, Pieces } from './piece-readers.js';
 
 /** A piece and the descriptor of its file, which is open in the whole process. */
-export interface OpenPiece extends Piece {
+interface OpenPiece extends Piece {
   readonly fd: number;
 }
 
-/** What a thread answers to a piece: its rows, or why it could not be read. */
-export type ThreadAnswer = { readonly rows: PieceRows } | { readonly fault: { readonly code: string } };
+/** What a thread is given. */
+export interface PieceTask extends OpenPiece {
+  readonly kind: PieceKind;
+}
+
+/** What a thread answers to a piece: what it holds, or why it could not be read. */
+export type ThreadAnswer<T> = { readonly found: T } | { readonly fault: { readonly code: string } };
 
 /** Compiled code alone can be started as a thread. Tests run the sources, and what they start is what they have compiled before. */
 const PROGRAM = new URL(
@@ -23,38 +29,41 @@ const PROGRAM = new URL(
 const YOUNG_MB = 4;
 
 /**
- * Reads pieces in threads, which have ended when this settles.
- * @param work `onRows` is given what was read, with the piece's number, as soon as it is there; `failureOf` says what to throw
+ * Reads pieces of files of a kind in threads, which have ended when this settles.
+ * @param work `onPiece` is given what was read, with the piece's number, as soon as it is there; `failureOf` says what to throw
  * where a piece could not be read
- * @throws UserError: 1 where a thread runs out of memory, 130 or 143 once `stop` is aborted.
+ * @throws UserError: 1 where a thread runs out of memory, 130 or 143 once `stop` is aborted; what `onPiece` throws.
  */
-export async function readInThreads(
+export async function readInThreads<K extends PieceKind>(
+  kind: K,
   pieces: readonly OpenPiece[],
   work: {
     readonly threads: number;
     readonly heapMb?: number;
-    onRows(number: number, rows: PieceRows): void;
+    onPiece(number: number, found: Pieces[K]): void;
     failureOf(number: number, fault: { readonly code: string }): unknown;
     readonly stop?: AbortSignal;
   },
 ): Promise<void> {
-  const { onRows, failureOf, stop } = work;
+  const { onPiece, failureOf, stop } = work;
   throwIfStopped(stop);
   const resourceLimits = {
     maxYoungGenerationSizeMb: YOUNG_MB,
     ...(work.heapMb === undefined ? {} : { maxOldGenerationSizeMb: work.heapMb }),
   };
   const threads = Array.from({ length: work.threads }, () => new Worker(PROGRAM, { resourceLimits }));
+  const ended = new AbortController();
   // All of them take from one queue.
   const queue = pieces.entries();
   const readOn = async (thread: Worker) => {
     for (const [number, { start, end, fd }] of queue) {
-      const answer = await ask(thread, { start, ...(end === undefined ? {} : { end }), fd });
+      const answer = await ask<K>(thread, { kind, start, ...(end === undefined ? {} : { end }), fd });
+      // Whoever ends a thread waits for that, and must be the last to listen to it.
+      if (ended.signal.aborted) return;
       if ('fault' in answer) throw failureOf(number, answer.fault);
-      onRows(number, answer.rows);
+      onPiece(number, answer.found);
     }
   };
-  const ended = new AbortController();
   try {
     await Promise.race([Promise.all(threads.map(readOn)), abortion(stop, ended.signal)]);
   } catch (error) {
@@ -72,14 +81,14 @@ async function abortion(stop: AbortSignal | undefined, ended: AbortSignal): Prom
   throwIfStopped(stop);
 }
 
-function ask(thread: Worker, piece: OpenPiece): Promise<ThreadAnswer> {
+function ask<K extends PieceKind>(thread: Worker, task: PieceTask & { kind: K }): Promise<ThreadAnswer<Pieces[K]>> {
   return new Promise((done, failed) => {
     thread
       .removeAllListeners()
       .once('message', done)
       .once('error', failed)
       .once('exit', (code) => failed(new Error(`a thread that reads the data ended with ${code}`)));
-    thread.postMessage(piece);
+    thread.postMessage(task);
   });
 }
 
