@@ -36,7 +36,8 @@ async function readText(path: string, remedy: string): Promise<string | undefine
     }
   } catch (error) {
     const code = codeOf(error);
-    if (code === 'ENOENT') return undefined;
+    // Under a path that leads through a file there is none either.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     if (code === undefined) throw error;
     throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
   }

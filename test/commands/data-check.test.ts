@@ -129,7 +129,7 @@ describe('a copy', () => {
     const tokenizer = join(ROOT, 'fixtures/tokenizers/qwen.json');
     const { document } = await documentOf(RECORDED, '.', '--tokenizer', tokenizer);
     // As the Python package tokenizers counts system prompt, earlier turns and prompt.
-    expect(document.longest[0]).toEqual({ file: 'web_test.jsonl', line: 8, domain: 'web', context_tokens: 22_411 });
+    expect(document.longest[0]).toEqual({ file: 'web_test.jsonl', line: 8, domain: 'web', context_tokens: 22_583 });
     expect((await checkIn(RECORDED, '.', '--tokenizer', tokenizer)).stdout).toContain('fixtures/tokenizers/qwen.json.');
   });
 

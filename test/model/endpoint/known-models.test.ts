@@ -56,7 +56,10 @@ describe('the context length, where the server tells it', () => {
       response.end(JSON.stringify(body ?? {}));
     });
     const { endpoint, notices } = open(await listen(server), { sampling: { maxTokens }, fitMaxTokens });
-    const error: unknown = await endpoint.readContext().catch((error: unknown) => error);
+    const error: unknown = await endpoint.readContext().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     return { error, notices };
   }
 
