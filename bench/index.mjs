@@ -5,16 +5,13 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, utimesSync, writeSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { HERE, inferOf, makeData, median } from './workbench.mjs';
+import { HERE, inferOf, makeData, makeRecordedData, median } from './workbench.mjs';
 
-const RECORDED = join(HERE, '../fixtures/recorded');
-/** As long as the benchmark's rows are on average. */
-const ROW_CHARACTERS = 185_000;
 const ROUNDS = 3;
 const { values, positionals } = parseArgs({
   options: { megabytes: { type: 'string', default: '1000' } },
@@ -34,7 +31,7 @@ try {
 }
 
 async function start() {
-  const data = recordedData(megabytes);
+  const data = makeRecordedData(root, megabytes);
   console.log(`start: to the first request, over ${megabytes} MB in ${data.rows} rows`);
   for (const [name, folder] of [
     ['read for the first time', (round) => join(root, `out-${round}`)],
@@ -76,7 +73,10 @@ async function firstRequest(data, out) {
 
 /** Indexing, and then every row in order. */
 async function again() {
-  const { indexSeconds, againSeconds, cpuSeconds, peakMb } = await reading(recordedData(megabytes / 2).dir, 'again');
+  const { indexSeconds, againSeconds, cpuSeconds, peakMb } = await reading(
+    makeRecordedData(root, megabytes / 2).dir,
+    'again',
+  );
   console.log(
     `again: ${megabytes / 2} MB indexed in ${indexSeconds.toFixed(2)} s, every row read again in ${againSeconds.toFixed(2)} s, ` +
       `${cpuSeconds.toFixed(2)} s CPU, peak ${peakMb.toFixed(0)} MB`,
@@ -94,43 +94,4 @@ async function reading(...args) {
   const flags = ['--expose-gc', '--heap-growing-percent=40', join(HERE, 'reading.mjs'), dist];
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args]);
   return JSON.parse(stdout);
-}
-
-/** The recorded rows, their turns repeated until they are as long as the benchmark's, and that often that they fill the megabytes. */
-function recordedData(size) {
-  const dir = mkdtempSync(join(root, 'recorded-'));
-  const names = readdirSync(RECORDED).filter((name) => name.endsWith('_test.jsonl'));
-  let rows = 0;
-  for (const name of names) {
-    const recorded = readFileSync(join(RECORDED, name), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    const file = openSync(join(dir, name), 'w');
-    for (let written = 0, at = 0; written < (size * 1e6) / names.length; at++, rows++) {
-      written += writeSync(file, `${JSON.stringify(lengthened(recorded[at % recorded.length], at))}\n`);
-    }
-    closeSync(file);
-    // Of files that were written just now no index is kept.
-    utimesSync(join(dir, name), 1, 1);
-  }
-  return { dir, rows };
-}
-
-/** Five rows share a trajectory's number, as turns of the benchmark do. */
-function lengthened({ id, prompt, response, turn_idx: turns, ...rest }, at) {
-  const unit = JSON.stringify(prompt).length + JSON.stringify(response).length;
-  const times = Math.max(1, Math.round(ROW_CHARACTERS / unit));
-  const repeat = (texts) => Array.from({ length: times }, () => texts.slice(0, turns)).flat();
-  const [prompts, responses] = [repeat(prompt), repeat(response)];
-  responses[0] = `${at} ${responses[0]}`;
-  const turn_idx = prompts.length;
-  return {
-    ...rest,
-    id: `${id}-${Math.floor(at / 5)}`,
-    prompt: prompts,
-    response: responses,
-    turn_idx,
-    total_turns: turn_idx,
-  };
 }

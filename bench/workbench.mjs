@@ -2,10 +2,21 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync } from 'node:fs';
+import {
+  closeSync,
+  createWriteStream,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 export const HERE = new URL('.', import.meta.url).pathname;
+const RECORDED = join(HERE, '../fixtures/recorded');
+const ROW_CHARACTERS = 185_000;
 export const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 
 /** A process of its own: its wall time in seconds, CPU time and peak memory. `root` is a folder for what it leaves. */
@@ -50,6 +61,45 @@ export async function makeData(root, rows, rowBytes) {
   file.end();
   await once(file, 'close');
   return dir;
+}
+
+/** A folder below `root` with the recorded rows, lengthened, and so many of them that they fill the megabytes. */
+export function makeRecordedData(root, megabytes) {
+  const dir = mkdtempSync(join(root, 'recorded-'));
+  const names = readdirSync(RECORDED).filter((name) => name.endsWith('_test.jsonl'));
+  let rows = 0;
+  for (const name of names) {
+    const recorded = readFileSync(join(RECORDED, name), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const file = openSync(join(dir, name), 'w');
+    for (let written = 0, at = 0; written < (megabytes * 1e6) / names.length; at++, rows++) {
+      written += writeSync(file, `${JSON.stringify(lengthened(recorded[at % recorded.length], at))}\n`);
+    }
+    closeSync(file);
+    // Of files that were written just now no index is kept.
+    utimesSync(join(dir, name), 1, 1);
+  }
+  return { dir, rows };
+}
+
+/** A row whose turns are repeated until it is as long as the benchmark's are on average. Five rows share a trajectory's number, as turns of the benchmark do. */
+function lengthened({ id, prompt, response, turn_idx: turns, ...rest }, at) {
+  const unit = JSON.stringify(prompt).length + JSON.stringify(response).length;
+  const times = Math.max(1, Math.round(ROW_CHARACTERS / unit));
+  const repeat = (texts) => Array.from({ length: times }, () => texts.slice(0, turns)).flat();
+  const [prompts, responses] = [repeat(prompt), repeat(response)];
+  responses[0] = `${at} ${responses[0]}`;
+  const turn_idx = prompts.length;
+  return {
+    ...rest,
+    id: `${id}-${Math.floor(at / 5)}`,
+    prompt: prompts,
+    response: responses,
+    turn_idx,
+    total_turns: turn_idx,
+  };
 }
 
 export function fileIn(dir) {
