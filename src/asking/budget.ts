@@ -85,13 +85,13 @@ export function budgetListener(settings: BudgetSettings): StageListener {
   };
 }
 
-/** Why the run is to stop; undefined while something is left of its budget. */
+/** Why the run is to stop; undefined while something is left of its budget. What was spent is told once the calls in flight have ended. */
 function reachedIn({ tokens, usd }: Ledger, { budgetUsd, budgetTokens }: BudgetSettings): string | undefined {
   if (budgetUsd !== undefined && usd !== undefined && usd >= budgetUsd) {
-    return `the run has spent ${dollars(usd)} of --budget-usd ${budgetUsd}`;
+    return `the run has spent its budget of $${budgetUsd} (--budget-usd)`;
   }
   if (budgetTokens !== undefined && tokens >= budgetTokens) {
-    return `the run has taken ${figure(tokens)} tokens of --budget-tokens ${budgetTokens}`;
+    return `the run has spent its budget of ${figure(budgetTokens)} tokens (--budget-tokens)`;
   }
   return undefined;
 }

@@ -92,8 +92,10 @@ function nextSteps(result: StageResult, canMend: boolean, fresh: boolean, next: 
   return [`next: ${next}`];
 }
 
-function estimatedText({ estimated }: Spending): string {
-  return estimated === 0 ? '' : ` (${estimated.toLocaleString('en')} tokens of it estimated)`;
+function estimatedText({ estimated, tokens, budget }: Spending): string {
+  if (estimated === 0) return '';
+  if (estimated === tokens) return ' (all of it estimated)';
+  return ` (${estimated.toLocaleString('en')}${budget.tokens === undefined ? ' tokens' : ''} of it estimated)`;
 }
 
 function listed(before: string, counts: readonly (readonly [number, string])[]): string {

@@ -3,12 +3,23 @@
 import { resolve } from 'node:path';
 import type { OpenBackend } from '../model/backend.js';
 import { charactersOf } from '../question.js';
-import { openTokenizer } from '../tokens/tokenizer.js';
-import type { Question } from '../types.js';
+import { openTokenizer, requireTokenizer } from '../tokens/tokenizer.js';
+import type { Io, Question } from '../types.js';
 import { fitNotice, leastRoom, overlongRows } from './fit.js';
 import type { AskingSettings } from './options.js';
 import { samplingOf } from './sampling.js';
 import type { Stage, StageJob } from './stage-contract.js';
+
+/**
+ * Tells a slip in --tokenizer before anything is read or asked: a server with a large context would never have it opened.
+ * @throws UserError (66) for a tokenizer that is not there, (65) for what cannot be one
+ */
+export async function requireNamedTokenizer(
+  { tokenizer: file }: Pick<AskingSettings, 'tokenizer'>,
+  { cwd }: Pick<Io, 'cwd'>,
+): Promise<void> {
+  if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
+}
 
 interface AskedRows<J extends StageJob> extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'request'> {
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */

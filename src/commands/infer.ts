@@ -11,6 +11,7 @@ import { openRun } from '../asking/run.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
+import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
@@ -64,6 +65,7 @@ export const command = defineCommand({
 
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
+  await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
   const kept = indexBeside(resolve(io.cwd, settings.outputDir));
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);

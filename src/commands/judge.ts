@@ -11,6 +11,7 @@ import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
+import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
@@ -69,6 +70,7 @@ export const command = defineCommand({
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
+  await requireNamedTokenizer(settings, io);
   const rubrics = () => loadRubricPack(inCwd(io, settings.rubrics));
   const method = await mode.open({ verdicts: settings.verdicts, rubrics });
   const dataDir = inCwd(io, settings.dataDir);

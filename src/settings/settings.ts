@@ -51,6 +51,12 @@ export async function resolveSettings(
   ) as Settings<OptionTable>;
   const problems = [...before, ...names.problems, ...ofValues];
   if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
+  for (const flag of flags.keys()) {
+    const whole = table[flag]?.belongsTo;
+    // A variable and a configuration file stand for many commands, and may say what this one does not need.
+    if (whole !== undefined && found.get(whole)?.value !== true)
+      problems.push(`--${flag} belongs to --${whole}; add it`);
+  }
   return { settings, shown: shownSettings(table, found), found, problems, warnings: names.warnings };
 }
 

@@ -1,6 +1,6 @@
 // A model's own tokenizer, from the tokenizer.json that lies beside its weights: how many tokens a text has.
 
-import { readFile, stat } from 'node:fs/promises';
+import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
@@ -50,14 +50,23 @@ export async function openTokenizer(path: string, shown: string = path): Promise
 const KINDS = ['BPE', 'Unigram', 'WordPiece'] as const;
 const WITHOUT = 'without --tokenizer, tokens are estimated from characters';
 
-async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
-  let text: string;
+/**
+ * Refuses a file that is not there, as `openTokenizer` does, without reading it.
+ * @param path absolute; `shown` is how the user gave it
+ * @throws UserError: 66 for a file that cannot be read, 65 for one that is too large for a tokenizer
+ */
+export async function requireTokenizer(path: string, shown: string): Promise<void> {
+  await fileOf(path, shown, (file) => access(file, constants.R_OK));
+}
+
+/** What `use` does with the file of that name, or with the one in the folder. */
+async function fileOf<T>(path: string, shown: string, use: (file: string) => Promise<T>): Promise<T> {
   try {
     const isFolder = (await stat(path)).isDirectory();
     const file = isFolder ? join(path, FILE) : path;
     const { size } = await stat(file);
     if (size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(size / 1e6)} MB`);
-    text = await readFile(file, 'utf8');
+    return await use(file);
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(
@@ -65,6 +74,10 @@ async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
       EXIT.inputMissing,
     );
   }
+}
+
+async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
+  const text = await fileOf(path, shown, (file) => readFile(file, 'utf8'));
   const value = parsed(text, shown);
   const model = isObject(value) ? value.model : undefined;
   if (!isObject(value) || !isObject(model) || !(isObject(model.vocab) || Array.isArray(model.vocab))) {

@@ -30,7 +30,7 @@ test('a run stops once it has spent its budget, with everything kept, and a larg
   const first = await within({ budgetTokens: 25 }, { dir, answer: () => reply() });
   expect(first.result).toMatchObject({
     exitCode: EXIT.later,
-    stopReason: 'the run has taken 30 tokens of --budget-tokens 25',
+    stopReason: 'the run has spent its budget of 25 tokens (--budget-tokens)',
     manifest: { state: 'stopped', counts: { ok: 3, notDone: 3 } },
   });
   const second = await within({ budgetTokens: 45 }, { dir, answer: () => reply() });

@@ -62,7 +62,7 @@ test('a run stops at its budget, goes on with larger ones, asks nothing twice, a
   expect(first.stdout).toContain('predictions: 10 of 30 done, 20 not done');
   expect(first.stdout).toContain('spent: 1,100 of 1,100 tokens, all sessions together\n');
   expect(first.stdout).toMatch(
-    /stopped: the run has taken 1,100 tokens of --budget-tokens 1100; everything finished is saved; the same command with a larger budget continues\n$/,
+    /stopped: the run has spent its budget of 1,100 tokens \(--budget-tokens\); everything finished is saved; the same command with a larger budget continues\n$/,
   );
   const second = await run.infer('--budget-usd', `${15 * USD}`, ...run.prices, '--concurrency', '1');
   expect([second.code, run.server.count]).toEqual([EXIT.later, 15]);
@@ -79,7 +79,7 @@ test('a run whose budget is spent says so at once, without a call', async () => 
   const again = await run.infer('--budget-tokens', '500');
   expect([again.code, run.server.count]).toEqual([EXIT.later, count]);
   expect(again.stdout).toContain('0 in this session');
-  expect(again.stderr).toContain('stopping: the run has taken 550 tokens of --budget-tokens 500\n');
+  expect(again.stderr).toContain('stopping: the run has spent its budget of 500 tokens (--budget-tokens)\n');
 });
 
 test('of 64 calls in flight no more than 64 end beyond the budget, however they come', async () => {
@@ -129,7 +129,7 @@ describe('what counts against the budget', () => {
       ...['--budget-tokens', '150', '--concurrency', '1', '--first-token-timeout', '0.3s', '--retry-minutes', '0'],
     );
     expect(code).toBe(EXIT.later);
-    expect(stdout).toMatch(/ \(\d+ tokens of it estimated\), all sessions together/);
+    expect(stdout).toMatch(/ of 150 tokens \(\d+ of it estimated\), all sessions together/);
   });
 
   test('are replies of a judge that cannot be read', async () => {
@@ -151,7 +151,7 @@ describe('what counts against the budget', () => {
     const { code, stdout, stderr } = await run.infer('--budget-tokens', '1000', '--concurrency', '1');
     expect(code).toBe(EXIT.later);
     expect(run.server.count).toBeLessThan(10);
-    expect(stdout).toMatch(/spent: 1,\d{3} of 1,000 tokens \(1,\d{3} tokens of it estimated\)/);
+    expect(stdout).toMatch(/spent: 1,\d{3} of 1,000 tokens \(all of it estimated\)/);
     expect(stderr.match(/the server did not count the tokens of every call/g)).toHaveLength(1);
     expect((await run.infer('--budget-tokens', '1000', '--json')).code).toBe(EXIT.later);
   });

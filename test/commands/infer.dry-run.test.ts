@@ -307,3 +307,32 @@ describe('earlier runs', () => {
     expect([total.output_tokens.expected, tokens_by.by, time]).toEqual([600, 'guess', null]);
   });
 });
+
+describe('an option of the dry run without it', () => {
+  test.each([
+    ['--rate', '60'],
+    ['--estimate-from', 'runs/first'],
+  ])('%s is refused before anything is asked', async (flag, value) => {
+    const { server, infer } = await setUp();
+    const { code, stderr } = await infer('one', flag, value);
+    expect([code, stderr]).toEqual([EXIT.usage, expect.stringContaining(`${flag} belongs to --dry-run; add it`)]);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('in a variable says nothing of the command, and is let be', async () => {
+    const { data } = await setUp();
+    const flags = ['infer', '--data-dir', data, '--baseline', 'oracle', '--output-dir', await temporaryFolder()];
+    expect((await awb(flags, { env: { AWB_RATE: '60' } })).code).toBe(EXIT.done);
+    const config = join(await temporaryFolder(), 'awb.yaml');
+    await writeFile(config, 'rate: 60\n');
+    expect((await awb([...flags, '--config', config])).code).toBe(EXIT.done);
+    expect((await awb([...flags, '--rate', '60'])).code).toBe(EXIT.usage);
+  });
+});
+
+test('a tokenizer that is not there is told before anything is asked, whatever context the server tells', async () => {
+  const { server, infer } = await setUp();
+  const { code, stderr } = await infer('one', '--tokenizer', 'nope');
+  expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('cannot read the tokenizer nope')]);
+  expect(server.requests).toEqual([]);
+});

@@ -12,7 +12,15 @@ export const BILL_OPTIONS = {
     kind: 'list',
     value: 'RUN',
     group: 'Cost',
+    belongsTo: 'dry-run',
     help: '--dry-run: estimate by these runs (folders or files), in place of those found',
   },
-  rate: { kind: 'number', min: 0.001, value: 'N', group: 'Cost', help: '--dry-run: calls a minute, for the time' },
+  rate: {
+    kind: 'number',
+    min: 0.001,
+    value: 'N',
+    group: 'Cost',
+    belongsTo: 'dry-run',
+    help: '--dry-run: calls a minute, for the time',
+  },
 } as const satisfies OptionTable;
