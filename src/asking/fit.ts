@@ -137,11 +137,11 @@ export function fitNotice(
     'serve a longer context',
   ];
   return {
-    summary: `${counted(rows.length, 'row')} (${domains.join(', ')}) will hardly fit into the context of ${figure(context.tokens)} tokens at ${context.host}${beside}: prompts of up to ${figure(room)} tokens do, and the longest has about ${figure(longest.tokens)}; ${remedies.join(', or ')}`,
+    summary: `${counted(rows.length, 'row')} (${domains.join(', ')}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough(room)}, and the longest has about ${figure(longest.tokens)}; ${remedies.join(', or ')}`,
     rows: [
       ...rows
         .slice(0, MOST_NAMED)
-        .map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${figure(tokens)} tokens`),
+        .map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${tokensText(tokens)}`),
       ...(rows.length > MOST_NAMED ? [`  ... and ${rows.length - MOST_NAMED} more`] : []),
     ],
   };
@@ -155,6 +155,15 @@ function countsOf(rows: readonly SizedRow[]): Map<Domain, number> {
   const counts = new Map<Domain, number>();
   for (const { domain } of rows) counts.set(domain, (counts.get(domain) ?? 0) + 1);
   return counts;
+}
+
+/** Of a context smaller than what a reply takes, nothing is left. */
+function shortEnough(room: number): string {
+  return room < 1 ? 'no prompt does' : `prompts of up to ${tokensText(room)} do`;
+}
+
+function tokensText(count: number): string {
+  return `${figure(count)} ${count === 1 ? 'token' : 'tokens'}`;
 }
 
 function figure(count: number): string {

@@ -21,9 +21,15 @@ export interface Choice {
 
 /**
  * The numbers of the chosen rows in input order.
- * @throws UserError (2) for an id that no row has, or where nothing is left.
+ * @throws UserError: 66 where there are no rows at all, 2 for an id that no row has, or where nothing is left.
  */
 export function chooseRows(rows: RowIndex, choice: Choice): Uint32Array {
+  if (rows.length === 0) {
+    throw new UserError(
+      'the files of the data folder (*_test.jsonl) hold no rows; awb data fetch brings those of the benchmark',
+      EXIT.inputMissing,
+    );
+  }
   let chosen: Uint32Array = Uint32Array.from({ length: rows.length }, (_, row) => row);
   if (choice.domains !== undefined) {
     const wanted = new Set(choice.domains);

@@ -1,8 +1,9 @@
 // Files of a repository brought to this machine: one process at a time, continued where it stopped, each checked.
 
 import { mkdir, stat, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
+import { makeFolders } from '../make-folder.js';
 import { printable } from '../printable.js';
 import { STALL_MS } from './client.js';
 import { onDisk } from './disk-errors.js';
@@ -51,7 +52,7 @@ export async function withFolder<T>(
   lock: TransferOptions['lock'],
   work: () => Promise<T>,
 ): Promise<T> {
-  await onDisk(folder, mkdir(folder, { recursive: true }));
+  await onDisk(folder, makeFolders(folder, { mkdir, stat, dirname }));
   const busy = `another awb downloads from ${name.repository} to ${printable(folder)}; wait for it`;
   const unlock = await lock(join(folder, '.lock'), busy);
   try {

@@ -1,9 +1,9 @@
 // A run's folder: opened for one process alone, checked, and repaired where a kill or a failing disk left damage.
 
-import { existsSync } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
+import { makeFolders } from '../make-folder.js';
 import { sizeOf } from './file-reading.js';
 import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
@@ -108,18 +108,14 @@ async function begunAs<S>(
   return { stored, identity };
 }
 
-/** Makes a folder and those above it one by one: Node's own way never ends where a parent denies that its children exist (/proc). */
 async function makeFolder(dir: string): Promise<void> {
   try {
-    await mkdir(dir);
+    await makeFolders(dir, { mkdir, stat, dirname });
   } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT' && !existsSync(dirname(dir))) {
-      await makeFolder(dirname(dir));
-      await makeFolder(dir);
-    } else if (code !== 'EEXIST') {
-      throw new UserError(`cannot create the folder ${dir} (${code}); choose another --output-dir`, EXIT.cannotCreate);
-    }
+    throw new UserError(
+      `cannot create the folder ${dir} (${codeOf(error)}); choose another --output-dir`,
+      EXIT.cannotCreate,
+    );
   }
 }
 

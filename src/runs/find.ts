@@ -95,7 +95,7 @@ export function lastOfLabel({ run, db }: KnownRun, count: number): string {
 
 /** What a user may have meant by a name that no run has. */
 export function adviceOn(name: string, known: readonly KnownRun[]): string {
-  if (known.length === 0) return 'and the SQLite file holds no runs; awb score RUN adds one';
+  if (known.length === 0) return 'the SQLite file holds no runs; awb score RUN adds one';
   const near = nearest(
     name,
     known.flatMap(({ run }) => run.label ?? []),

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { makeFolders } from '../make-folder.js';
 
 interface HashOptions {
   /** Where hashes are remembered; made where it is missing. Absent: nothing is remembered. */
@@ -83,7 +84,7 @@ async function recall(record: string, files: readonly Seen[]): Promise<string | 
 async function remember(record: string, files: readonly Seen[], sha256: string): Promise<void> {
   const part = `${record}.${process.pid}.part`;
   try {
-    await mkdir(join(record, '..'), { recursive: true });
+    await makeFolders(dirname(record), { mkdir, stat, dirname });
     await writeFile(part, `${JSON.stringify({ sha256, files }, undefined, 2)}\n`, { flag: 'wx' });
     await rename(part, record);
   } catch {

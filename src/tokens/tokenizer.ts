@@ -64,7 +64,10 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
   try {
     const isFolder = (await stat(path)).isDirectory();
     const file = isFolder ? join(path, FILE) : path;
-    const { size } = await stat(file);
+    const found = await stat(file);
+    // A device or a pipe may never end.
+    if (!found.isFile()) throw noTokenizer(shown, 'it is no regular file');
+    const { size } = found;
     if (size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(size / 1e6)} MB`);
     return await use(file);
   } catch (error) {

@@ -111,6 +111,18 @@ describe('the notice', () => {
     }
   });
 
+  test('speaks of one token, and of a context in which there is room for no prompt', () => {
+    const tiny = { ...llama, tokens: 2 };
+    expect(fitNotice(rows(9), room(tiny, 1), whole)?.summary).toContain(
+      'into the context of 2 tokens at gpu-2:8080: prompts of up to 1 token do, and the longest has about 9;',
+    );
+    for (const left of [0, -255]) {
+      const said = fitNotice(rows(1), room({ ...llama, tokens: 1 }, left), { fitMaxTokens: true });
+      expect(said?.summary).toContain('into the context of 1 token at gpu-2:8080: no prompt does, and the longest');
+      expect(said?.rows).toEqual(['  mcp_test.jsonl:1 (mcp): about 1 token']);
+    }
+  });
+
   test('is none where all rows fit', () => {
     expect(fitNotice([], room(vllm, 7_232), whole)).toBeUndefined();
   });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RowRef } from '../../src/bench/row-index.js';
 import { type Choice, chooseRows, ORDERS } from '../../src/bench/selection.js';
+import { EXIT } from '../../src/errors.js';
 import { keyOf, rowIndexOf } from '../support/row-index.js';
 
 /** Rows of three domains, interleaved, with `turns` rows to a trajectory, later turns first. */
@@ -37,6 +38,17 @@ function perDomain(rows: readonly RowRef[]): Record<string, number> {
 }
 
 describe('chooseRows', () => {
+  test('says of files without rows how to come by some, whatever was chosen of them', () => {
+    for (const choice of [{}, { ids: ['1'] }, { domains: ['mcp'], limit: 1 }] as const) {
+      expect(() => choose([], choice)).toThrow(
+        expect.objectContaining({
+          exitCode: EXIT.inputMissing,
+          message: expect.stringMatching(/hold no rows; awb data fetch /),
+        }),
+      );
+    }
+  });
+
   test('takes everything, in input order, where nothing is asked for', () => {
     const rows = rowsOf(20);
     expect(choose(rows, {})).toEqual(rows);

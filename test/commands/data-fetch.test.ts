@@ -1,6 +1,7 @@
 // `awb data fetch` as a process: against a hub on loopback, killed, interrupted, twice at once, and where no hub is.
 
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -170,6 +171,13 @@ describe('awb data fetch', () => {
     const cwd = await temporaryFolder();
     const { code } = await awb(['data', 'fetch', '--revision', revision], { env: { HF_ENDPOINT: hub.url }, cwd });
     expect([code, hub.seen.length]).toEqual([EXIT.usage, 0]);
+  });
+
+  test.runIf(existsSync('/proc/self'))('is refused where its folder cannot be made', async () => {
+    const hub = await openBenchmark();
+    const args = ['data', 'fetch', '--output-dir', '/proc/none/x'];
+    const { code, stderr } = await awb(args, { env: { HF_ENDPOINT: hub.url } });
+    expect([code, stderr]).toEqual([EXIT.cannotWrite, expect.stringContaining('cannot write /proc/none/x (ENOENT)')]);
   });
 
   test('names files that are in the way, and how to have them replaced', async () => {

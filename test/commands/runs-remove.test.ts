@@ -120,6 +120,14 @@ describe('a name', () => {
     expect(labels()).toHaveLength(6);
   });
 
+  test('of a run where there are none any more is told how to add one', async () => {
+    await remove('1', '2', '3', '--yes');
+    expect(await remove('1', '--yes')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there is no run "1"; the SQLite file holds no runs; awb score RUN adds one'),
+    });
+  });
+
   test('is missing: the line is refused with an example', async () => {
     expect(await remove('--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('awb runs remove 3 4') });
     expect(labels()).toHaveLength(3);

@@ -84,7 +84,7 @@ export function openContextWatch(options: {
 }
 
 function tokens(count: number | undefined): string {
-  return count === undefined ? '' : ` of ${count.toLocaleString('en')} tokens`;
+  return count === undefined ? '' : ` of ${count.toLocaleString('en')} ${count === 1 ? 'token' : 'tokens'}`;
 }
 
 /** A power of two is a usual budget. */
