@@ -85,12 +85,29 @@ export interface Bill {
   readonly price?: Price | undefined;
   readonly time?: TimeBasis | undefined;
   readonly measuredCache?: MeasuredCache | undefined;
+  /** Absent where none is given. */
+  readonly budget?: BillBudget | undefined;
   /** What each server says of itself. */
   readonly servers: readonly ServerFacts[];
   /** Rows that are too long for the smallest context, the longest first. */
   readonly overlong?: Overlong | undefined;
   /** What else the user should know. */
   readonly notes: readonly string[];
+}
+
+/** What a run may spend over all its sessions, beside its bill. */
+export interface BillBudget {
+  /** Whether the run would stop at once. */
+  readonly isSpent: boolean;
+  readonly shares: readonly BudgetShare[];
+}
+
+/** A budget in one unit: what it is, what earlier sessions have spent of it, and what the bill takes. */
+export interface BudgetShare {
+  readonly unit: 'usd' | 'tokens';
+  readonly budget: number;
+  readonly spent: number;
+  readonly need: Estimated;
 }
 
 interface Overlong {

@@ -86,7 +86,7 @@ export function budgetListener(settings: BudgetSettings): StageListener {
 }
 
 /** Why the run is to stop; undefined while something is left of its budget. What was spent is told once the calls in flight have ended. */
-function reachedIn({ tokens, usd }: Ledger, { budgetUsd, budgetTokens }: BudgetSettings): string | undefined {
+export function reachedIn({ tokens, usd }: Ledger, { budgetUsd, budgetTokens }: BudgetSettings): string | undefined {
   if (budgetUsd !== undefined && usd !== undefined && usd >= budgetUsd) {
     return `the run has spent its budget of $${budgetUsd} (--budget-usd)`;
   }
@@ -104,13 +104,17 @@ export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { read
   );
 }
 
-/** @throws UserError (2) for a budget in dollars where nobody knows what a call costs. */
+/** @throws UserError (2) for a budget in dollars where nobody knows what a call costs; what a dry run does not serve has no name yet. */
 export function requirePriced(
-  { budgetUsd }: BudgetSettings,
+  {
+    budgetUsd,
+    dryRun = false,
+    local,
+  }: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
   isPriced: boolean,
   { model, hosts }: { readonly model: string; readonly hosts: readonly string[] },
 ): void {
-  if (budgetUsd === undefined || isPriced) return;
+  if (budgetUsd === undefined || isPriced || (dryRun && local !== undefined)) return;
   throw new UserError(
     `--budget-usd needs a price, and none is known for "${model}" at ${hosts.join(', ')}: give it in a file with --prices FILE (docs/costs.md), or bound the tokens with --budget-tokens, which needs none`,
   );

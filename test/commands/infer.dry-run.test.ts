@@ -336,3 +336,93 @@ test('a tokenizer that is not there is told before anything is asked, whatever c
   expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('cannot read the tokenizer nope')]);
   expect(server.requests).toEqual([]);
 });
+
+describe('a budget beside the bill', () => {
+  const PRICES = 'unit: million-tokens\nmodels:\n  wm: { input: 2, output: 10 }\n';
+
+  test('says what earlier sessions have spent of it, and how much of the bill the rest pays', async () => {
+    const { folder, infer, bill } = await setUp(counting(0.5, 40));
+    await writeFile(join(folder, 'prices.yaml'), PRICES);
+    const prices = ['--prices', join(folder, 'prices.yaml')];
+    expect((await infer('one', '--domains', 'mcp', ...prices)).code).toBe(EXIT.done);
+    const { tokens, costs } = JSON.parse(await readFile(join(folder, 'runs/one/predictions.manifest.json'), 'utf8'));
+    const spent = { tokens: tokens.promptTokens + tokens.completionTokens, usd: costs.mcp.usd };
+    const { total, budget: none } = await bill('one', ...prices);
+    expect(none).toBeNull();
+    const need = { tokens: total.prompt_tokens + total.output_tokens.expected, usd: total.usd.expected };
+    const half = [
+      '--budget-tokens',
+      `${spent.tokens + need.tokens / 2}`,
+      '--budget-usd',
+      `${spent.usd + need.usd / 4}`,
+    ];
+    expect((await bill('one', ...prices, ...half)).budget).toEqual({
+      is_spent: false,
+      usd: {
+        ...{ budget: spent.usd + need.usd / 4, spent: expect.closeTo(spent.usd, 12) },
+        ...{ covers: expect.closeTo(0.25, 9), covers_at_most: false },
+      },
+      tokens: {
+        ...{ budget: spent.tokens + need.tokens / 2, spent: spent.tokens },
+        ...{ covers: expect.closeTo(0.5, 9), covers_at_most: false },
+      },
+    });
+    const { stdout } = await infer('one', '--dry-run', ...prices, ...half);
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /Budget: \$\S+ of \$\S+ is spent; the rest ends at about 2[45] % of this bill\./,
+    );
+    const { stdout: ample } = await infer('one', '--dry-run', '--budget-tokens', '1000000000');
+    expect(ample.replace(/\s+/g, ' ')).toContain('of 1,000,000,000 tokens is spent; the rest is enough for this bill.');
+  });
+
+  test('that is spent says that the run would stop at once, as it does', async () => {
+    const { infer, bill, server } = await setUp(counting(0.5, 40));
+    await infer('one', '--domains', 'mcp');
+    const { stdout } = await infer('one', '--dry-run', '--budget-tokens', '50');
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /of 50 tokens is spent; nothing is left\. .*without --dry-run stops at once \(exit code 75\); with a larger budget it goes on\. $/,
+    );
+    expect((await bill('one', '--budget-tokens', '50')).budget).toMatchObject({ is_spent: true, usd: null });
+    const asked = server.requests.length;
+    expect((await infer('one', '--budget-tokens', '50')).code).toBe(EXIT.later);
+    expect(server.requests.length).toBe(asked);
+  });
+
+  test('of an output that nobody measured pays at most so much', async () => {
+    const { bill, infer } = await setUp();
+    const { total } = await bill('one');
+    const half = ['--budget-tokens', `${Math.round(total.prompt_tokens / 2)}`];
+    expect((await bill('one', ...half)).budget.tokens).toMatchObject({ spent: 0, covers_at_most: true });
+    const { stdout } = await infer('one', '--dry-run', ...half);
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /the rest ends at no more than (49|50) % of this bill, whose output is unknown\./,
+    );
+  });
+
+  test('in dollars without a price is refused, as the run is', async () => {
+    const { infer } = await setUp();
+    const dry = await infer('one', '--dry-run', '--budget-usd', '5');
+    const { code, stderr } = await infer('one', '--budget-usd', '5');
+    expect([dry.code, dry.stderr]).toEqual([code, stderr]);
+    expect([code, stderr]).toEqual([EXIT.usage, expect.stringContaining('--budget-usd needs a price')]);
+  });
+});
+
+test('of a run that is done it is said that nothing is left, whatever was spent, and the run agrees', async () => {
+  const { infer, server } = await setUp(counting(0.5, 40));
+  await infer('one');
+  const asked = server.requests.length;
+  const { stdout } = await infer('one', '--dry-run', '--budget-tokens', '50');
+  expect(stdout.replace(/\s+/g, ' ')).toMatch(
+    /No model has to be asked\. Nothing was asked or written\. The same command without --dry-run asks nobody either: nothing is left to ask\. $/,
+  );
+  expect((await infer('one', '--budget-tokens', '50')).code).toBe(EXIT.done);
+  expect(server.requests.length).toBe(asked);
+});
+
+test('of a baseline it is said that the rest is done without a call', async () => {
+  const { data } = await setUp();
+  const flags = ['--data-dir', data, '--baseline', 'oracle', '--output-dir', await temporaryFolder()];
+  const { stdout } = await awb(['infer', ...flags, '--dry-run']);
+  expect(stdout.replace(/\s+/g, ' ')).toMatch(/without --dry-run does the rest without a call\. $/);
+});

@@ -13,6 +13,7 @@ import type { Run } from '../run.js';
 import { samplingOf } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
+import { budgetOf } from './bill-budget.js';
 import { billOf } from './bill-of.js';
 import { measurementsFor } from './earlier-runs.js';
 
@@ -33,7 +34,7 @@ export async function printBill<J extends StageJob>(
   const { model } = target;
   const planned = { run, model, local: settings.local, estimateFrom: settings.estimateFrom };
   const { tokenizer: file } = settings;
-  const bill = await billOf(stage, {
+  const charged = await billOf(stage, {
     model,
     tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
     runs: await measurementsFor(planned, io),
@@ -44,6 +45,7 @@ export async function printBill<J extends StageJob>(
     notes: [...newNotices(run), ...contextNotes(servers, maxTokens, settings.fitMaxTokens)],
     ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
   });
+  const bill = { ...charged, budget: budgetOf(charged, run.ledger, settings) };
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
   io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
   return EXIT.done;

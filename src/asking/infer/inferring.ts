@@ -43,14 +43,14 @@ export interface Inference {
 
 /** Puts the chosen rows to the world model, in an open run. */
 export async function inferRows(work: Inference, run: Run): Promise<StageResult> {
-  const { io, settings, target } = work;
-  if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { io, settings } = work;
   return runStage(inferStage(work, run), listenersOf(io, settings));
 }
 
-/** The chosen rows as a stage. */
+/** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
+  if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
   const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.ids());
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;

@@ -54,14 +54,14 @@ export async function judgeRows(
   refs: List<PredictionRef>,
   count: number,
 ): Promise<StageResult> {
-  const { io, settings, mode, target } = work;
-  if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { io, settings } = work;
   return runStage(judgeStage(work, run, refs, count), listenersOf(io, settings));
 }
 
-/** The same as a stage. */
+/** The same as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, count: number): Stage<JudgeJob> {
   const { settings, predictions, mode, target } = work;
+  if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod(settings.mode, mode, work.method);
   // A judge that is served here is held to the form of its replies, where the mode has one.
   const replyForm = settings.local === undefined ? undefined : work.method.replyForm;

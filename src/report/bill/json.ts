@@ -1,6 +1,7 @@
 // The bill as a JSON document.
 
 import type { Bill, Charges, EarlierRuns, Estimated, TokenBasis } from '../../bill.js';
+import { budgetDocument } from './budget.js';
 
 /** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
 export function billDocument(bill: Bill) {
@@ -26,6 +27,7 @@ export function billDocument(bill: Bill) {
             ...(time.runs === undefined ? {} : runs(time.runs)),
           },
     measured_cache: cache === undefined ? null : { share: cache.share, usd: cache.usd ?? null, ...runs(cache.runs) },
+    budget: bill.budget === undefined ? null : budgetDocument(bill.budget),
     servers: bill.servers.map(({ host, model, contextTokens }) => ({
       host,
       model: model ?? null,

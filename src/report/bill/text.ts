@@ -8,6 +8,7 @@ import type { Price } from '../../price.js';
 import { oneLine, printable } from '../../printable.js';
 import type { Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
+import { budgetLines } from './budget.js';
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
@@ -20,10 +21,12 @@ export function billText(bill: Bill, look: Look): string {
     ...(summary === undefined ? [] : [noteOf(summary), ...longest.map((line) => printable(line))]),
     ...bill.notes.map(noteOf),
   ];
+  // A run that is done is done, whatever it has spent.
+  const budget = bill.budget === undefined || bill.rows.chosen === bill.rows.done ? [] : budgetLines(bill.budget);
   const blocks = [
     paragraphs([titleOf(bill)], look),
     ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
-    paragraphs([...lines, ...notes, LAST_WORDS], look),
+    paragraphs([...lines, ...budget, ...notes, lastWords(bill)], look),
   ];
   return blocks.join('\n');
 }
@@ -33,7 +36,14 @@ function noteOf(text: string): string {
 }
 
 const NO_CALL = 'No model has to be asked.';
-const LAST_WORDS = 'Nothing was asked or written. The same command without --dry-run begins.';
+
+/** What the command comes to without --dry-run. */
+function lastWords({ rows, total, budget }: Bill): string {
+  const same = 'Nothing was asked or written. The same command without --dry-run';
+  if (rows.chosen === rows.done) return `${same} asks nobody either: nothing is left to ask.`;
+  if (budget?.isSpent) return `${same} stops at once (exit code 75); with a larger budget it goes on.`;
+  return total.rows === 0 ? `${same} does the rest without a call.` : `${same} begins.`;
+}
 
 function paragraphs(lines: readonly string[], { columns }: Look): string {
   return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
