@@ -85,6 +85,8 @@ export interface Bill {
   readonly price?: Price | undefined;
   readonly time?: TimeBasis | undefined;
   readonly measuredCache?: MeasuredCache | undefined;
+  /** Absent where earlier runs tell of no call that was made again. */
+  readonly askedAgain?: AskedAgain | undefined;
   /** Absent where none is given. */
   readonly budget?: BillBudget | undefined;
   /** What each server says of itself. */
@@ -93,6 +95,17 @@ export interface Bill {
   readonly overlong?: Overlong | undefined;
   /** What else the user should know. */
   readonly notes: readonly string[];
+}
+
+/** What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed or changed. */
+export interface AskedAgain {
+  /** Calls for each that the bill counts: more than 1. */
+  readonly times: number;
+  readonly calls: number;
+  readonly promptTokens: number;
+  /** Absent where the bill's own cost is not known. */
+  readonly usd?: number;
+  readonly runs: EarlierRuns;
 }
 
 /** What a run may spend over all its sessions, beside its bill. */

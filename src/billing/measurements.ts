@@ -10,6 +10,8 @@ export interface Measurement {
   readonly model: string;
   readonly like: Likeness;
   readonly domains: ReadonlyMap<Domain, DomainMeasure>;
+  /** Rows that came to a record, those without a call among them. */
+  readonly rows?: number;
   /** Calls, and the seconds that they took together. */
   readonly pace?: { readonly calls: number; readonly seconds: number } | undefined;
 }
@@ -100,6 +102,17 @@ export function callsPerMinute(runs: readonly Measurement[]): { perMinute: numbe
   if (like === undefined) return undefined;
   const sum = (name: 'calls' | 'seconds') => used.reduce((total, { pace }) => total + (pace?.[name] ?? 0), 0);
   return { perMinute: (60 * sum('calls')) / sum('seconds'), runs: namesOf(used, like) };
+}
+
+/**
+ * Calls a row, those that had to be made again among them; undefined where no run under the same settings tells. Where rows took no
+ * call, it is less than what the others took.
+ */
+export function callsPerRow(runs: readonly Measurement[]): { perRow: number; runs: EarlierRuns } | undefined {
+  const [used, like] = firstOf(runs, [['settings']], ({ pace, rows = 0 }) => (pace?.calls ?? 0) > 0 && rows > 0);
+  if (like === undefined) return undefined;
+  const calls = used.reduce((total, { pace }) => total + (pace?.calls ?? 0), 0);
+  return { perRow: calls / used.reduce((total, { rows = 0 }) => total + rows, 0), runs: namesOf(used, like) };
 }
 
 /** The runs that measured something, of the first likeness that has any. */

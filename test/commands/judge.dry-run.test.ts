@@ -15,16 +15,20 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
-async function setUp(options: readonly string[] = []) {
+async function setUp(options: readonly string[] = [], isReadable: (index: number) => boolean = () => true) {
   const { dir, predictions } = await inferred(options);
-  const server = await startLoopbackServer(({ body }) => {
+  const server = await startLoopbackServer(({ body, index }) => {
     const characters = body.messages.reduce((sum: number, { content }: { content: string }) => sum + content.length, 0);
-    return { content: verdict(4), usage: { prompt_tokens: characters, completion_tokens: 70 } };
+    return {
+      content: isReadable(index) ? verdict(4) : 'I cannot say',
+      usage: { prompt_tokens: characters, completion_tokens: 70 },
+    };
   });
   servers.push(server);
   const judge = (...flags: string[]) =>
     awb([
-      ...['judge', '--predictions', predictions, '--output-dir', dir],
+      // In a folder of its own: beside this one lie those of other tests, and they would be measured.
+      ...['judge', '--predictions', predictions, '--output-dir', join(dir, 'run')],
       ...['--judge-base-url', server.url, '--judge-model', 'j', ...flags],
     ]);
   const bill = async (...flags: string[]) => {
@@ -55,7 +59,7 @@ test("asks for every judgement, and is what the judge's server then counts", asy
   expect(again.tokens_by).toMatchObject({ by: 'measured', characters_per_token: 1, like: 'settings' });
   const before = server.requests.length;
   expect((await judge('--judge-repeats', '3')).code).toBe(EXIT.done);
-  const { tokens } = JSON.parse(readFileSync(join(dir, 'judged.manifest.json'), 'utf8'));
+  const { tokens } = JSON.parse(readFileSync(join(dir, 'run/judged.manifest.json'), 'utf8'));
   expect([again.total.calls, again.total.output_tokens.expected]).toEqual([server.requests.length - before, 14 * 70]);
   const once = await bill('--fresh');
   expect(once.total.prompt_tokens + again.total.prompt_tokens).toBe(tokens.promptTokens);
@@ -103,4 +107,18 @@ test('goes by the rubric pack that is named', async () => {
   const own = await bill();
   const official = await bill('--rubrics', await fakeCheckout(), '--verdicts', 'official');
   expect(official.total.characters).toBeLessThan(own.total.characters);
+});
+
+test('of a judge whose verdicts could not always be read says how many calls more it took', async () => {
+  // The first verdict of every judgement cannot be read.
+  const { judge, bill, server } = await setUp([], (index) => index % 2 === 1);
+  expect((await bill()).asked_again).toBeNull();
+  expect((await judge('--concurrency', '1')).code).toBe(EXIT.done);
+  expect(server.requests.length).toBe(14);
+  const { asked_again: again, total } = await bill('--fresh');
+  expect(total.calls).toBe(7);
+  expect(again).toMatchObject({ times: 2, calls: 14, prompt_tokens: 2 * total.prompt_tokens, like: 'settings' });
+  const { stdout } = await judge('--fresh', '--dry-run');
+  expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');
+  expect(stdout.replace(/\s+/g, ' ')).toContain('With as many again it takes about 14 calls,');
 });

@@ -1,8 +1,15 @@
 // A stage that is not asked -> its bill: every request that is still to be made, sized in the order of asking.
 
-import type { Bill, Charges, Estimated, ServerFacts, TokenBasis } from '../../bill.js';
+import type { AskedAgain, Bill, Charges, Estimated, ServerFacts, TokenBasis } from '../../bill.js';
 import { Account, type Call } from '../../billing/account.js';
-import { cachedShare, callsPerMinute, type Measurement, outputMeans, tokenRatio } from '../../billing/measurements.js';
+import {
+  cachedShare,
+  callsPerMinute,
+  callsPerRow,
+  type Measurement,
+  outputMeans,
+  tokenRatio,
+} from '../../billing/measurements.js';
 import { type Speed, timeOf } from '../../billing/time.js';
 import { throwIfStopped } from '../../errors.js';
 import { filtered } from '../../list.js';
@@ -74,6 +81,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     price,
     time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
     measuredCache: measuredCache(total, runs),
+    askedAgain: stage.run.kind === 'judge' ? askedAgain(total, runs) : undefined,
     servers: sources.servers,
     overlong: overlong.notice(),
     notes: sources.notes,
@@ -103,6 +111,25 @@ function measuredCache(
   const [plain, cached] = [usd?.plain.expected, usd?.cached.expected];
   if (measured === undefined || plain === undefined || cached === undefined || cachedTokens === 0) return measured;
   return { ...measured, usd: plain - ((plain - cached) * measured.share * promptTokens) / cachedTokens };
+}
+
+/** Below this, calls that are made again are lost in the estimate. */
+const SOME_AGAIN = 1.01;
+
+/** The output that was measured holds that of further calls, so their prompts alone are added. */
+function askedAgain({ rows, calls, promptTokens, usd }: Charges, runs: readonly Measurement[]): AskedAgain | undefined {
+  const measured = callsPerRow(runs);
+  const times = measured === undefined ? 1 : (measured.perRow * rows) / calls;
+  // Without rows it is no number.
+  if (measured === undefined || !(times >= SOME_AGAIN)) return undefined;
+  const { expected, atLeast = 0 } = usd?.plain ?? {};
+  return {
+    times,
+    calls: times * calls,
+    promptTokens: times * promptTokens,
+    ...(expected === undefined ? {} : { usd: expected + (times - 1) * atLeast }),
+    runs: measured.runs,
+  };
 }
 
 /** What one of a row's calls may answer. Runs with a larger budget, or with a server that counts nonsense, may have measured more. */

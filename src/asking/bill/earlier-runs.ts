@@ -162,10 +162,11 @@ function isEqual(a: unknown, b: unknown): boolean {
 }
 
 function measurementOf({ name, manifest }: Found, like: Likeness): Measurement {
-  const { identity, servedModels, pace } = manifest;
+  const { identity, servedModels, pace, counts }: Partial<Manifest> & Pick<Manifest, 'identity'> = manifest;
   const asked = identity[manifest.kind === 'infer' ? 'model' : 'judge'];
   const model = typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
-  return { name, model, like, domains: domainsOf(manifest), pace };
+  const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
+  return { name, model, like, rows, domains: domainsOf(manifest), pace };
 }
 
 /** What earlier versions left out of manifests is undefined. */

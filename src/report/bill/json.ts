@@ -1,6 +1,6 @@
 // The bill as a JSON document.
 
-import type { Bill, Charges, EarlierRuns, Estimated, TokenBasis } from '../../bill.js';
+import type { AskedAgain, Bill, Charges, EarlierRuns, Estimated, TokenBasis } from '../../bill.js';
 import { budgetDocument } from './budget.js';
 
 /** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
@@ -27,6 +27,7 @@ export function billDocument(bill: Bill) {
             ...(time.runs === undefined ? {} : runs(time.runs)),
           },
     measured_cache: cache === undefined ? null : { share: cache.share, usd: cache.usd ?? null, ...runs(cache.runs) },
+    asked_again: bill.askedAgain === undefined ? null : askedAgainDocument(bill.askedAgain),
     budget: bill.budget === undefined ? null : budgetDocument(bill.budget),
     servers: bill.servers.map(({ host, model, contextTokens }) => ({
       host,
@@ -72,6 +73,11 @@ function tokenBasis(basis: TokenBasis) {
     default:
       return basis satisfies never;
   }
+}
+
+function askedAgainDocument({ times, calls, promptTokens, usd, ...from }: AskedAgain) {
+  const figures = { calls: Math.round(calls), prompt_tokens: Math.round(promptTokens), usd: usd ?? null };
+  return { times, ...figures, ...runs(from.runs) };
 }
 
 function runs({ like, names, models }: EarlierRuns) {

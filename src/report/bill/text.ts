@@ -107,6 +107,7 @@ function sourceLines(bill: Bill): string[] {
     `Cached: ${percent(share)} of that, if a prefix cache serves all that it can in this order.${measuredCache(bill)}`,
     outputLine(bill),
     ...costLines(bill),
+    ...againLine(bill),
     timeLine(bill.time),
     ...namesLine(bill),
     ...servers.flatMap(({ host, contextTokens }) =>
@@ -156,6 +157,15 @@ function costLines({ price, total: { usd } }: Bill): string[] {
   ];
 }
 
+function againLine({ askedAgain: again }: Bill): string[] {
+  if (again === undefined) return [];
+  const { times, calls, promptTokens, usd } = again;
+  const cost = usd === undefined ? '' : ` and ${dollars(usd)} without a cache`;
+  return [
+    `Asked again: ${runsText(again.runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${whole(calls)} calls, ${whole(promptTokens)} prompt tokens${cost}.`,
+  ];
+}
+
 function priceText({ input, cached, output, call }: Price): string {
   const rate = (value: Price['input']) =>
     typeof value === 'number'
@@ -195,8 +205,9 @@ function runsText({ like, names, models }: EarlierRuns): string {
   return `${counted(names.length, 'earlier run')}${of}`;
 }
 
-function namesLine({ tokens, output, time, measuredCache: cache }: Bill): string[] {
-  const runs = [tokens.by === 'measured' ? tokens.runs : undefined, output?.runs, time?.runs, cache?.runs];
+function namesLine({ tokens, output, time, measuredCache: cache, askedAgain }: Bill): string[] {
+  const measured = tokens.by === 'measured' ? tokens.runs : undefined;
+  const runs = [measured, output?.runs, time?.runs, cache?.runs, askedAgain?.runs];
   const names = [...new Set(runs.flatMap((found) => found?.names ?? []))];
   return names.length === 0 ? [] : [`Earlier runs: ${listed(names)}.`];
 }
