@@ -2,12 +2,12 @@
 // node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [limit]
 // (all where none is named; `npm run build` first)
 
+import { randomOf } from '../dist/random.js';
 import { clusteredEstimate, meanOfEstimates } from '../dist/score/clusters.js';
 import { compareRuns } from '../dist/score/compare.js';
 import { decide } from '../dist/score/gate.js';
 import { intervalAt } from '../dist/score/intervals.js';
 import { defaultPolicy, parsePolicy } from '../dist/score/policy.js';
-import { randomOf } from '../dist/score/random.js';
 import { bootstrapInterval, signFlipP } from '../dist/score/resampling.js';
 import { meanOfSplits, samplingOf, splitVariance } from '../dist/score/sampling.js';
 import {

@@ -2,12 +2,12 @@
 
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { BASELINES } from '../baselines.js';
 import { openDataset } from '../bench/dataset.js';
 import type { RowRef } from '../bench/row-index.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { twoDecimals } from '../figures.js';
-import { BASELINES } from '../infer/baselines.js';
 import { type Column, dimensionName, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
 import { hasRuntime } from '../serve/runtime.js';

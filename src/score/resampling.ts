@@ -1,7 +1,7 @@
 // What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../comparison.js';
+import { randomOf } from '../random.js';
 import type { Observation } from './clusters.js';
-import { randomOf } from './random.js';
 
 const CONFIDENCE = 0.95;
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
 import { clusteredEstimate, meanOfEstimates, type Observation, pairedShift } from '../../src/score/clusters.js';
 import { mean } from '../../src/score/mean.js';
-import { randomOf } from '../../src/score/random.js';
 import { studentTQuantile } from '../../src/score/student.js';
 
 interface Clustered {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { SIZES, simulateDifferences, simulateScores } from '../../bench/simulated-runs.mjs';
 import type { Interval } from '../../src/comparison.js';
+import { randomOf } from '../../src/random.js';
 import { clusteredEstimate } from '../../src/score/clusters.js';
 import { intervalAt } from '../../src/score/intervals.js';
-import { randomOf } from '../../src/score/random.js';
 import { bootstrapInterval } from '../../src/score/resampling.js';
 import { compared } from '../support/simulated-comparison.js';
 

@@ -1,8 +1,8 @@
 // Planned looks: SciPy's multivariate normal, a simulation, and what is no look.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
 import { alphaOfLook, lookAt, repeatsOf } from '../../src/score/looks.js';
-import { randomOf } from '../../src/score/random.js';
 import { studentTQuantile } from '../../src/score/student.js';
 import type { JudgedRow } from '../../src/types.js';
 

@@ -1,9 +1,9 @@
 // Several figures at once: Holm against statsmodels, the normal tail and Dunnett's values against SciPy and printed tables.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
 import { criticalBest, holm } from '../../src/score/multiple.js';
 import { normalTail } from '../../src/score/normal.js';
-import { randomOf } from '../../src/score/random.js';
 import { studentTQuantile } from '../../src/score/student.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {

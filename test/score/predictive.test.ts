@@ -1,7 +1,7 @@
 // Predictive power: the formula, its limits, and how often it comes true.
 import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
 import { predictivePower } from '../../src/score/predictive.js';
-import { randomOf } from '../../src/score/random.js';
 import { studentTQuantile } from '../../src/score/student.js';
 
 const estimate = (value: number, se: number) => ({ value, se, df: 20_000, rows: 900, clusters: 300 });

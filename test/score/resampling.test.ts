@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { simulateRuns } from '../../bench/simulated-runs.mjs';
+import { randomFrom, randomOf } from '../../src/random.js';
 import { clusteredEstimate, meanOfEstimates, type Observation } from '../../src/score/clusters.js';
-import { randomFrom, randomOf } from '../../src/score/random.js';
 import { bootstrapInterval, signFlipP } from '../../src/score/resampling.js';
 
 interface Clustered {

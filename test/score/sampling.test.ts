@@ -1,9 +1,9 @@
 // The variance split: the analysis of variance of statsmodels, and a simulation whose parts are known.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
 import { clusteredEstimate, type Observation } from '../../src/score/clusters.js';
 import { mean } from '../../src/score/mean.js';
-import { randomOf } from '../../src/score/random.js';
 import { judgingOf, meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/score/sampling.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {

@@ -1,10 +1,10 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
 import { basename, resolve } from 'node:path';
+import { BASELINES, donorsOf } from '../../baselines.js';
 import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
-import { BASELINES, donorsOf } from '../../infer/baselines.js';
 import { buildMessages } from '../../infer/messages.js';
 import { flagsOf } from '../../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';

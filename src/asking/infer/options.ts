@@ -1,7 +1,7 @@
 // The options of awb infer: the rows to take, the world model to ask, and how.
 
+import { BASELINES } from '../../baselines.js';
 import { ORDERS } from '../../bench/selection.js';
-import { BASELINES } from '../../infer/baselines.js';
 import { PROTOCOLS } from '../../infer/messages.js';
 import { keysOf } from '../../keys.js';
 import { MOST_REPEATS } from '../../prediction.js';

@@ -1,7 +1,7 @@
 // Reproducible chance for resampling: the same seed gives the same numbers on every machine.
 
 /** A stream of pseudo-random numbers. */
-interface Random {
+export interface Random {
   /** A whole number of 0 to 2^32 - 1. */
   bits(): number;
   /** A number of at least 0 and below 1, with 32 random bits. */

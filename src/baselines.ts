@@ -1,8 +1,8 @@
 // World models that need no model: for calibration, and as the leaderboard's lower and upper marks.
 
-import { present } from '../present.js';
-import { groundTruthOf } from '../turn.js';
-import type { Sample } from '../types.js';
+import { present } from './present.js';
+import { groundTruthOf } from './turn.js';
+import type { Sample } from './types.js';
 
 /**
  * What each baseline answers, as a world model would write it. `donor` is another sample of the same domain.

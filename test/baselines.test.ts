@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { openDataset } from '../../src/bench/dataset.js';
-import { BASELINES, donorsOf } from '../../src/infer/baselines.js';
-import type { Sample } from '../../src/types.js';
-import { RECORDED } from '../support/cli.js';
+import { BASELINES, donorsOf } from '../src/baselines.js';
+import { openDataset } from '../src/bench/dataset.js';
+import type { Sample } from '../src/types.js';
+import { RECORDED } from './support/cli.js';
 
 const tagged = (text: string) => `<predicted_observation>\n${text}\n</predicted_observation>`;
 
