@@ -19,4 +19,6 @@ export interface Subject {
   readonly donor: Sample | undefined;
   /** A stream of its own for each row and variant, so that one more variant changes no other. */
   readonly random: Random;
+  /** A stream that starts alike for each variant of the row: variants that build on one another draw the same from it. */
+  readonly rowRandom: Random;
 }
