@@ -77,9 +77,11 @@ export function changeChart(lines: readonly ChangeLine[]): string {
   ]);
 }
 
+/** A line as a chart shows it. All texts are markup; there is a cell for every column. */
 type Drawn = readonly [isSum: boolean, heading: string, marks: string, cells: readonly string[]];
 
-function chart<L>(
+/** A table whose second column is a drawing on one scale. On a phone the columns behind the first two are left out. */
+export function chart<L>(
   first: string,
   columns: readonly string[],
   scale: Scale,

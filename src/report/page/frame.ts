@@ -39,6 +39,11 @@ export function pageHead(title: string, sha256: Sha256, script?: string): string
   ].join('');
 }
 
+/** A part of a page under its heading, with a note on how to read it. All three are markup. */
+export function block(title: string, note: string, body: string): string {
+  return `<section class="block"><h2>${title}</h2><p class="note">${note}</p>${body}</section>`;
+}
+
 /** JSON without `<`: nothing in it can end the script element that it stands in. */
 export function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');

@@ -6,7 +6,7 @@ import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
 import { changeChart, intervalChart, samplesHref } from './charts.js';
 import type { Report, ReportBin, ReportRun } from './contents.js';
-import { escapeHtml } from './frame.js';
+import { block, escapeHtml } from './frame.js';
 import { header } from './header.js';
 import { leadingLines, leadOf } from './lead.js';
 import { figureMatrix } from './matrix.js';
@@ -26,10 +26,6 @@ export function overview(report: Report): string {
     spent(report),
     manifestBlock(report.manifest),
   ].join('');
-}
-
-function block(title: string, note: string, body: string): string {
-  return `<section class="block"><h2>${title}</h2><p class="note">${note}</p>${body}</section>`;
 }
 
 function legend(run: ReportRun, other: ReportRun): string {

@@ -96,6 +96,19 @@ svg.mini .reach { stroke-opacity: 0.55; }
 .matrix th.n, .matrix td.n { min-width: 5.4rem; }
 .matrix thead th { padding-bottom: 0.4rem; }
 .matrix th[scope=row] { white-space: nowrap; }
+.matrix .under, td .under { display: block; line-height: 1.3; }
+th[scope=row] small { display: block; color: var(--soft); font-weight: 400; font-size: 0.8125rem; line-height: 1.3; }
+.damages th[scope=row] { white-space: normal; min-width: 11rem; max-width: 18rem; }
+.moved { color: var(--accent); font-weight: 620; }
+.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); gap: 1.25rem 2.5rem; margin: 0 0 1.5rem; }
+.curves figure { margin: 0; padding: 0 0 1.5rem 1.75rem; }
+.curves figcaption { font-weight: 500; margin: 0 0 0.6rem -1.75rem; overflow-wrap: anywhere; }
+.curves .sum figcaption { font-weight: 620; }
+svg.curve { height: 8.5rem; }
+svg.curve text { fill: var(--soft); font-size: 0.75rem; }
+svg.curve .end { text-anchor: end; } svg.curve .mid { text-anchor: middle; }
+svg.curve .path { stroke: var(--accent); stroke-width: 1.5; stroke-opacity: 0.55; }
+svg.curve .limit { stroke: var(--mark); stroke-width: 1; stroke-dasharray: 4 4; }
 svg.stack { height: 1.35rem; overflow: hidden; border-radius: 3px; }
 svg.stack text { font-size: 0.75rem; text-anchor: middle; dominant-baseline: central; }
 .f1 { fill: var(--r1); } .f2 { fill: var(--r2); } .f3 { fill: var(--r3); } .f4 { fill: var(--r4); } .f5 { fill: var(--r5); }
@@ -221,6 +234,9 @@ ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
   .chart th[scope=row] { white-space: normal; overflow-wrap: anywhere; }
   .chart.one tr { grid-template-columns: minmax(0, 1fr) 3.5rem; }
   .wide { display: none; }
+  .curves { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem 0.75rem; }
+  .curves .sum { grid-column: 1 / -1; }
+  .curves figure:not(.sum) svg { height: 6.5rem; }
   form.filters { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
   form.filters select { width: 100%; }
   form.filters .search { grid-column: 1 / -1; max-width: none; }

@@ -1,0 +1,37 @@
+// The matrix of damages by dimensions: what each damage costs, which dimensions moved, and whether the judge sees it.
+
+import type { CalibrationPart, Loss } from '../../../calibration.js';
+import { DIMENSIONS, type Estimate } from '../../../types.js';
+import { dimensionName } from '../../table.js';
+import { DASH, signed, signedRange } from '../figures.js';
+import { escapeHtml } from '../frame.js';
+import { sightMark } from './sight.js';
+
+/** Empty where no damage was judged. */
+export function damageMatrix({ losses }: CalibrationPart): string {
+  if (losses.length === 0) return '';
+  const head = ['', 'Lost', ...DIMENSIONS.map(dimensionName)].map((name) => `<th scope="col" class="n">${name}</th>`);
+  const lines = losses.map(
+    (loss) =>
+      `<tr><th scope="row">${escapeHtml(loss.variant.name)}<small>${escapeHtml(loss.variant.help)}</small></th>${cells(loss)}</tr>`,
+  );
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Damages by dimensions"><table class="matrix damages"><thead><tr><th scope="col">Damage</th>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`;
+}
+
+function cells({ loss, dimensions, sight }: Loss): string {
+  const figures = [loss, ...DIMENSIONS.map((name) => dimensions[name])].map((estimate, column) =>
+    cell(estimate, column > 0),
+  );
+  return `<td class="n">${sightMark(sight)}</td>${figures.join('')}`;
+}
+
+/** A loss as a number of points; a gain has its minus. */
+function cell(estimate: Estimate | undefined, isDimension: boolean): string {
+  if (estimate === undefined) return `<td class="n">${DASH}</td>`;
+  const plain = (text: string) => text.replaceAll('+', '');
+  const interval = signedRange(estimate);
+  const moved = isDimension && estimate.low !== undefined && estimate.low > 0;
+  const value = plain(signed(estimate.value));
+  const under = interval === undefined ? 'no interval' : plain(interval);
+  return `<td class="n">${moved ? `<b class="moved">${value}</b>` : value}<span class="range under">${under}</span></td>`;
+}

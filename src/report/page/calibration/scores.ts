@@ -1,0 +1,18 @@
+// What a judge gives to every kind of prediction.
+
+import type { CalibrationPart } from '../../../calibration.js';
+import { chart } from '../charts.js';
+import { count, DASH, number, range } from '../figures.js';
+import { escapeHtml } from '../frame.js';
+import { mark, SCORES } from '../scale.js';
+
+/** Empty where nothing was judged. */
+export function scoreChart({ scores }: CalibrationPart): string {
+  if (scores.length === 0) return '';
+  return chart('Prediction', ['Score', '95 % interval', 'Rows'], SCORES, scores, ({ variant, score }) => [
+    false,
+    escapeHtml(variant.name),
+    mark(score, SCORES, 5),
+    [number(score), `<span class="range">${range(score) ?? DASH}</span>`, count(score.rows)],
+  ]);
+}

@@ -1,0 +1,34 @@
+// The known order: pairs of predictions of which one is better by construction, and how the judge rates them.
+
+import type { CalibrationPart, Step } from '../../../calibration.js';
+import { chart } from '../charts.js';
+import { DASH, signed, signedRange } from '../figures.js';
+import { escapeHtml } from '../frame.js';
+import { mark, scaleAround } from '../scale.js';
+
+/** A p below this is written as a bound. */
+const LEAST_P = 0.0001;
+
+/** Empty where no step was judged. */
+export function stepTable({ steps }: CalibrationPart): string {
+  if (steps.length === 0) return '';
+  const scale = scaleAround(steps.flatMap(({ difference: { value, low, high } }) => [value, low ?? 0, high ?? 0]));
+  const columns = ['Difference', '95 % interval', 'Inverted', 'p'];
+  return chart('Better > worse', columns, scale, steps, (step) => [
+    false,
+    `${escapeHtml(step.better.name)} &gt; ${escapeHtml(step.worse.name)}`,
+    mark(step.difference, scale, 5),
+    [
+      signed(step.difference.value),
+      `<span class="range">${signedRange(step.difference) ?? DASH}</span>`,
+      `${(step.inverted * 100).toFixed(1)} %`,
+      chance(step),
+    ],
+  ]);
+}
+
+function chance({ adjustedP, p = adjustedP }: Step): string {
+  const shown = adjustedP ?? p;
+  if (shown === undefined) return DASH;
+  return shown < LEAST_P ? `&lt;${LEAST_P}` : shown.toFixed(4);
+}

@@ -1,0 +1,154 @@
+// The page of a calibration: what it says, and what nothing in it can do.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { Calibration, CalibrationPart } from '../../../../src/calibration.js';
+import { calibrationPage } from '../../../../src/report/page/calibration/page.js';
+import { around, calibrationPart, madeUpCalibration } from '../../../support/calibrations.js';
+import { noChromium, startChromium } from '../../../support/chromium.js';
+import { temporaryFolder } from '../../../support/cli.js';
+import { EVIL, sha256 } from '../../../support/reports.js';
+
+const HEADER = { judge: 'gpt-5.2-2025-12-11', facts: [['rubrics', 'awb-2']], warnings: [], tool: 'awb 0' } as const;
+const pageOf = (calibration: Calibration, header: Parameters<typeof calibrationPage>[1] = HEADER) =>
+  calibrationPage(calibration, header, sha256);
+const textOf = (page: string) =>
+  page
+    .replace(/<style[\s\S]*?<\/style>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+const page = pageOf(madeUpCalibration());
+const text = textOf(page);
+
+describe('the page of a calibration', () => {
+  it('allows its own style by its hash, and neither a script nor a request', () => {
+    const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)?.[1] ?? '';
+    const style = /<style>([\s\S]*?)<\/style>/.exec(page)?.[1] ?? '';
+    expect(policy).toMatch(/^default-src 'none'; /);
+    expect(policy).toContain(`style-src 'sha256-${sha256(style)}'`);
+    expect(policy).not.toMatch(/script-src|unsafe|https?:|\*/);
+    expect(page).not.toMatch(/<script| style=| on[a-z]+=/);
+  });
+
+  it('leads with ceiling, floor, false penalty, noise, blindness and gullibility, each with its interval', () => {
+    expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
+    expect(text).toContain('Floor 16.3 95 %: 13.8 to 18.8');
+    expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
+    expect(text).toContain('Noise a row 7.9 95 %: 7.2 to 8.7 2,170 rows can show 0.7 points');
+    expect(text).toContain('Blind to 2 of 14 damages, 2 undecided');
+    expect(text).toContain('Gullible +0.4 95 %: −0.5 to +1.3 closed-frame, of all tricks');
+    expect(text).toContain('Judgements 2,984 160 rows, 56 trajectories 16 failed');
+  });
+
+  it('says of every damage whether it is seen, and what it costs in all and by dimension', () => {
+    expect(text).toContain(
+      'determined-1of8 an eighth of what is determined is damaged seen 6.4 5.3 to 7.5 5.3 3.3 to 7.3',
+    );
+    expect(text).toContain('light one light damage undecided 4.0 2.9 to 5.1');
+    expect(text).toContain('lost-fence the closing fence is lost blind 0.5 −0.6 to 1.6');
+  });
+
+  it('colours a dimension only where its interval lies above 0', () => {
+    const row = /<th scope="row">light<.*?<\/tr>/.exec(page)?.[0] ?? '';
+    expect(
+      [...row.matchAll(/<td class="n">(<b class="moved">)?[\d.]+</g)].map((found) => found[1] !== undefined),
+    ).toEqual([false, true, true, false, false, false]);
+  });
+
+  it('holds the doses, the order and the tricks as text beside their charts', () => {
+    expect(text).toContain('Points lost at a dose of 1/8 1/3 2/3 MCP 3.8');
+    expect(text).toMatch(/All 6\.4 5\.3 to 7\.5 14\.3 13\.2 to 15\.3 27\.0 25\.9 to 28\.1/);
+    expect(text).toContain('truth &gt; determined-1of8 +6.0 +4.0 to +8.0 12.5 % 0.0200');
+    expect(text).toContain('&lt;0.0001');
+    expect(text).toContain('closed-frame the frame is closed, and a second truth follows +0.4 −0.3 to +1.1');
+    for (const svg of page.match(/<svg[^>]*>/g) ?? []) expect(svg).toContain('aria-hidden="true"');
+  });
+
+  it('draws each dose at its share, and each loss at its height', () => {
+    const curve = /<svg class="curve".*?<\/svg>/.exec(page)?.[0] ?? '';
+    const dots = [...curve.matchAll(/<circle class="dot" cx="([\d.]+)%" cy="([\d.]+)%"/g)].map(([, cx, cy]) => [
+      Number(cx),
+      Number(cy),
+    ]);
+    const [first, second, third] = dots as [number, number][];
+    const share = (dot: [number, number] | undefined) => ((dot?.[0] ?? 0) - 4) / 90;
+    expect([share(first), share(second), share(third)].map((each) => each.toFixed(3))).toEqual([
+      '0.188',
+      '0.500',
+      '1.000',
+    ]);
+    const height = (dot: [number, number] | undefined) => 100 - (dot?.[1] ?? 0);
+    expect(height(second) / height(first)).toBeCloseTo(14.25 / 6.4, 2);
+    expect(height(third) / height(first)).toBeCloseTo(27 / 6.4, 2);
+  });
+
+  it('leaves out what was not judged, and says where nothing was judged twice', () => {
+    const nothing: Partial<CalibrationPart> = {
+      losses: [],
+      steps: [],
+      canaries: [],
+      gullibility: undefined,
+      falsePenalty: undefined,
+      noise: undefined,
+      smallestDifference: undefined,
+      ceiling: undefined,
+    };
+    const bare = textOf(pageOf({ overall: calibrationPart(1, nothing), domains: [] }));
+    expect(bare).toContain('Ceiling – no interval');
+    expect(bare).toContain('Noise a row – nothing was judged twice');
+    expect(bare).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
+  });
+
+  it('says "no interval" where there are too few trajectories for one', () => {
+    const { low: _low, high: _high, ...plain } = around(97.1, 1);
+    const part = calibrationPart(1, { ceiling: plain, falsePenalty: { cost: plain, isNone: undefined } });
+    const shown = textOf(pageOf({ overall: part, domains: [] }));
+    expect(shown).toContain('Ceiling 97.1 no interval');
+    expect(shown).toContain('False penalty +97.1 no interval cannot be said to be none');
+  });
+});
+
+describe('hostile names of judges, domains and variants', () => {
+  it('open no element, close none, and hide nothing', () => {
+    const facts = { name: EVIL, family: 'dose', help: EVIL, dose: 0.21 } as const;
+    const estimate = around(5, 1);
+    const step = { better: facts, worse: facts, difference: estimate, inverted: 0, p: 1, adjustedP: 1 };
+    const part = calibrationPart(1, {
+      losses: [{ variant: facts, loss: estimate, dimensions: {}, sight: 'seen' }],
+      steps: [step],
+      canaries: [{ variant: facts, gain: estimate }],
+      gullibility: { variant: facts, gain: estimate },
+      scores: [{ variant: facts, score: estimate }],
+    });
+    const header = { judge: EVIL, facts: [[EVIL, EVIL]], warnings: [EVIL], tool: EVIL } as const;
+    const evil = pageOf({ overall: part, domains: [{ ...part, domain: EVIL }] }, header);
+    expect(evil).not.toMatch(/<img|<script|<!--|\u202e/);
+    expect(evil).toContain('21 %');
+  });
+});
+
+describe.skipIf(noChromium)('in a browser, the page', () => {
+  it.each([
+    [400, 'light'],
+    [1280, 'dark'],
+  ] as const)('fits %i pixels (%s), asks for nothing, and complains of nothing', async (width, scheme) => {
+    const path = join(await temporaryFolder(), 'page.html');
+    await writeFile(path, page);
+    const browser = await startChromium();
+    try {
+      const shown = await browser.newPage();
+      await shown.look(width, 900, scheme);
+      await shown.open(pathToFileURL(path).href);
+      expect(await shown.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      expect(await shown.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(
+        scheme === 'dark' ? 'rgb(20, 22, 26)' : 'rgb(252, 252, 250)',
+      );
+      expect(shown.requests.filter((url) => !/^(about|data):/.test(url))).toEqual([pathToFileURL(path).href]);
+      expect(shown.complaints).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  });
+});
