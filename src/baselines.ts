@@ -49,7 +49,8 @@ function donorFor(rows: Rows, row: number, place: number, members: readonly numb
   return members.length > 1 ? members[(place + 1) % members.length] : undefined;
 }
 
-function tagged(observation: string): string {
+/** A world model's whole reply that predicts this observation. */
+export function tagged(observation: string): string {
   return `<predicted_observation>\n${observation}\n</predicted_observation>`;
 }
 

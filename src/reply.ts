@@ -7,7 +7,10 @@ export const PREDICTION_TAG = 'predicted_observation';
 export const PYTHON_SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
 const NO_PREDICTION = 'No output';
-const OBSERVATION_MARKER = '**Environment Observation:**';
+
+/** What recorded observations start with. */
+export const OBSERVATION_MARKER = '**Environment Observation:**';
+
 const SPACE = new RegExp(`[${PYTHON_SPACE}]`);
 
 /** The text without white space at both ends, as Python's `str.strip` understands white space. */

@@ -2,7 +2,8 @@
 
 import { BASELINES } from '../baselines.js';
 import type { VariantFacts } from '../calibration.js';
-import { groundTruthOf } from '../turn.js';
+import { CANARIES } from './canaries.js';
+import { otherTruth } from './truth.js';
 import type { Variant } from './variant.js';
 
 export const VARIANTS = {
@@ -25,11 +26,10 @@ export const VARIANTS = {
     help: "another row's truth",
     isRepeated: true,
     make: ({ sample, donor }) =>
-      donor === undefined || groundTruthOf(donor) === groundTruthOf(sample)
-        ? undefined
-        : BASELINES.shuffled(sample, donor),
+      otherTruth({ sample, donor }) === undefined ? undefined : BASELINES.shuffled(sample, donor),
   },
   empty: { family: 'baseline', help: 'nothing at all', make: BASELINES.empty },
+  ...CANARIES,
 } satisfies Record<string, Variant>;
 
 /** What is known of each variant, in the order of asking. */

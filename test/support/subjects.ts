@@ -1,0 +1,55 @@
+// What variants are made of, from the rows recorded in fixtures.
+
+import { readFileSync } from 'node:fs';
+import { donorsOf } from '../../src/baselines.js';
+import { readRow } from '../../src/bench/sample.js';
+import type { Subject } from '../../src/calibrate/variant.js';
+import { present } from '../../src/present.js';
+import { randomOf } from '../../src/random.js';
+import { DOMAINS, type Sample } from '../../src/types.js';
+import { SAMPLE } from './sample.js';
+
+/** The recorded rows, domain after domain. */
+export const RECORDED: readonly Sample[] = DOMAINS.flatMap((domain) =>
+  readFileSync(`fixtures/recorded/${domain}_test.jsonl`, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const reading = readRow(line);
+      if (!reading.ok) throw new Error(reading.flaw.reason);
+      return reading.row.sample;
+    }),
+);
+
+/** Each recorded row as a subject, with the donor that the baseline `shuffled` takes. @param seed of both streams */
+export function recordedSubjects(seed: number): (() => Subject)[] {
+  const trajectories = [...new Set(RECORDED.map(({ trajectory }) => trajectory))];
+  const donorOf = donorsOf({
+    length: RECORDED.length,
+    domain: (row) => present(RECORDED[row]).domain,
+    trajectoryNumber: (row) => trajectories.indexOf(present(RECORDED[row]).trajectory),
+  });
+  return RECORDED.map((sample, row) => {
+    const donor = donorOf(row);
+    return () => subjectOf(sample, donor === undefined ? undefined : RECORDED[donor], seed * 1000 + row);
+  });
+}
+
+/** A subject whose streams start at this seed. */
+export function subjectOf(sample: Sample, donor: Sample | undefined, seed = 1): Subject {
+  return { sample, donor, random: randomOf(seed), rowRandom: randomOf(seed + 1) };
+}
+
+/** A row of a second turn whose environment answered this. */
+export function answered(
+  truth: string,
+  { action = 'the action', before = ['before'], domain = 'terminal' } = {},
+): Sample {
+  return {
+    ...SAMPLE,
+    domain,
+    turnIdx: before.length + 1,
+    prompts: [...before.map((_, turn) => `### Turn ${turn + 1}`), action],
+    responses: [...before, truth],
+  };
+}
