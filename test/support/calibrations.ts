@@ -39,11 +39,15 @@ const CANARIES: readonly (readonly [VariantFacts, number])[] = [
   [variant('padding', 'canary', '100,000 characters of nothing'), 0],
 ];
 
+const COUNTED = { failures: { unreadable: 16 } };
+const DECIDED = { most: undefined };
+
 /** A part in which losses, and the intervals around them, are so much larger. */
 export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {}): CalibrationPart {
   const losses = DAMAGES.map(([facts, points]): Loss => {
     const loss = around(points * factor, 1.1 * factor);
     return {
+      ...DECIDED,
       variant: facts,
       loss,
       dimensions: Object.fromEntries(
@@ -59,6 +63,8 @@ export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {
     worse: loss.variant,
     difference: around(6 * factor * (place + 1), 2),
     inverted: 0.125 / (place + 1),
+    inversionP: 1,
+    order: 'kept' as const,
     p: 0.01 / (place + 1) ** 9,
     adjustedP: 0.02 / (place + 1) ** 9,
   }));
@@ -68,6 +74,7 @@ export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {
     trajectories: 56,
     judged: 2984,
     failed: 16,
+    ...COUNTED,
     ceiling: around(97.1, 1.2),
     truth: around(98.25, 0.8),
     floor: around(16.3, 2.5),

@@ -114,9 +114,19 @@ describe('hostile names of judges, domains and variants', () => {
   it('open no element, close none, and hide nothing', () => {
     const facts = { name: EVIL, family: 'dose', help: EVIL, dose: 0.21 } as const;
     const estimate = around(5, 1);
-    const step = { better: facts, worse: facts, difference: estimate, inverted: 0, p: 1, adjustedP: 1 };
+    const step = {
+      better: facts,
+      worse: facts,
+      difference: estimate,
+      inverted: 0,
+      p: 1,
+      adjustedP: 1,
+      inversionP: 1,
+      order: 'undecided' as const,
+    };
+    const loss = { variant: facts, loss: estimate, dimensions: {}, most: undefined, sight: 'seen' as const };
     const part = calibrationPart(1, {
-      losses: [{ variant: facts, loss: estimate, dimensions: {}, sight: 'seen' }],
+      losses: [loss],
       steps: [step],
       canaries: [{ variant: facts, gain: estimate }],
       gullibility: { variant: facts, gain: estimate },
