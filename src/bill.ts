@@ -69,7 +69,7 @@ export interface TimeBasis {
 }
 
 export interface Bill {
-  readonly kind: 'infer' | 'judge';
+  readonly kind: 'infer' | 'judge' | 'calibrate';
   /** Whom the rows are put to. */
   readonly model: string;
   readonly hosts: readonly string[];

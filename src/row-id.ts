@@ -15,6 +15,11 @@ export function rowId(key: string, repeat: number, index = 0): string {
   return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
 }
 
+/** `key#variant`, and `key#variant#index` from the second judgement of a variant on. */
+export function variantId(key: string, variant: string, index: number): string {
+  return index === 0 ? `${key}#${variant}` : `${key}#${variant}#${index}`;
+}
+
 /** What an id names; undefined where it is none. */
 export function parseRowId(id: string): RowId | undefined {
   const { key, repeat, index = '0' } = /^(?<key>.*?)#(?<repeat>\d+)(?:#(?<index>\d+))?$/s.exec(id)?.groups ?? {};

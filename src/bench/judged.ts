@@ -4,13 +4,14 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { type JsonObject, parseObject } from '../json.js';
+import type { JsonObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
 import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
-import { openToRead, readLines, textOf } from './line-file.js';
+import { badLine, parseJudgedLine } from './judged-line.js';
+import { openToRead, readLines } from './line-file.js';
 import { EqualRows } from './row-keys.js';
 import { domainOf, readRow } from './sample.js';
 
@@ -49,12 +50,12 @@ async function readRows(path: string, handle: FileHandle, stop: AbortSignal | un
   const warnings: string[] = [];
   let judged = false;
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
-    const { fields, text } = parseLine(path, line);
+    const { fields, text } = parseJudgedLine(path, line);
     const row = rowOf(path, line, fields, text, equals);
     const id = rowId(row.key, row.repeat, row.index);
     const earlier = lines.get(id);
     if (earlier !== undefined) {
-      throw bad(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
+      throw badLine(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
     }
     lines.set(id, line.number);
     judged ||= holdsJudgement(fields);
@@ -92,29 +93,15 @@ function shortened(warnings: readonly string[]): string[] {
   ];
 }
 
-function parseLine(path: string, line: Line): { fields: JsonObject; text: string } {
-  const found = textOf(line);
-  if ('flaw' in found) throw bad(path, line.number, `${found.flaw}; mend the line or take it out`);
-  const fields = parseObject(found.text);
-  if (fields !== undefined) return { fields, text: found.text };
-  throw line.ended
-    ? bad(path, line.number, 'not a JSON object; mend the line or take it out')
-    : bad(path, line.number, 'the last line is cut off; run awb judge again, which asks for no finished row twice');
-}
-
-function bad(path: string, line: number, reason: string): UserError {
-  return new UserError(`${path}:${line}: ${reason}`, EXIT.badData);
-}
-
 function rowOf(path: string, line: Line, fields: JsonObject, text: string, equals: EqualRows): JudgedRow {
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   if (domain === '') {
-    throw bad(path, line.number, 'the key "task" is missing or names no domain; mend the line or take it out');
+    throw badLine(path, line.number, 'the key "task" is missing or names no domain; mend the line or take it out');
   }
   try {
     return readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain);
   } catch (error) {
-    if (error instanceof RangeError) throw bad(path, line.number, `${error.message}; mend the line or take it out`);
+    if (error instanceof RangeError) throw badLine(path, line.number, `${error.message}; mend the line or take it out`);
     throw error;
   }
 }

@@ -89,7 +89,7 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
 }
 
 /** What a judging's identity holds beside that of its mode. */
-const BESIDE_THE_MODE = ['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck'];
+const BESIDE_THE_MODE = ['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration'];
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
 export function modeIdentity(judging: Manifest['identity']): JsonObject {

@@ -9,7 +9,7 @@ import type { Identity } from './identity.js';
 
 export interface Manifest {
   readonly schema: 'awb.manifest/1';
-  readonly kind: 'infer' | 'judge';
+  readonly kind: 'infer' | 'judge' | 'calibrate';
   readonly tool: { readonly name: string; readonly version: string };
   /** The checkpoint's name, as the user gave it. */
   readonly label?: string | undefined;
@@ -133,7 +133,7 @@ const fieldsOf =
     isObject(value) && Object.entries(fields).every(([name, check]) => value[name] === undefined || check(value[name]));
 
 const FIELDS: Readonly<Record<string, Check>> = {
-  kind: (value) => value === 'infer' || value === 'judge',
+  kind: (value) => value === 'infer' || value === 'judge' || value === 'calibrate',
   tool: mapOf(isText),
   label: isText,
   meta: mapOf(isText),

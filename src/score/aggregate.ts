@@ -2,12 +2,12 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { inTableOrder } from '../domains.js';
+import { groupBy, type Some } from '../groups.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
 import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
 import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
 import { countPredictions } from './counts.js';
-import { groupBy, type Some } from './groups.js';
 import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 import { isJudgedAgain, type Judgements, meanFigure, predictionsOf } from './predictions.js';

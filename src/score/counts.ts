@@ -1,8 +1,8 @@
 // What a run's predictions come to, counted: how many are valid, of how many anything is known, and why the others are not.
 
+import { groupBy } from '../groups.js';
 import { countedRating, isModelCaused, isRated } from '../points.js';
 import type { DomainScore, JudgedRow } from '../types.js';
-import { groupBy } from './groups.js';
 import type { Judgements } from './predictions.js';
 
 type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;

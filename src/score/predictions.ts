@@ -1,8 +1,8 @@
 // The judgements of one prediction: they are averaged before anything else is reckoned from them.
 
+import { groupBy, type Some } from '../groups.js';
 import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
-import { groupBy, type Some } from './groups.js';
 import { mean } from './mean.js';
 
 /** What was judged of one prediction. */

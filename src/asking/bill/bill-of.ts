@@ -81,7 +81,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     price,
     time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
     measuredCache: measuredCache(total, runs),
-    askedAgain: stage.run.kind === 'judge' ? askedAgain(total, runs) : undefined,
+    askedAgain: stage.run.kind !== 'infer' ? askedAgain(total, runs) : undefined,
     servers: sources.servers,
     overlong: overlong.notice(),
     notes: sources.notes,

@@ -1,7 +1,7 @@
 // `--dry-run`: the bill of a stage, printed; nothing is asked but what a server says of its model, and nothing is written.
 
 import { resolve } from 'node:path';
-import type { ServerFacts } from '../../bill.js';
+import type { Bill, ServerFacts } from '../../bill.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
 import { openContextWatch } from '../../model/endpoint/context.js';
 import { serverFacts } from '../../model/facts.js';
@@ -28,6 +28,31 @@ export async function printBill<J extends StageJob>(
   target: Target,
   settings: AskingSettings,
 ): Promise<ExitCode> {
+  const { io } = stage;
+  const bill = await chargedBill(stage, target, settings);
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
+  return EXIT.done;
+}
+
+/** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
+export async function showBill<J extends StageJob>(
+  stage: Stage<J>,
+  target: Target,
+  settings: AskingSettings,
+): Promise<void> {
+  if (settings.quiet) return;
+  const { stderr } = stage.io;
+  const bill = await chargedBill(stage, target, settings);
+  const look = { columns: stderr.columns, color: settings.color && stderr.isTTY };
+  if (bill.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
+}
+
+async function chargedBill<J extends StageJob>(
+  stage: Stage<J>,
+  target: Target,
+  settings: AskingSettings,
+): Promise<Bill> {
   const { io, run } = stage;
   const { maxTokens } = samplingOf(settings);
   const servers = await serverFacts(target.named);
@@ -45,10 +70,7 @@ export async function printBill<J extends StageJob>(
     notes: [...newNotices(run), ...contextNotes(servers, maxTokens, settings.fitMaxTokens)],
     ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
   });
-  const bill = { ...charged, budget: budgetOf(charged, run.ledger, settings) };
-  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
-  return EXIT.done;
+  return { ...charged, budget: budgetOf(charged, run.ledger, settings) };
 }
 
 /** What earlier sessions were told is known, and nothing was repaired. */
@@ -77,6 +99,6 @@ function progressTo(stderr: { write(text: string): void }): (done: number, of: n
   return (done, of) => {
     if (performance.now() - last < PROGRESS_MS) return;
     last = performance.now();
-    stderr.write(`dry run: ${done} of ${of} rows read\n`);
+    stderr.write(`bill: ${done} of ${of} rows read\n`);
   };
 }

@@ -92,7 +92,9 @@ async function foundRuns(dir: string, io: Pick<Io, 'cwd' | 'env'>): Promise<Foun
 
 async function manifestsIn(dir: string, io: Pick<Io, 'cwd'>): Promise<Found[]> {
   const names = await readdir(dir).catch(() => []);
-  const manifests = names.filter((name) => /^(predictions|judged(\..*)?)\.manifest\.json$/.test(name)).sort();
+  const manifests = names
+    .filter((name) => /^(predictions|judged(\..*)?|calibration)\.manifest\.json$/.test(name))
+    .sort();
   return (await Promise.all(manifests.map((name) => manifestAt(join(dir, name), io)))).flat();
 }
 
@@ -129,11 +131,12 @@ function checkedOrNone(check: () => Manifest): Manifest | undefined {
   }
 }
 
-/** The manifest of the kind: a judged file's holds that of its predictions. */
+/** The manifest of the kind: a judged file's holds that of its predictions, and a calibration asks a judge as a judging does. */
 function ofKind(found: Found, kind: Run['kind']): Found | undefined {
-  if (found.manifest.kind === kind) return found;
+  const isOfKind = (manifest: Manifest) => (manifest.kind === 'infer') === (kind === 'infer');
+  if (isOfKind(found.manifest)) return found;
   const { predictions } = found.manifest;
-  return predictions?.kind === kind ? { ...found, manifest: predictions } : undefined;
+  return predictions !== undefined && isOfKind(predictions) ? { ...found, manifest: predictions } : undefined;
 }
 
 /** Undefined where a run tells nothing of this one. */
@@ -153,7 +156,7 @@ function likenessOf({ manifest, isBeside }: Found, planned: Planned): Likeness |
 }
 
 /** What replies depend on, beside whom and about what they are asked for. */
-function askedWith({ data, predictions, model, judge, snapshot, recheck, ...rest }: Manifest['identity']) {
+function askedWith({ data, predictions, model, judge, snapshot, recheck, calibration, ...rest }: Manifest['identity']) {
   return rest;
 }
 

@@ -15,7 +15,11 @@ const BAD_ROWS_SHOWN = 20;
  * Lists the unusable rows, before anything is asked.
  * @throws UserError (65) with that list, unless they are to be skipped and others are left.
  */
-export function requireUsable(dataset: Dataset, settings: InferSettings, io: Io): void {
+export function requireUsable(
+  dataset: Dataset,
+  settings: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
+  io: Io,
+): void {
   const { bad, rows } = dataset;
   if (bad.length === 0) return;
   const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
@@ -43,7 +47,10 @@ export function requirePrompts(prompts: WorldModelPrompts, chosen: Uint32Array, 
 }
 
 /** Unusable rows, by domain. */
-export function invalidByDomain(bad: readonly BadRow[], settings: InferSettings): Record<string, number> {
+export function invalidByDomain(
+  bad: readonly BadRow[],
+  settings: Pick<InferSettings, 'domains'>,
+): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const row of bad) {
     const domain = row.domain ?? 'unknown';
@@ -57,7 +64,11 @@ export function invalidByDomain(bad: readonly BadRow[], settings: InferSettings)
  * Which of the usable rows the flags choose.
  * @throws UserError (2) for a domain that neither the benchmark nor the data has.
  */
-export function choiceOf(settings: InferSettings, dataset: Dataset): Choice {
+export function choiceOf(
+  settings: Pick<InferSettings, 'domains' | 'shard' | 'sampleSeed'> &
+    Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>,
+  dataset: Dataset,
+): Choice {
   const known = [...new Set([...DOMAINS, ...dataset.rows.domains])];
   const unknown = settings.domains.find((domain) => !known.includes(domain));
   if (unknown !== undefined) {
@@ -69,7 +80,7 @@ export function choiceOf(settings: InferSettings, dataset: Dataset): Choice {
   return {
     sampleSeed: settings.sampleSeed,
     ...(settings.domains.length > 0 ? { domains: settings.domains } : {}),
-    ...(settings.ids.length > 0 ? { ids: settings.ids } : {}),
+    ...(settings.ids !== undefined && settings.ids.length > 0 ? { ids: settings.ids } : {}),
     ...(settings.limit === undefined ? {} : { limit: settings.limit }),
     ...(settings.sample === undefined ? {} : { sample: settings.sample }),
     ...(settings.shard === undefined ? {} : { shard: { index, of } }),

@@ -31,6 +31,11 @@ export class JudgeJob implements StageJob {
     return this.ref.trajectory;
   }
 
+  /** What its record is made from. */
+  get stamp(): string {
+    return this.ref.stamp;
+  }
+
   get isFurther(): true | undefined {
     return this.index === 0 ? undefined : true;
   }

@@ -24,7 +24,7 @@ import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount } from './jobs.js';
+import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from './jobs.js';
 import type { JudgeSettings } from './options.js';
 import { openParts } from './parts.js';
 import { holds, isDone, recordOf, stampOf } from './records.js';
@@ -66,7 +66,7 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
   // A judge that is served here is held to the form of its replies, where the mode has one.
   const replyForm = settings.local === undefined ? undefined : work.method.replyForm;
   const instrument = openInstrument(run, target, settings, replyForm);
-  const parts = openParts(method, settings.maxRetries);
+  const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
   const most = Math.max(count, recordedCount(run.journal.ids()));
   const rows = filtered(jobsOf(refs, most), (job) => job.index < count || holds(run, job, instrument.mark()));

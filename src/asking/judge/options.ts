@@ -9,25 +9,8 @@ import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import { ASKING_OPTIONS } from '../options.js';
 
-export const JUDGE_OPTIONS = {
-  predictions: {
-    kind: 'text',
-    value: 'FILE',
-    required: true,
-    group: 'Data',
-    help: 'predictions.jsonl of awb infer or of the official script',
-  },
-  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: 'folder of judged.jsonl' },
-  'data-dir': { kind: 'text', value: 'DIR', group: 'Data', help: 'folder of *_test.jsonl files, for lean predictions' },
-  label: { kind: 'text', value: 'NAME', group: 'Data', help: 'names a second judging: judged.NAME.jsonl' },
-  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
-  mode: {
-    kind: 'choice',
-    choices: keysOf(MODES),
-    default: 'rubric',
-    group: 'Judge',
-    help: helpOf(MODES),
-  },
+/** Which judge is asked, and how it is told to judge. */
+export const JUDGE_INSTRUMENT = {
   'judge-base-url': {
     kind: 'list',
     value: 'URL',
@@ -57,6 +40,28 @@ export const JUDGE_OPTIONS = {
     help: 'strict accepts five ratings of 1 to 5 and nothing else; official reads as the official script does',
   },
   'max-retries': { kind: 'integer', min: 1, default: 3, group: 'Judge', help: 'tries in all for a readable verdict' },
+} as const satisfies OptionTable;
+
+export const JUDGE_OPTIONS = {
+  predictions: {
+    kind: 'text',
+    value: 'FILE',
+    required: true,
+    group: 'Data',
+    help: 'predictions.jsonl of awb infer or of the official script',
+  },
+  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: 'folder of judged.jsonl' },
+  'data-dir': { kind: 'text', value: 'DIR', group: 'Data', help: 'folder of *_test.jsonl files, for lean predictions' },
+  label: { kind: 'text', value: 'NAME', group: 'Data', help: 'names a second judging: judged.NAME.jsonl' },
+  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
+  mode: {
+    kind: 'choice',
+    choices: keysOf(MODES),
+    default: 'rubric',
+    group: 'Judge',
+    help: helpOf(MODES),
+  },
+  ...JUDGE_INSTRUMENT,
   'judge-repeats': {
     kind: 'integer',
     min: 1,

@@ -6,7 +6,6 @@ import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
 import type { CallCost, ModelFailure, ModelReply, ModelRequest } from '../../types.js';
 import { callsCounted, costOfBoth } from '../../usage.js';
-import { type JudgeJob, seedOffsetOf } from './jobs.js';
 
 /** A judgement that has been asked for and is not made yet. */
 interface Underway {
@@ -26,18 +25,30 @@ interface Made {
   readonly log: object;
 }
 
-interface Parts {
+interface Parts<J extends AskedJob> {
   /** The request of the part whose turn it is. */
-  request(job: JudgeJob, subject: Subject): ModelRequest;
+  request(job: J, subject: Subject): ModelRequest;
   /**
    * What the part's outcome makes of the judgement; `again` where more has to be asked: the same part once more, or the next one.
    * Parts asked under different marks do not mix: where the mark has changed, the judgement begins anew.
    */
-  settle(job: JudgeJob, subject: Subject, outcome: ModelReply | ModelFailure, mark: string): Made | 'again';
+  settle(job: J, subject: Subject, outcome: ModelReply | ModelFailure, mark: string): Made | 'again';
 }
 
+/** One judgement that is asked for. */
+interface AskedJob {
+  readonly id: string;
+}
+
+/** Which seed a try is asked under, by the 0-based numbers of part and try; `tried` is less than `maxRetries`. */
+type SeedOf<J> = (job: J, part: number, tried: number, maxRetries: number) => number;
+
 /** `maxRetries` is the number of tries for each part in all. */
-export function openParts(method: CheckedMethod, maxRetries: number): Parts {
+export function openParts<J extends AskedJob>(
+  method: CheckedMethod,
+  maxRetries: number,
+  seedOffsetOf: SeedOf<J>,
+): Parts<J> {
   const underway = new Map<string, Underway>();
   return {
     request(job, subject) {

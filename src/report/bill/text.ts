@@ -13,8 +13,11 @@ import { budgetLines } from './budget.js';
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
 
+/** What the bill stands for: for the asking itself, or ahead of it. */
+type Purpose = 'instead' | 'ahead';
+
 /** The bill, ending in a line feed. */
-export function billText(bill: Bill, look: Look): string {
+export function billText(bill: Bill, look: Look, purpose: Purpose = 'instead'): string {
   const lines = bill.total.rows === 0 ? [NO_CALL] : sourceLines(bill);
   const { summary, lines: longest = [] } = bill.overlong ?? {};
   const notes = [
@@ -26,7 +29,7 @@ export function billText(bill: Bill, look: Look): string {
   const blocks = [
     paragraphs([titleOf(bill)], look),
     ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
-    paragraphs([...lines, ...budget, ...notes, lastWords(bill)], look),
+    paragraphs([...lines, ...budget, ...notes, ...(purpose === 'instead' ? [lastWords(bill)] : [])], look),
   ];
   return blocks.join('\n');
 }

@@ -1,7 +1,7 @@
 // Parts of a judgement, asked one after the other.
 
 import { describe, expect, it } from 'vitest';
-import { jobsOf } from '../../../src/asking/judge/jobs.js';
+import { jobsOf, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
 import { openParts } from '../../../src/asking/judge/parts.js';
 import type { Method, Part, Reading } from '../../../src/judge/mode.js';
 import { measured, unmeasured } from '../../../src/judgement.js';
@@ -43,7 +43,7 @@ const failure: ModelFailure = { status: 'failed', class: 'timeout', reason: 'no 
 
 /** What is asked for one outcome after the other, and what the last one makes. */
 function play(outcomes: readonly (ModelReply | ModelFailure)[], marks: readonly string[] = [], maxRetries = 3) {
-  const parts = openParts(method, maxRetries);
+  const parts = openParts(method, maxRetries, seedOffsetOf);
   const asked: string[] = [];
   let made: ReturnType<typeof parts.settle> = 'again';
   for (const [at, outcome] of outcomes.entries()) {
@@ -98,7 +98,7 @@ describe('the parts of a judgement', () => {
   });
 
   it('of several judgements do not mix', () => {
-    const parts = openParts(method, 3);
+    const parts = openParts(method, 3, seedOffsetOf);
     const further = present(jobsOf([ref], 2).at(1));
     parts.settle(job, subject, reply('a'), '');
     expect(parts.request(further, subject)).toEqual({ prompt: 'first', seedOffset: 48_000 });

@@ -1,0 +1,159 @@
+// Which rows a calibration takes, and what it asks about each: as many trajectories as the calls allow, every domain alike.
+
+import { createHash } from 'node:crypto';
+import type { RowIndex } from '../../bench/row-index.js';
+import type { Variant } from '../../calibrate/variant.js';
+import { VARIANTS } from '../../calibrate/variants.js';
+import { groupBy } from '../../groups.js';
+import { present } from '../../present.js';
+import { variantId } from '../../row-id.js';
+import type { StageJob } from '../stage-contract.js';
+import type { Predictions, VariantName } from './predictions.js';
+
+/** One judgement of one variant of one row. */
+export interface CalibrationJob extends StageJob {
+  /** The row's number in the data. */
+  readonly row: number;
+  readonly variant: VariantName;
+  /** Which judgement of this prediction it is, from 0. */
+  readonly index: number;
+  /** A hash of the prediction: a record of another text counts as not there. */
+  readonly stamp: string;
+}
+
+/** What a plan is made by. */
+export interface PlanChoice {
+  readonly seed: number;
+  readonly variants: readonly VariantName[];
+  /** Judgements at most, of those that take a call. */
+  readonly maxCalls: number;
+  /** How often the variants are judged that show the judge's noise. */
+  readonly judgeRepeats: number;
+  /** Trajectories of a domain at most. */
+  readonly trajectories: number;
+}
+
+/** Of a trajectory's rows, so many are looked at to take first the one to which most variants apply. */
+const ROWS_LOOKED_AT = 3;
+
+/**
+ * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
+ * hit. Rows are taken in rounds, one of each domain at a time: every trajectory gives a row before any gives a second one.
+ */
+export async function planOf(
+  rows: RowIndex,
+  chosen: Uint32Array,
+  predictions: Predictions,
+  choice: PlanChoice,
+): Promise<CalibrationJob[]> {
+  const domains = groupBy(chosen, (row) => rows.domain(row));
+  const queues = [...domains.values()].map((members) => new RowQueue(rows, members, predictions, choice));
+  const taken: CalibrationJob[][] = [];
+  let calls = 0;
+  for (let open = queues; open.length > 0; ) {
+    const left: RowQueue[] = [];
+    for (const queue of open) {
+      const jobs = await queue.next();
+      if (jobs === undefined) continue;
+      const more = jobs.filter(takesCall).length;
+      if (calls + more > choice.maxCalls) return inOrder(rows, taken);
+      calls += more;
+      taken.push(jobs);
+      left.push(queue);
+    }
+    open = left;
+  }
+  return inOrder(rows, taken);
+}
+
+/** An empty prediction is rated by rule. */
+export function takesCall({ variant }: CalibrationJob): boolean {
+  return variant !== 'empty';
+}
+
+/** A domain's rows in the order in which they are taken. */
+class RowQueue {
+  readonly #trajectories: number[][];
+  #next = 0;
+
+  constructor(
+    private readonly rows: RowIndex,
+    members: readonly number[],
+    private readonly predictions: Predictions,
+    private readonly choice: PlanChoice,
+  ) {
+    const rank = (text: string) => createHash('sha256').update(`calibrate ${choice.seed} ${text}`).digest('hex');
+    const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
+      Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
+        .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+        .map(({ item }) => item);
+    const trajectories = groupBy(members, (row) => rows.trajectory(row));
+    this.#trajectories = ranked(trajectories, ([trajectory]) => trajectory)
+      .slice(0, choice.trajectories)
+      .map(([, own]) => ranked(own, (row) => rows.key(row)));
+  }
+
+  /** The judgements of the next row; undefined where none is left. */
+  async next(): Promise<CalibrationJob[] | undefined> {
+    for (;;) {
+      if (this.#next === this.#trajectories.length) {
+        if (!this.#trajectories.some((own) => own.length > 0)) return undefined;
+        this.#next = 0;
+      }
+      const own = present(this.#trajectories[this.#next++]);
+      const jobs = await this.#richest(own);
+      if (jobs !== undefined) return jobs;
+    }
+  }
+
+  /** Takes the row out to which most variants apply. */
+  async #richest(own: number[]): Promise<CalibrationJob[] | undefined> {
+    let best: { readonly row: number; readonly jobs: CalibrationJob[] } | undefined;
+    for (const row of own.slice(0, ROWS_LOOKED_AT)) {
+      const jobs = await jobsOf(this.rows, row, this.predictions, this.choice);
+      if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
+    }
+    if (best === undefined) return undefined;
+    own.splice(own.indexOf(best.row), 1);
+    return best.jobs;
+  }
+}
+
+async function jobsOf(
+  rows: RowIndex,
+  row: number,
+  predictions: Predictions,
+  { variants, judgeRepeats }: PlanChoice,
+): Promise<CalibrationJob[]> {
+  const [key, group, domain] = [rows.key(row), rows.trajectory(row), rows.domain(row)];
+  const jobs: CalibrationJob[] = [];
+  for (const variant of variants) {
+    const made = await predictions.make(row, variant);
+    if (made === undefined) continue;
+    const stamp = createHash('sha256').update(made.gen).digest('hex').slice(0, 24);
+    const { isRepeated }: Variant = VARIANTS[variant];
+    for (let index = 0; index < (isRepeated ? judgeRepeats : 1); index++) {
+      const further = index === 0 ? {} : { isFurther: true as const };
+      jobs.push({ id: variantId(key, variant, index), domain, group, row, variant, index, stamp, ...further });
+    }
+  }
+  return jobs;
+}
+
+/** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
+function inOrder(rows: RowIndex, taken: readonly CalibrationJob[][]): CalibrationJob[] {
+  const place = (job: CalibrationJob) => [
+    rows.domains.indexOf(job.domain),
+    rows.trajectoryNumber(job.row),
+    rows.turnIdx(job.row),
+    job.row,
+  ];
+  return taken
+    .map((jobs) => ({ jobs, place: place(present(jobs[0])) }))
+    .sort((a, b) => firstDifference(a.place, b.place))
+    .flatMap(({ jobs }) => jobs);
+}
+
+function firstDifference(a: readonly number[], b: readonly number[]): number {
+  return a.map((number, index) => number - present(b[index])).find((difference) => difference !== 0) ?? 0;
+}

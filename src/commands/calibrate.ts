@@ -1,0 +1,104 @@
+// `awb calibrate`: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it.
+
+import { resolve } from 'node:path';
+import { printBill, showBill } from '../asking/bill/dry-run.js';
+import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
+import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
+import { planOf } from '../asking/calibrate/plan.js';
+import { openPredictions } from '../asking/calibrate/predictions.js';
+import { requireData } from '../asking/infer/data-folder.js';
+import { choiceOf, requireUsable } from '../asking/infer/rows.js';
+import { judgementState } from '../asking/judge/records.js';
+import { listenersOf } from '../asking/listening.js';
+import { openPricing } from '../asking/pricing.js';
+import { openRun } from '../asking/run.js';
+import { runStage } from '../asking/stage.js';
+import { printStageResult } from '../asking/summary.js';
+import { namesTarget, openTarget } from '../asking/target.js';
+import { requireNamedTokenizer } from '../asking/too-long.js';
+import { openDataset } from '../bench/dataset.js';
+import { loadRubricPack } from '../bench/rubric-pack.js';
+import { indexBeside } from '../bench/saved-index.js';
+import { chooseRows } from '../bench/selection.js';
+import { VARIANTS } from '../calibrate/variants.js';
+import type { ExitCode } from '../errors.js';
+import { MODES } from '../judge/modes.js';
+import { FINAL_FAILURES } from '../judgement.js';
+import { keysOf } from '../keys.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { Io } from '../types.js';
+
+export const command = defineCommand({
+  description:
+    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damage of growing dose, and tricks. It tells what the judge sees, how noisy it is, and what deceives it. The same command continues an interrupted calibration.',
+  examples: [
+    {
+      line: 'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
+      does: 'the bill first, then at most 3,000 calls',
+    },
+    { line: 'awb calibrate … --dry-run', does: 'the bill alone; nothing is asked or written' },
+  ],
+  daily: ['data-dir', 'output-dir', 'domains', 'max-calls', 'judge-base-url', 'judge-model', 'rubrics', 'dry-run'],
+  options: CALIBRATE_OPTIONS,
+  alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['judge-base-url', 'judge-model']),
+  run: calibrate,
+});
+
+async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  await requireNamedTokenizer(settings, io);
+  await requireData(settings.dataDir, io);
+  const rubrics = () => loadRubricPack(settings.rubrics === undefined ? undefined : resolve(io.cwd, settings.rubrics));
+  const method = await MODES.rubric.open({ verdicts: settings.verdicts, rubrics });
+  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
+  try {
+    requireUsable(dataset, settings, io);
+    const { sampleSeed: seed } = settings;
+    const predictions = openPredictions(dataset, seed);
+    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const { maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
+    const choice = { seed, variants: keysOf(VARIANTS), maxCalls, judgeRepeats, trajectories };
+    const jobs = await planOf(dataset.rows, chosen, predictions, choice);
+    const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
+    const target = await openTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io);
+    try {
+      const pricing = await openPricing(target, settings, io);
+      const mode = MODES.rubric;
+      return await calibrateJudge({ settings, io, shown, dataset, predictions, jobs, mode, method, target, pricing });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await dataset.close();
+  }
+}
+
+async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
+  const { settings, io, target } = work;
+  const run = await openRun({
+    kind: 'calibrate',
+    dir: resolve(io.cwd, settings.outputDir),
+    name: 'calibration',
+    fresh: settings.fresh,
+    dryRun: settings.dryRun,
+    identity: (stored) => calibrationIdentity(work, stored),
+    stateOf: judgementState,
+    pricing: work.pricing,
+  });
+  try {
+    const stage = calibrationStage(work, run);
+    if (settings.dryRun) return await printBill(stage, target, settings);
+    await work.dataset.keepIndex();
+    await showBill(stage, target, settings);
+    const result = await runStage(stage, listenersOf(io, settings));
+    printStageResult(io, settings, result, {
+      noun: 'judgements',
+      absent: 'left out',
+      final: FINAL_FAILURES,
+      next: 'awb',
+    });
+    return result.exitCode;
+  } finally {
+    await run.close();
+  }
+}

@@ -1,0 +1,83 @@
+// Which judgements a calibration plans: seeded, within its calls, and every domain alike.
+
+import { describe, expect, it } from 'vitest';
+import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
+import { openPredictions, type VariantName } from '../../../src/asking/calibrate/predictions.js';
+import { openDataset } from '../../../src/bench/dataset.js';
+import { RECORDED } from '../../support/cli.js';
+
+const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'] as const satisfies readonly VariantName[];
+
+async function planned(
+  choice: { seed?: number; maxCalls?: number; trajectories?: number; judgeRepeats?: number } = {},
+) {
+  const { seed = 0, maxCalls = 10_000, trajectories = 100, judgeRepeats = 2 } = choice;
+  const dataset = await openDataset(RECORDED);
+  try {
+    const all = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
+    const predictions = openPredictions(dataset, seed);
+    return await planOf(dataset.rows, all, predictions, {
+      seed,
+      variants: VARIANTS,
+      maxCalls,
+      judgeRepeats,
+      trajectories,
+    });
+  } finally {
+    await dataset.close();
+  }
+}
+
+const ids = (jobs: Awaited<ReturnType<typeof planned>>) => jobs.map(({ id }) => id);
+const groups = (jobs: Awaited<ReturnType<typeof planned>>) => [...new Set(jobs.map(({ group }) => group))];
+
+describe('a plan', () => {
+  it('is the same for the same seed, and another for another', async () => {
+    const plan = ids(await planned({ maxCalls: 100 }));
+    expect(ids(await planned({ maxCalls: 100 }))).toEqual(plan);
+    expect(ids(await planned({ maxCalls: 100, seed: 1 }))).not.toEqual(plan);
+  });
+
+  it('takes every row where the calls allow it, its variants one after the other, and the judgements of one beside each other', async () => {
+    const jobs = await planned();
+    expect(new Set(jobs.map(({ row }) => row)).size).toBe(63);
+    const rowsInOrder = jobs.map(({ row }) => row).filter((row, place, all) => row !== all[place - 1]);
+    expect(new Set(rowsInOrder).size).toBe(rowsInOrder.length);
+    const [first] = jobs;
+    const of = jobs.filter(({ row }) => row === first?.row).map(({ variant, index }) => `${variant} ${index}`);
+    expect(of).toEqual(expect.arrayContaining(['truth 0', 'truth 1', 'shuffled 0', 'shuffled 1', 'empty 0']));
+    expect(of.indexOf('truth 1')).toBe(of.indexOf('truth 0') + 1);
+  });
+
+  it('never takes more calls than it may, and stays part of a larger plan', async () => {
+    const small = await planned({ maxCalls: 60 });
+    expect(small.filter(takesCall).length).toBeLessThanOrEqual(60);
+    expect(small.filter(takesCall).length).toBeGreaterThan(50);
+    const large = new Set(ids(await planned({ maxCalls: 200 })));
+    expect(ids(small).filter((id) => !large.has(id))).toEqual([]);
+  });
+
+  it('takes a row of every domain, and of every trajectory, before any gives a second one', async () => {
+    const rowsOf = (jobs: Awaited<ReturnType<typeof planned>>) => new Set(jobs.map(({ row }) => row)).size;
+    const seven = await planned({ maxCalls: 40 });
+    expect(new Set(seven.map(({ domain }) => domain)).size).toBe(7);
+    const some = await planned({ maxCalls: 70 });
+    expect(groups(some).length).toBe(rowsOf(some));
+  });
+
+  it('takes no more trajectories of a domain than it may', async () => {
+    const jobs = await planned({ trajectories: 1 });
+    expect(groups(jobs).length).toBe(7);
+  });
+
+  it('gives each judgement beyond the first a number, and marks it as no further row', async () => {
+    const jobs = await planned({ judgeRepeats: 3, maxCalls: 40 });
+    const truths = jobs.filter(({ variant, row }) => variant === 'truth' && row === jobs[0]?.row);
+    expect(truths.map(({ index, isFurther }) => [index, isFurther])).toEqual([
+      [0, undefined],
+      [1, true],
+      [2, true],
+    ]);
+    expect(truths[1]?.id).toBe(`${truths[0]?.id}#1`);
+  });
+});
