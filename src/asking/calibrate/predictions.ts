@@ -35,7 +35,12 @@ export function openPredictions(dataset: Dataset, seed: number): Predictions {
     async make(row, variant) {
       const { sample, donor } = await samplesOf(row);
       const entry: Variant = VARIANTS[variant];
-      const gen = entry.make({ sample, donor, random: randomOf(streamOf(seed, sample.key, variant)) });
+      const gen = entry.make({
+        sample,
+        donor,
+        random: randomOf(streamOf(seed, sample.key, variant)),
+        rowRandom: randomOf(streamOf(seed, sample.key, '')),
+      });
       return gen === undefined ? undefined : { sample, gen };
     },
   };

@@ -1,8 +1,8 @@
 // Krippendorff's alpha: how far those who rated the same units agree, beyond what their ratings would do by chance.
 
 import type { Interval } from '../../comparison.js';
+import { groupBy } from '../../groups.js';
 import { LEAST_CLUSTERS } from '../../types.js';
-import { groupBy } from '../groups.js';
 import type { Resampling } from '../resampling.js';
 import { resampledInterval } from './resampled.js';
 
