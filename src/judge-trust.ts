@@ -1,0 +1,56 @@
+// How far a judge can be trusted, in one line beside each table.
+
+import type { Calibration } from './calibration.js';
+import { counted } from './figures.js';
+
+/** What a calibration comes to; a figure that it could not tell is absent. Points are 0-100. */
+export interface JudgeTrust {
+  /** Mean score of neutral rewrites of the truth. */
+  readonly ceiling?: number;
+  /** SD of repeated judgements of one prediction. */
+  readonly noise?: number;
+  /** Damages that were judged, those of them that the judge does not see, and those of which that is open. */
+  readonly damages: number;
+  readonly blind: number;
+  readonly undecided: number;
+  /** What the canary buys that buys most. */
+  readonly gullible?: number;
+}
+
+export function trustOf({ overall }: Calibration): JudgeTrust {
+  const { ceiling, noise, losses, gullibility } = overall;
+  const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
+  return {
+    ...(ceiling === undefined ? {} : { ceiling: ceiling.value }),
+    ...(noise === undefined ? {} : { noise: noise.sd }),
+    damages: losses.length,
+    blind: seeing('blind'),
+    undecided: seeing('undecided'),
+    ...(gullibility === undefined ? {} : { gullible: gullibility.gain.value }),
+  };
+}
+
+/** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`; without a calibration `judge: uncalibrated`. */
+export function trustLine(trust: JudgeTrust | undefined): string {
+  if (trust === undefined) return 'judge: uncalibrated';
+  const { ceiling, noise, gullible } = trust;
+  const parts = [
+    ceiling === undefined ? 'ceiling unknown' : `ceiling ${oneDecimal(ceiling)}`,
+    noise === undefined ? 'noise unknown' : `noise ${oneDecimal(noise)} a row`,
+    blindnessOf(trust),
+    gullible === undefined ? 'gullibility unknown' : `gullible ${gullible > 0 ? '+' : ''}${oneDecimal(gullible)}`,
+  ];
+  return `judge: ${parts.join(', ')}`;
+}
+
+function blindnessOf({ damages, blind, undecided }: JudgeTrust): string {
+  if (damages === 0) return 'no damage judged';
+  const open = undecided === 0 ? '' : ` (${undecided} undecided)`;
+  return `blind to ${blind} of ${counted(damages, 'damage')}${open}`;
+}
+
+/** What rounds to nothing has no sign. */
+function oneDecimal(value: number): string {
+  const text = value.toFixed(1);
+  return text === '-0.0' ? '0.0' : text;
+}

@@ -1,0 +1,81 @@
+// What a judge gave each variant of each row, in points: where calibration begins.
+
+import type { CalibratedRow, VariantFacts } from '../../calibration.js';
+import { FIGURES, type Figure } from '../../comparison.js';
+import { groupBy, type Some } from '../../groups.js';
+import { isUnasked } from '../../judgement.js';
+import { countedPoints } from '../../points.js';
+import type { Domain } from '../../types.js';
+import type { Observation } from '../clusters.js';
+import { mean } from '../mean.js';
+
+/** A row of the benchmark, and what was judged of its variants. */
+export interface KnownRow {
+  readonly domain: Domain;
+  readonly trajectory: string;
+  readonly variants: ReadonlyMap<string, Judged>;
+}
+
+interface Judged {
+  /** Points of each figure: the mean over the judgements that have it. */
+  readonly points: Readonly<Partial<Record<Figure, number>>>;
+  /** The totals of the judgements that a judge was asked for. */
+  readonly totals: readonly number[];
+}
+
+/** Rows by key, in the order in which they first come. */
+export function knownRows(rows: readonly CalibratedRow[]): KnownRow[] {
+  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
+    domain: judgements[0].domain,
+    trajectory: judgements[0].trajectory,
+    variants: new Map([...groupBy(judgements, ({ variant }) => variant)].map(([name, own]) => [name, judgedOf(own)])),
+  }));
+}
+
+function judgedOf(judgements: Some<CalibratedRow>): Judged {
+  const having = (rows: readonly CalibratedRow[], figure: Figure) =>
+    rows.map((row) => countedPoints(row, figure)).filter((points) => points !== undefined);
+  const found = FIGURES.map((figure) => [figure, having(judgements, figure)] as const);
+  return {
+    points: Object.fromEntries(found.filter(([, all]) => all.length > 0).map(([figure, all]) => [figure, mean(all)])),
+    totals: having(
+      judgements.filter(({ failure }) => !isUnasked(failure?.class)),
+      'total',
+    ),
+  };
+}
+
+/** What a figure of a row is; undefined where the row lacks what it is computed from. */
+export type FigureOf = (row: KnownRow) => number | undefined;
+
+/** The figure of one variant. */
+export function pointsOf({ name }: VariantFacts, figure: Figure = 'total'): FigureOf {
+  return ({ variants }) => variants.get(name)?.points[figure];
+}
+
+/** The mean over those of several variants that the row has, each counting once. */
+export function meanPointsOf(variants: readonly VariantFacts[], figure: Figure = 'total'): FigureOf {
+  const figures = variants.map((variant) => pointsOf(variant, figure));
+  return (row) => {
+    const found = figures.map((figureOf) => figureOf(row)).filter((points) => points !== undefined);
+    return found.length === 0 ? undefined : mean(found);
+  };
+}
+
+/** By how much the first figure lies above the second in the same row. */
+export function aboveOf(first: FigureOf, second: FigureOf): FigureOf {
+  return (row) => {
+    const [a, b] = [first(row), second(row)];
+    if (a === undefined || b === undefined) return undefined;
+    // Equal ratings, averaged in another order, may differ in the last bit.
+    return Math.abs(a - b) < 1e-9 ? 0 : a - b;
+  };
+}
+
+/** One observation for each row that has the figure, in the cluster of its trajectory. */
+export function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observation[] {
+  return rows.flatMap((row) => {
+    const value = figureOf(row);
+    return value === undefined ? [] : [{ value, cluster: row.trajectory }];
+  });
+}
