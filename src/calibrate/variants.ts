@@ -3,6 +3,7 @@
 import { BASELINES } from '../baselines.js';
 import type { VariantFacts } from '../calibration.js';
 import { CANARIES } from './canaries.js';
+import { ORDER } from './order.js';
 import { otherTruth } from './truth.js';
 import type { Variant } from './variant.js';
 
@@ -13,6 +14,7 @@ export const VARIANTS = {
     isRepeated: true,
     make: ({ sample }) => BASELINES.oracle(sample),
   },
+  ...ORDER,
   persistence: {
     family: 'baseline',
     help: 'the previous observation, where the truth differs from it',
