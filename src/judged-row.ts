@@ -175,7 +175,8 @@ export interface Remarks {
 export function remarksIn(fields: JsonObject): Remarks {
   const awb = isObject(fields.awb) ? fields.awb : {};
   const judge = isObject(awb.judge) ? awb.judge : {};
-  const judgeReply = [fields.judge_raw_output, judge.raw_output].find((reply) => typeof reply === 'string');
+  const replies = textsOf(judge.raw_outputs);
+  const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find((reply) => typeof reply === 'string');
   return {
     strengths: textsIn(fields.strengths),
     weaknesses: textsIn(fields.weaknesses),
@@ -188,4 +189,10 @@ export function remarksIn(fields: JsonObject): Remarks {
 function textsIn(value: unknown): string[] {
   const items = Array.isArray(value) ? value : [value];
   return items.filter((item) => typeof item === 'string' && item !== '');
+}
+
+/** The replies to several parts as one text; undefined where there are none. */
+function textsOf(replies: unknown): string | undefined {
+  const texts = textsIn(replies);
+  return texts.length === 0 ? undefined : texts.join('\n\n');
 }

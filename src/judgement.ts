@@ -38,6 +38,8 @@ interface Details {
   readonly finish_reason?: string;
   readonly redacted?: true;
   readonly reasoning?: string;
+  /** The replies to the parts of a judgement that is no verdict. */
+  readonly raw_outputs?: readonly string[];
 }
 
 /** One judgement as the journal keeps it. */
@@ -52,6 +54,8 @@ export type JudgementRecord = {
 interface Asked {
   readonly rubrics?: Details['rubrics'];
   readonly reply?: ModelReply | undefined;
+  /** All replies, where several parts were asked. */
+  readonly replies?: readonly ModelReply[];
 }
 
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
@@ -96,13 +100,14 @@ function failedMember({ class: failure, reason }: NoJudgement, asked: Asked): Ju
   return { status: 'failed', class: failure, reason, ...detailsOf(asked), ...raw };
 }
 
-function detailsOf({ rubrics, reply }: Asked): Details {
+function detailsOf({ rubrics, reply, replies }: Asked): Details {
   return {
     ...(rubrics === undefined ? {} : { rubrics: { name: rubrics.name, fingerprint: rubrics.fingerprint } }),
     ...(reply?.servedModel === undefined ? {} : { model: reply.servedModel }),
     ...(reply?.finishReason === undefined ? {} : { finish_reason: reply.finishReason }),
     ...(reply?.redacted === undefined ? {} : { redacted: true }),
     ...(reply?.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
+    ...(replies === undefined ? {} : { raw_outputs: replies.map(({ content }) => content) }),
   };
 }
 

@@ -88,6 +88,11 @@ export function withoutMarker(text: string): string {
   return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
 }
 
+/** The prediction in a world model's reply as the judge is shown it; empty where there is no reply. */
+export function shownPrediction(gen: string): string {
+  return gen === '' ? '' : withoutMarker(readPrediction(gen));
+}
+
 /** Where `<tag>` opens in the text, or closes where the name has a slash in front, in UTF-16 units; `end` is exclusive. */
 export function tagSpans(text: string, tag: string): { readonly start: number; readonly end: number }[] {
   return Array.from(text.matchAll(tagPattern(tag)), ({ index, 0: { length } }) => ({

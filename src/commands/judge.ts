@@ -2,6 +2,7 @@
 
 import { dirname, join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
+import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
@@ -13,6 +14,7 @@ import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
+import { loadJudgePrompt } from '../bench/judge-prompts.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
@@ -21,6 +23,7 @@ import { counted } from '../figures.js';
 import type { Method, Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
+import { present } from '../present.js';
 import { printable } from '../printable.js';
 import type { Counts, Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
@@ -43,12 +46,18 @@ export const command = defineCommand({
     },
     { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb judge --predictions results/predictions.jsonl --mode metrics', does: 'text metrics, no judge needed' },
+    {
+      line: 'awb judge … --mode reference --reference base/predictions.jsonl',
+      does: 'how often the prediction is nearer to the truth than that of another file',
+    },
+    { line: 'awb judge … --mode turing', does: 'how often the prediction is taken for the real observation' },
   ],
   daily: [
     'output-dir',
     'label',
     'fresh',
     'mode',
+    'reference',
     'judge-base-url',
     'judge-model',
     'judge-api-key',
@@ -62,8 +71,13 @@ export const command = defineCommand({
     'budget-usd',
   ],
   options: JUDGE_OPTIONS,
-  alsoNeeds: (settings) =>
-    MODES[settings.mode].asksJudge && !namesTarget(settings) ? ['judge-base-url', 'judge-model'] : [],
+  alsoNeeds: (settings) => {
+    const { asksJudge, beside }: Mode = MODES[settings.mode];
+    return [
+      ...(asksJudge && !namesTarget(settings) ? (['judge-base-url', 'judge-model'] as const) : []),
+      ...(beside === 'prediction' && settings.reference === undefined ? (['reference'] as const) : []),
+    ];
+  },
   run: judge,
 });
 
@@ -72,13 +86,16 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   requireJudge(mode, settings);
   await requireNamedTokenizer(settings, io);
   const rubrics = () => loadRubricPack(inCwd(io, settings.rubrics));
-  const method = await mode.open({ verdicts: settings.verdicts, rubrics });
-  const dataDir = inCwd(io, settings.dataDir);
   const path = resolve(io.cwd, settings.predictions);
+  const rival = inCwd(io, settings.reference);
+  requireReference(mode, settings.mode, path, rival);
+  const reference = () => referenceIdentity(rival);
+  const method = await mode.open({ verdicts: settings.verdicts, rubrics, prompt: loadJudgePrompt, reference });
+  const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
   try {
     const open = (file: string) => openPredictions(file, dataset, io.stop);
-    const predictions = await open(path);
+    const predictions = await withBeside(mode, method, await open(path), () => open(present(rival)));
     try {
       requireJudgeable(method, predictions);
       const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
@@ -131,6 +148,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const run = await openRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing });
   try {
     if (why !== undefined) run.notices.push(why);
+    run.notices.push(...(work.predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
     const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;
     if (dryRun) return await printBill(judgeStage(...asked), work.target, settings);

@@ -9,7 +9,7 @@ import type { Method, Mode, Subject } from './mode.js';
 export const MOST_PARTS = 16;
 
 /** What asking takes of a mode. */
-export type CheckedMethod = Pick<Method, 'parts' | 'join' | 'fail'>;
+export type CheckedMethod = Pick<Method, 'parts' | 'alone' | 'join' | 'fail'>;
 
 /**
  * The mode's method. In place of a record with a measure that cannot be (not finite, or outside of its range) stands the failed
@@ -40,6 +40,10 @@ export function checkedMethod(
       throw new RangeError(
         `the mode ${name} asks ${parts.length} parts about a prediction; it may ask 1 to ${MOST_PARTS}`,
       );
+    },
+    alone(subject) {
+      const record = method.alone?.(subject);
+      return record && checked(record, subject, undefined);
     },
     join: (answers, subject) => checked(method.join(answers, subject), subject, answers.at(-1)?.reply),
     fail: (failure, subject, reply) => checked(method.fail(failure, subject, reply), subject, reply),

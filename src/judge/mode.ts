@@ -1,6 +1,8 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
+import type { Beside, BesideKind } from '../beside.js';
 import type { JsonObject } from '../json.js';
+import type { JudgePrompt } from '../judge-prompt.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
 import type { Measure, MeasureWords } from '../measures.js';
 import type { RubricPack } from '../rubric.js';
@@ -17,6 +19,8 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   readonly asksJudge: boolean;
   /** Whether its records rate the dimensions of the rubric; else they hold measures alone. */
   readonly rates: boolean;
+  /** What it puts beside each prediction; absent where it judges the prediction by itself. */
+  readonly beside?: BesideKind;
   /** The measures in its records, by name. */
   readonly measures: Readonly<Record<string, Measure>>;
   /** The measure that stands for a run without ratings; the first that it has where absent. */
@@ -33,13 +37,17 @@ interface Given {
   readonly verdicts: VerdictReading;
   /** Reads the rubric pack. */
   rubrics(): Promise<RubricPack>;
+  /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
+  prompt?(mode: string): Promise<JudgePrompt>;
+  /** What the predictions of --reference are known by. */
+  reference?(): Promise<JsonObject>;
 }
 
 /** A mode at work: how the predictions of one run are judged. */
 export interface Method<Readings extends readonly Reading[] = readonly Reading[]> {
   /**
-   * What its records depend on, beside the predictions and the judge: what the user chose of it, under `rubrics` and `verdicts`, and
-   * what changes with its version, under any other name but those of `judgeIdentity`.
+   * What its records depend on, beside the predictions and the judge: what the user chose of it, under `rubrics`, `verdicts` and
+   * `reference`, and what changes with its version, under any other name but those of `judgeIdentity`.
    */
   readonly identity: JsonObject;
   /** What it judges by, as a part of file names. */
@@ -50,6 +58,8 @@ export interface Method<Readings extends readonly Reading[] = readonly Reading[]
   refusal(domain: string): string | undefined;
   /** What it asks about a prediction, one part after the other: at least one where the mode asks a judge, else none. */
   parts(subject: Subject): { readonly [Place in keyof Readings]: Part<Readings[Place]> };
+  /** The record of a prediction that no judge need be asked about; undefined where one has to be. Absent where that is so of all. */
+  alone?(subject: Subject): JudgementRecord | undefined;
   /** The record of a prediction all of whose parts were read. */
   join(answers: { readonly [Place in keyof Readings]: Answer<Readings[Place]> }, subject: Subject): JudgementRecord;
   /** The record of a prediction that is missing, or of one that got no readable reply to a part; `reply` is the last one. */
@@ -61,6 +71,8 @@ export interface Subject {
   readonly sample: Sample;
   /** The world model's reply as it came; empty where there is none. */
   readonly gen: string;
+  /** What the mode has put beside it. */
+  readonly beside?: Beside;
 }
 
 /** One request about a prediction. */
@@ -78,7 +90,7 @@ export interface Reading {
   readonly status: 'ok';
 }
 
-interface Unreadable {
+export interface Unreadable {
   readonly status: 'unreadable';
   readonly reason: string;
 }

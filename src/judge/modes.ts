@@ -4,9 +4,11 @@
 import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
+import { reference } from './reference.js';
 import { rubric } from './rubric.js';
+import { turing } from './turing.js';
 
-export const MODES = { rubric, metrics } satisfies Record<string, Mode>;
+export const MODES = { rubric, metrics, reference, turing } satisfies Record<string, Mode>;
 
 const LIST: readonly Mode[] = Object.values(MODES);
 

@@ -1,6 +1,7 @@
 // The list of modes: what holds for each of them, and what others ask it.
 
 import { describe, expect, it } from 'vitest';
+import { loadJudgePrompt } from '../../src/bench/judge-prompts.js';
 import type { Mode } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
 import { DEFAULT_MEASURE } from '../../src/measures.js';
@@ -16,7 +17,12 @@ const pack: RubricPack = {
   userTemplate: '{context} {world_model_input} {predicted_observation} {ground_truth}',
 };
 const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
-  mode.open({ verdicts: 'strict', rubrics: async () => ({ ...pack, ...given }) });
+  mode.open({
+    verdicts: 'strict',
+    rubrics: async () => ({ ...pack, ...given }),
+    prompt: loadJudgePrompt,
+    reference: async () => ({ run: 'r', begun: 'then' }),
+  });
 
 describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
   it('asks parts where it asks a judge, and none where it does not', async () => {

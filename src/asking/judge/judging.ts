@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { basename, relative } from 'node:path';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
-import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
+import type { PredictedRow } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
 import { checkedMethod } from '../../judge/checked-method.js';
@@ -11,6 +11,7 @@ import type { Method, Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
 import { filtered, type List } from '../../list.js';
+import { rowId } from '../../row-id.js';
 import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
@@ -24,6 +25,7 @@ import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
+import type { JudgedPredictions } from './beside.js';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from './jobs.js';
 import type { JudgeSettings } from './options.js';
 import { openParts } from './parts.js';
@@ -35,7 +37,7 @@ export interface Judging {
   readonly settings: JudgeSettings;
   readonly io: Io;
   readonly shown: ShownSettings;
-  readonly predictions: PredictionFile;
+  readonly predictions: JudgedPredictions;
   /** The predictions' own manifest, where it lies beside them. */
   readonly inferred: Manifest | undefined;
   readonly mode: Mode;
@@ -79,12 +81,15 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
     order: inJudgeOrder(filtered(rows, ({ index }) => index < count)),
     stampOf,
     isDone: (_job, summary) => isDone(summary),
-    asks: ({ ref }) => mode.asksJudge && ref.failure === undefined,
+    asks: ({ ref }) =>
+      mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat)),
     async settleAlone(job, mark) {
       const { failure } = job.ref;
       const subject = await predictions.read(job.ref);
       const record =
-        failure === undefined ? method.join([], subject) : method.fail(withoutPrediction(failure), subject);
+        failure === undefined
+          ? (method.alone?.(subject) ?? method.join([], subject))
+          : method.fail(withoutPrediction(failure), subject);
       return recordOf(job, record, {}, mark);
     },
     async request(job) {

@@ -50,6 +50,12 @@ export const JUDGE_OPTIONS = {
     group: 'Data',
     help: 'predictions.jsonl of awb infer or of the official script',
   },
+  reference: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Data',
+    help: 'predictions to compare with under --mode reference, of another world model over the same rows',
+  },
   'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: 'folder of judged.jsonl' },
   'data-dir': { kind: 'text', value: 'DIR', group: 'Data', help: 'folder of *_test.jsonl files, for lean predictions' },
   label: { kind: 'text', value: 'NAME', group: 'Data', help: 'names a second judging: judged.NAME.jsonl' },
