@@ -3,7 +3,7 @@
 import { parseObject } from '../json.js';
 import { type Remarks, remarksIn } from '../judged-row.js';
 import type { List } from '../list.js';
-import { readPrediction, withoutMarker } from '../reply.js';
+import { shownPrediction, withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
 import type { PredictionRef } from './prediction-ref.js';
@@ -49,7 +49,7 @@ export async function openJudgedTexts(
 
 function textsOf({ text, gen, sample }: PredictedRow): RowTexts {
   return {
-    prediction: gen === '' ? '' : withoutMarker(readPrediction(gen)),
+    prediction: shownPrediction(gen),
     truth: withoutMarker(groundTruthOf(sample)),
     action: actionOf(sample),
     history: earlierTurns(sample).map(({ prompt, response }) => ({

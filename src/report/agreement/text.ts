@@ -1,0 +1,90 @@
+// A judge held against people, for a terminal.
+
+import { domainName } from '../../domains.js';
+import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
+import type { Coefficient, FigureAgreement, PeopleAgreement } from '../../people.js';
+import { oneLine } from '../../printable.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
+import { type Column, dimensionName, NONE, type Table } from '../table.js';
+import { bold, type Look, terminal, wrapped } from '../terminal.js';
+
+/** Below this many trajectories a bootstrap's interval is too narrow. */
+const ENOUGH_CLUSTERS = 30;
+
+const column = (heading: string): Column => ({ heading, short: heading, align: 'right' });
+const FIGURE_COLUMNS = ['Judge', '95 %', 'People', '95 %', 'Bias', '95 %'].map(column);
+
+/** What the agreement comes to: a headline, its tables, and how to read them. It ends in a line feed. */
+export function agreementText(found: PeopleAgreement, look: Look): string {
+  const text = (line: string) => wrapped(line, look.columns);
+  const blocks = [
+    [...text(headlineOf(found)).map((line) => bold(line, look)), ...text(ratersOf(found))].join('\n'),
+    terminal(figureTable(found), look).trimEnd(),
+    ...(found.domains.length === 0 ? [] : [terminal(domainTable(found), look).trimEnd()]),
+    notesOn(found).flatMap(text).join('\n'),
+  ];
+  return `${blocks.join('\n\n')}\n`;
+}
+
+function headlineOf({ predictions, trajectories, raters }: PeopleAgreement): string {
+  const of = `${counted(predictions, 'prediction')} of ${counted(trajectories, 'trajectory', 'trajectories')}`;
+  return `${counted(raters.size, 'person', 'people')} rated ${of}.`;
+}
+
+function ratersOf({ raters }: PeopleAgreement): string {
+  return `By rater: ${[...raters].map(([name, count]) => `${oneLine(name, 40)} ${count}`).join(', ')}.`;
+}
+
+function figureTable(found: PeopleAgreement): Table {
+  return {
+    columns: [{ heading: 'Figure', short: 'Figure', align: 'left' }, ...FIGURE_COLUMNS],
+    groups: [
+      DIMENSIONS.map((name) => [dimensionName(name), ...cellsOf(found.dimensions[name])]),
+      [['Total', ...cellsOf(found.total)]],
+    ],
+    footnotes: [
+      'Judge: the judge against each person. People: people against each other, the ceiling for a judge. Of a dimension it is kappa with quadratic weights, of the total interval alpha (Krippendorff): 1 is perfect agreement, 0 what chance gives.',
+      'Bias: judge minus people, in points of 0-100.',
+    ],
+  };
+}
+
+function domainTable({ domains }: PeopleAgreement): Table {
+  return {
+    columns: [{ heading: 'Total in', short: 'Total in', align: 'left' }, column('Rows'), ...FIGURE_COLUMNS],
+    groups: [domains.map((each) => [domainName(each.domain), String(each.predictions), ...cellsOf(each.total)])],
+    footnotes: [],
+  };
+}
+
+function cellsOf({ judge, people, bias }: FigureAgreement): string[] {
+  const biasCells = bias === undefined ? [NONE, NONE] : [signed(bias.value), intervalText(bias, signed) ?? NONE];
+  return [...coefficientCells(judge), ...coefficientCells(people), ...biasCells];
+}
+
+function coefficientCells(coefficient: Coefficient | undefined): string[] {
+  if (coefficient === undefined) return [NONE, NONE];
+  const { value, interval } = coefficient;
+  return [twoDecimals(value), (interval && intervalText(interval)) ?? NONE];
+}
+
+function notesOn(found: PeopleAgreement): string[] {
+  const figures = [...DIMENSIONS.map((name) => found.dimensions[name]), found.total];
+  const hasCeiling = figures.some(({ people }) => people !== undefined);
+  const isFlat = figures.some(({ judge, bias }) => judge === undefined && bias !== undefined);
+  const scarce = found.scarce.map(([domain, trajectories]) => `${domainName(domain)} (${trajectories})`);
+  return [
+    ...(hasCeiling ? [] : ['No ceiling: two people have to rate the same predictions, and not all alike.']),
+    ...(isFlat ? [`${NONE} under Judge: all ratings are the same one, so that nothing says what chance gives.`] : []),
+    intervalNote(found.trajectories),
+    ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
+  ];
+}
+
+function intervalNote(trajectories: number): string {
+  if (trajectories < LEAST_CLUSTERS) return `No interval: fewer than ${LEAST_CLUSTERS} trajectories.`;
+  const how = '95 %: of kappa and alpha by drawing trajectories again, of the bias clustered by trajectory.';
+  return trajectories < ENOUGH_CLUSTERS
+    ? `${how} Of fewer than ${ENOUGH_CLUSTERS} trajectories the former are too narrow.`
+    : how;
+}
