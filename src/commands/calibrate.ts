@@ -5,6 +5,7 @@ import { printBill, showBill } from '../asking/bill/dry-run.js';
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
 import { planOf } from '../asking/calibrate/plan.js';
+import { planText, remarksOn } from '../asking/calibrate/plan-text.js';
 import { openPredictions } from '../asking/calibrate/predictions.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
@@ -20,11 +21,10 @@ import { openDataset } from '../bench/dataset.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
-import { VARIANTS } from '../calibrate/variants.js';
+import { chosenVariants } from '../calibrate/choice.js';
 import type { ExitCode } from '../errors.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
-import { keysOf } from '../keys.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { Io } from '../types.js';
 
@@ -45,6 +45,7 @@ export const command = defineCommand({
 });
 
 async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
   const rubrics = () => loadRubricPack(settings.rubrics === undefined ? undefined : resolve(io.cwd, settings.rubrics));
@@ -57,7 +58,7 @@ async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettin
     const predictions = openPredictions(dataset, seed);
     const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
     const { maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
-    const choice = { seed, variants: keysOf(VARIANTS), maxCalls, judgeRepeats, trajectories };
+    const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };
     const jobs = await planOf(dataset.rows, chosen, predictions, choice);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
     const target = await openTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io);
@@ -73,6 +74,11 @@ async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettin
   }
 }
 
+/** A list of which nothing was given is not chosen from. */
+function given(names: readonly string[]): readonly string[] | undefined {
+  return names.length === 0 ? undefined : names;
+}
+
 async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
   const { settings, io, target } = work;
   const run = await openRun({
@@ -86,9 +92,11 @@ async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
     pricing: work.pricing,
   });
   try {
+    for (const remark of remarksOn(work.jobs)) run.notices.push(remark);
     const stage = calibrationStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
     await work.dataset.keepIndex();
+    if (!settings.quiet) io.stderr.write(`${planText(work.jobs)}\n\n`);
     await showBill(stage, target, settings);
     const result = await runStage(stage, listenersOf(io, settings));
     printStageResult(io, settings, result, {

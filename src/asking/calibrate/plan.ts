@@ -2,19 +2,17 @@
 
 import { createHash } from 'node:crypto';
 import type { RowIndex } from '../../bench/row-index.js';
-import type { Variant } from '../../calibrate/variant.js';
-import { VARIANTS } from '../../calibrate/variants.js';
 import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
 import { variantId } from '../../row-id.js';
 import type { StageJob } from '../stage-contract.js';
-import type { Predictions, VariantName } from './predictions.js';
+import { type Predictions, variantOf } from './predictions.js';
 
 /** One judgement of one variant of one row. */
 export interface CalibrationJob extends StageJob {
   /** The row's number in the data. */
   readonly row: number;
-  readonly variant: VariantName;
+  readonly variant: string;
   /** Which judgement of this prediction it is, from 0. */
   readonly index: number;
   /** A hash of the prediction: a record of another text counts as not there. */
@@ -24,7 +22,7 @@ export interface CalibrationJob extends StageJob {
 /** What a plan is made by. */
 export interface PlanChoice {
   readonly seed: number;
-  readonly variants: readonly VariantName[];
+  readonly variants: readonly string[];
   /** Judgements at most, of those that take a call. */
   readonly maxCalls: number;
   /** How often the variants are judged that show the judge's noise. */
@@ -131,7 +129,7 @@ async function jobsOf(
     const made = await predictions.make(row, variant);
     if (made === undefined) continue;
     const stamp = createHash('sha256').update(made.gen).digest('hex').slice(0, 24);
-    const { isRepeated }: Variant = VARIANTS[variant];
+    const { isRepeated } = variantOf(variant);
     for (let index = 0; index < (isRepeated ? judgeRepeats : 1); index++) {
       const further = index === 0 ? {} : { isFurther: true as const };
       jobs.push({ id: variantId(key, variant, index), domain, group, row, variant, index, stamp, ...further });

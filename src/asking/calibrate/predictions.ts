@@ -9,7 +9,12 @@ import { present } from '../../present.js';
 import { randomOf } from '../../random.js';
 import type { Sample } from '../../types.js';
 
-export type VariantName = keyof typeof VARIANTS;
+const LIST: Readonly<Record<string, Variant>> = VARIANTS;
+
+/** The variant of a name that `chosenVariants` gave. */
+export function variantOf(name: string): Variant {
+  return present(LIST[name]);
+}
 
 /** A row's variant: what a world model would have replied, and the row that it would have replied to. */
 interface Made {
@@ -19,7 +24,7 @@ interface Made {
 
 export interface Predictions {
   /** Undefined where the row has nothing that the variant could be made of. */
-  make(row: number, variant: VariantName): Promise<Made | undefined>;
+  make(row: number, variant: string): Promise<Made | undefined>;
 }
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
@@ -34,8 +39,7 @@ export function openPredictions(dataset: Dataset, seed: number): Predictions {
   return {
     async make(row, variant) {
       const { sample, donor } = await samplesOf(row);
-      const entry: Variant = VARIANTS[variant];
-      const gen = entry.make({
+      const gen = variantOf(variant).make({
         sample,
         donor,
         random: randomOf(streamOf(seed, sample.key, variant)),

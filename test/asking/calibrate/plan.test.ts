@@ -2,11 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
-import { openPredictions, type VariantName } from '../../../src/asking/calibrate/predictions.js';
+import { openPredictions } from '../../../src/asking/calibrate/predictions.js';
 import { openDataset } from '../../../src/bench/dataset.js';
 import { RECORDED } from '../../support/cli.js';
 
-const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'] as const satisfies readonly VariantName[];
+const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'];
 
 async function planned(
   choice: { seed?: number; maxCalls?: number; trajectories?: number; judgeRepeats?: number } = {},
