@@ -92,11 +92,10 @@ async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
     pricing: work.pricing,
   });
   try {
-    for (const remark of remarksOn(work.jobs)) run.notices.push(remark);
     const stage = calibrationStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
     await work.dataset.keepIndex();
-    if (!settings.quiet) io.stderr.write(`${planText(work.jobs)}\n\n`);
+    if (!settings.quiet) io.stderr.write(`${[planText(work.jobs), ...remarksOn(work.jobs)].join('\n')}\n\n`);
     await showBill(stage, target, settings);
     const result = await runStage(stage, listenersOf(io, settings));
     printStageResult(io, settings, result, {

@@ -35,7 +35,7 @@ describe('a calibration', () => {
     const { code, stderr } = await calibrate(dir);
     expect(code).toBe(0);
     expect(stderr.indexOf('to ask')).toBeGreaterThan(-1);
-    expect(stderr.indexOf('to ask')).toBeLessThan(stderr.indexOf('rows/s'));
+    expect(stderr.indexOf('to ask')).toBeLessThan(stderr.indexOf('calibrate '));
     expect(stderr).not.toContain('--dry-run');
     const rows = await rowsOf(join(dir, 'calibration.jsonl'));
     expect(server.requests.length).toBe(rows.filter(({ variant }) => variant !== 'empty').length);
@@ -121,8 +121,8 @@ describe('a calibration', () => {
 
   it('says what so few trajectories cannot tell', async () => {
     const dir = await begin();
-    const { stdout } = await calibrate(dir);
-    expect(stdout).toMatch(/fewer than 5 trajectories \(.*terminal 1.*\)/);
+    const { stderr } = await calibrate(dir);
+    expect(stderr).toMatch(/fewer than 5 trajectories \(.*terminal \d.*\)/);
   });
 
   it.each([
