@@ -10,13 +10,18 @@ import type { Sample } from './types.js';
  */
 export const BASELINES = {
   persistence: (sample: Sample) => {
-    const before = sample.turnIdx === 1 ? initialState(sample) : sample.responses[sample.turnIdx - 2];
+    const before = previousState(sample);
     return before === undefined ? '' : tagged(before);
   },
   oracle: (sample: Sample) => tagged(groundTruthOf(sample)),
   shuffled: (_sample: Sample, donor: Sample | undefined) => (donor === undefined ? '' : tagged(groundTruthOf(donor))),
   empty: () => '',
 } satisfies Record<string, (sample: Sample, donor: Sample | undefined) => string>;
+
+/** The observation before the turn to predict; on a first turn the initial state, where the row shows one. */
+export function previousState(sample: Sample): string | undefined {
+  return sample.turnIdx === 1 ? initialState(sample) : sample.responses[sample.turnIdx - 2];
+}
 
 /** The rows of a dataset, by number. */
 interface Rows {

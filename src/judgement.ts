@@ -1,5 +1,6 @@
 // The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
 
+import { type Fact, readFacts, recallOf } from './facts.js';
 import { isObject, type JsonObject } from './json.js';
 import { failureToPredict } from './points.js';
 import type { NoPrediction } from './prediction.js';
@@ -22,13 +23,19 @@ export interface NoJudgement {
 }
 
 /** The `awb.judge` object. Like a prediction's record it holds no time and no attempt count. */
-type JudgeMember = Details & ({ readonly status: 'ok' } | ({ readonly status: 'failed' } & Failed));
+type JudgeMember = Details & (({ readonly status: 'ok' } & Checklist) | ({ readonly status: 'failed' } & Failed));
 
 interface Failed {
   readonly class: string;
   readonly reason: string;
   /** The last reply, where there was one. */
   readonly raw_output?: string;
+}
+
+/** Where the rubrics ask for a checklist: what it holds, or why it could not be read. */
+interface Checklist {
+  readonly facts?: readonly Fact[];
+  readonly facts_fault?: string;
 }
 
 /** Where a judge was asked: by which rubrics, who answered, and what its reply had beside its text. */
@@ -61,10 +68,13 @@ interface Asked {
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
 const OFFICIAL_ERRORS = { unasked: 'No model generation', unreadable: 'Judge scoring failed' };
 
-/** Of a verdict, in the official members. */
+/** The measure of a checklist: which share of the determined facts the prediction met. */
+export const FACTS_RECALL = 'facts_recall';
+
+/** Of a verdict, in the official members; its checklist counts where the rubrics ask for one. */
 export function rated(
   verdict: Verdict & { status: 'ok' },
-  asked: Asked & { readonly reply: ModelReply },
+  asked: Asked & { readonly reply: ModelReply; readonly asksFacts?: boolean },
 ): JudgementRecord {
   const official = {
     total_score: verdict.total,
@@ -74,7 +84,15 @@ export function rated(
     weaknesses: verdict.weaknesses,
     judge_raw_output: asked.reply.content,
   };
-  return { official, judge: { status: 'ok', ...detailsOf(asked) } };
+  if (asked.asksFacts !== true) return { official, judge: { status: 'ok', ...detailsOf(asked) } };
+  const facts = verdict.facts ?? readFacts(undefined);
+  if (typeof facts === 'string') return { official, judge: { status: 'ok', ...detailsOf(asked), facts_fault: facts } };
+  const recall = recallOf(facts);
+  return {
+    official,
+    judge: { status: 'ok', ...detailsOf(asked), facts },
+    ...(recall === undefined ? {} : { measures: { [FACTS_RECALL]: recall } }),
+  };
 }
 
 /** Of a prediction that got no verdict. The official script writes no more than this in such a row. */

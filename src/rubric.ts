@@ -11,13 +11,19 @@ export interface RubricPack {
   readonly domains: readonly string[];
   /** The judge's system prompt for a domain, or undefined where the pack has none. */
   systemPrompt(domain: string): string | undefined;
-  /** The user message with a place for each of TEMPLATE_SLOTS; `readTemplate` accepts it. */
+  /** The user message with a place for each of NEEDED_SLOTS, and maybe for OPTIONAL_SLOTS; `readTemplate` accepts it. */
   readonly userTemplate: string;
+  /** Whether it asks for a checklist of facts in front of the scores. */
+  readonly facts?: true;
 }
 
-/** The four things that a user template shows, by the names that the official template gives them. */
-const TEMPLATE_SLOTS = ['context', 'world_model_input', 'predicted_observation', 'ground_truth'] as const;
+/** The four things that every user template shows, by the names that the official template gives them. */
+const NEEDED_SLOTS = ['context', 'world_model_input', 'predicted_observation', 'ground_truth'] as const;
+/** What a user template may show beside them: what the world model was told of its environment, and a computed list of what changed. */
+const OPTIONAL_SLOTS = ['told', 'changes'] as const;
+const TEMPLATE_SLOTS = [...NEEDED_SLOTS, ...OPTIONAL_SLOTS] as const;
 export type TemplateSlot = (typeof TEMPLATE_SLOTS)[number];
+export type OptionalSlot = (typeof OPTIONAL_SLOTS)[number];
 
 type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };
 type Template =
@@ -26,7 +32,7 @@ type Template =
 
 /**
  * Splits a user template into text and slots: `{name}` is a slot, `{{` and `}}` are single braces, as in Python's
- * `str.format` without its conversions, format specs and fields. Each slot has to occur at least once.
+ * `str.format` without its conversions, format specs and fields. Each of NEEDED_SLOTS has to occur at least once.
  */
 export function readTemplate(template: string): Template {
   const parts: TemplatePart[] = [];
@@ -38,8 +44,18 @@ export function readTemplate(template: string): Template {
     }
     parts.push(part);
   }
-  const missing = TEMPLATE_SLOTS.filter((slot) => !parts.some((part) => 'slot' in part && part.slot === slot));
+  const missing = NEEDED_SLOTS.filter((slot) => !holds(parts, slot));
   return missing.length > 0 ? { status: 'bad', reason: `no slot ${braced(missing)}` } : { status: 'ok', parts };
+}
+
+/** The optional slots that a pack's user template has. */
+export function optionalSlots({ userTemplate }: Pick<RubricPack, 'userTemplate'>): OptionalSlot[] {
+  const read = readTemplate(userTemplate);
+  return read.status === 'bad' ? [] : OPTIONAL_SLOTS.filter((slot) => holds(read.parts, slot));
+}
+
+function holds(parts: readonly TemplatePart[], slot: TemplateSlot): boolean {
+  return parts.some((part) => 'slot' in part && part.slot === slot);
 }
 
 function readToken(token: string): TemplatePart | undefined {

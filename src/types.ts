@@ -1,5 +1,6 @@
 // The vocabulary of the whole program: read this file first.
 
+import type { Fact } from './facts.js';
 import type { List } from './list.js';
 
 /** The seven published domains, in the order of the published table's columns. */
@@ -144,6 +145,8 @@ export type Verdict =
       readonly total: number;
       readonly strengths: readonly string[];
       readonly weaknesses: readonly string[];
+      /** The checklist that stands beside them, or why it cannot be read; absent where there is none. */
+      readonly facts?: readonly Fact[] | string;
     }
   | { readonly status: 'unreadable'; readonly reason: string };
 

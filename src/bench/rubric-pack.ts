@@ -1,21 +1,22 @@
 // Rubric packs on disk: the bundled one, a user's own, and the rubrics of an official checkout.
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { isObject, parseObject } from '../json.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
 import { readOfficialRubrics } from './official-rubrics.js';
-import { fingerprintOf, listFolder, readText } from './prompt-files.js';
+import { exists, fingerprintOf, listFolder, readText } from './prompt-files.js';
 
-// Seen from src/bench as from dist/bench, the package's root is two folders up.
-const BUNDLED_PACK = fileURLToPath(new URL('../../rubrics/awb-1', import.meta.url));
+/** The bundled packs: the first is the default, the others were it in earlier versions, the latest first. */
+export const BUNDLED_PACKS = ['awb-2', 'awb-1'] as const;
 
 const PACK_FILE = 'pack.json';
-const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template'];
+const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts'];
 
 /**
- * Reads the rubric pack in a folder; without a path, the bundled one. The folder is one of two things.
+ * Reads the rubric pack of that name or in that folder; without either, the bundled default. A bundled pack's name comes before a folder
+ * of the same name, which `./NAME` reaches; a relative folder is one of `cwd`. The folder is one of two things.
  *
  * **A pack** holds `pack.json` and the plain text files (UTF-8) that it names, all in the same folder:
  *
@@ -23,19 +24,22 @@ const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template'];
  *       "version": "1",                text; to be changed with the wording
  *       "common": "common.txt",        optional: stands before every domain's own text
  *       "domains": { "mcp": "mcp.txt", … },
- *       "template": "user.txt" }       the user message, with the slots that src/rubric.ts lists
+ *       "template": "user.txt",        the user message, with the slots that src/rubric.ts lists
+ *       "facts": true }                optional: the judge is asked for a checklist of facts (src/facts.ts)
  *
  * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
- * which src/judge/rubric.ts fills the slots; rubrics/awb-1/common.txt shows how.
+ * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-2/common.txt shows how.
  *
  * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) holds `prompts/<domain>/judge_system_prompt.txt`, each
  * used as Python reads it, and `eval/lwm_eval_utils/task_configs.py`, whose string JUDGE_USER_PROMPT is the user template.
  *
  * Throws a UserError, with the file and the remedy, when something is missing (66) or not as described (65).
  */
-export async function loadRubricPack(path: string | undefined): Promise<RubricPack> {
-  const folder = path ?? BUNDLED_PACK;
-  const entries = await listFolder(folder);
+export async function loadRubricPack(given?: string, cwd = ''): Promise<RubricPack> {
+  const name = BUNDLED_PACKS.find((bundled) => bundled === (given ?? BUNDLED_PACKS[0]));
+  if (name !== undefined) return loadPack(bundledFolder(name));
+  const folder = resolve(cwd, String(given));
+  const entries = await entriesOf(folder, String(given));
   if (entries.includes(PACK_FILE)) return loadPack(folder);
   if (entries.includes('prompts') && entries.includes('eval')) {
     return assemblePack({ name: 'official', version: '', official: true, ...(await readOfficialRubrics(folder)) });
@@ -46,12 +50,28 @@ export async function loadRubricPack(path: string | undefined): Promise<RubricPa
   );
 }
 
+/** Seen from src/bench as from dist/bench, the package's root is two folders up. */
+function bundledFolder(name: string): string {
+  return fileURLToPath(new URL(`../../rubrics/${name}`, import.meta.url));
+}
+
+/** The names in the folder. @throws UserError (66), which names the bundled packs where one may be meant. */
+async function entriesOf(folder: string, given: string): Promise<string[]> {
+  if (/[/\\]/.test(given) || (await exists(folder))) return listFolder(folder);
+  const near = nearest(given, BUNDLED_PACKS);
+  throw new UserError(
+    `there is no rubric pack "${given}": the bundled ones are ${BUNDLED_PACKS.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}, and there is no folder ${folder}; name a bundled pack or a folder with --rubrics`,
+    EXIT.inputMissing,
+  );
+}
+
 interface PackFile {
   readonly name: string;
   readonly version: string;
   readonly common?: string;
   readonly domains: Readonly<Record<string, string>>;
   readonly template: string;
+  readonly facts?: true;
 }
 
 async function loadPack(folder: string): Promise<RubricPack> {
@@ -63,10 +83,11 @@ async function loadPack(folder: string): Promise<RubricPack> {
     prompts.set(domain, texts.map((text) => text.trim()).join('\n\n'));
   }
   const userTemplate = await readText(join(folder, pack.template));
-  const { name, version } = pack;
+  const { name, version, facts } = pack;
   return assemblePack({
     name,
     version,
+    ...(facts === undefined ? {} : { facts }),
     official: false,
     prompts,
     userTemplate,
@@ -81,21 +102,27 @@ interface PackContents {
   readonly prompts: ReadonlyMap<string, string>;
   readonly userTemplate: string;
   readonly templateFile: string;
+  readonly facts?: true;
 }
 
 function assemblePack(contents: PackContents): RubricPack {
-  const { name, version, official, prompts, userTemplate, templateFile } = contents;
+  const { name, version, official, prompts, userTemplate, templateFile, facts } = contents;
   const template = readTemplate(userTemplate);
   if (template.status === 'bad') {
     throw new UserError(`the user template in ${templateFile} has ${template.reason}; mend that file`, EXIT.badData);
   }
   return {
     name,
-    fingerprint: fingerprintOf([name, version, official, [...prompts], userTemplate]),
+    // A pack without a checklist keeps the fingerprint that it had before there were any.
+    fingerprint: fingerprintOf([
+      ...[name, version, official, [...prompts], userTemplate],
+      ...(facts === undefined ? [] : [{ facts }]),
+    ]),
     official,
     domains: [...prompts.keys()],
     systemPrompt: (domain) => prompts.get(domain),
     userTemplate,
+    ...(facts === undefined ? {} : { facts }),
   };
 }
 
@@ -113,6 +140,7 @@ function readPackFile(text: string, file: string): PackFile {
     throw wrong('"name" has to be a word of letters, digits, dots, dashes and underscores');
   }
   if (typeof version !== 'string') throw wrong('"version" has to be a text, such as "1"');
+  if (pack.facts !== undefined && typeof pack.facts !== 'boolean') throw wrong('"facts" has to be true or false');
   if (!isObject(domains) || Object.keys(domains).length === 0) {
     throw wrong('"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }');
   }
@@ -125,6 +153,7 @@ function readPackFile(text: string, file: string): PackFile {
     name,
     version,
     template: besidePack('template', pack.template),
+    ...(pack.facts === true ? { facts: true } : {}),
     ...(pack.common === undefined ? {} : { common: besidePack('common', pack.common) }),
     domains: Object.fromEntries(Object.entries(domains).map(([key, value]) => [key, besidePack(key, value)])),
   };

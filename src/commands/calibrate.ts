@@ -48,7 +48,7 @@ async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettin
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
-  const rubrics = () => loadRubricPack(settings.rubrics === undefined ? undefined : resolve(io.cwd, settings.rubrics));
+  const rubrics = () => loadRubricPack(settings.rubrics, io.cwd);
   const method = await MODES.rubric.open({ verdicts: settings.verdicts, rubrics });
   const kept = indexBeside(resolve(io.cwd, settings.outputDir));
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);

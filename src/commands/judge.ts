@@ -3,6 +3,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
 import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
+import { atItsPack, type PackPlace } from '../asking/judge/earlier-pack.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
@@ -85,12 +86,15 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
   await requireNamedTokenizer(settings, io);
-  const rubrics = () => loadRubricPack(inCwd(io, settings.rubrics));
   const path = resolve(io.cwd, settings.predictions);
   const rival = inCwd(io, settings.reference);
   requireReference(mode, settings.mode, path, rival);
   const reference = () => referenceIdentity(rival);
-  const method = await mode.open({ verdicts: settings.verdicts, rubrics, prompt: loadJudgePrompt, reference });
+  const openMethod = (pack: string | undefined) => {
+    const rubrics = () => loadRubricPack(pack, io.cwd);
+    return mode.open({ verdicts: settings.verdicts, rubrics, prompt: loadJudgePrompt, reference });
+  };
+  const method = await openMethod(settings.rubrics);
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
   try {
@@ -110,8 +114,11 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
       const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
       try {
         const pricing = await openPricing(target, settings, io);
-        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
-        return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
+        const given: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
+        const { work, ...place } = await atItsPack(given, openMethod);
+        return settings.recheck === undefined
+          ? await judgeAll(work, place)
+          : await recheck(work, settings.recheck, open);
       } finally {
         await target.close();
       }
@@ -134,12 +141,13 @@ function requireJudge({ asksJudge }: Mode, { mode, judgeRepeats }: JudgeSettings
 const ALIKE =
   'at temperature 0 a judge is likely to give the same judgement each time; --judge-repeats then costs more and shows nothing';
 
-async function judgeAll(work: Judging): Promise<ExitCode> {
+async function judgeAll(work: Judging, { inPlaceOf, notice }: PackPlace): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
     fresh: settings.fresh,
+    inPlaceOf,
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
@@ -147,7 +155,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const { pricing } = work;
   const run = await openRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing });
   try {
-    if (why !== undefined) run.notices.push(why);
+    run.notices.push(...[notice, why].filter((text) => text !== undefined));
     run.notices.push(...(work.predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
     const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;

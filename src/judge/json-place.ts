@@ -81,3 +81,18 @@ function matchedBackwards(text: string): Span | undefined {
   }
   return undefined;
 }
+
+/** Where the object that opens at a brace ends (exclusive), braces within strings not counted; undefined where it never does. */
+export function balancedAt(text: string, start: number): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let i = start; i < text.length; i++) {
+    const char = text.charAt(i);
+    if (quoted && char === '\\') i++;
+    else if (char === '"') quoted = !quoted;
+    else if (quoted) continue;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) return i + 1;
+  }
+  return undefined;
+}

@@ -1,14 +1,27 @@
 // The chat messages that put one prediction to a judge under the five-dimension rubric.
+import { previousState } from '../baselines.js';
 import { UserError } from '../errors.js';
 import { pythonStrip, withoutMarker } from '../reply.js';
-import { type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
+import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, type Turn } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
+import { CHANGES_VERSION, changesOf } from './changes.js';
 import { framed, unusedMark } from './frame.js';
 import type { Material } from './quotation.js';
+import { TOLD_VERSION, toldExcerpt } from './told.js';
 
 /** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
-export const FRAME = 2;
+const FRAME = 2;
+
+/** The same of what stands in the optional slots of a pack. */
+const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSION, changes: CHANGES_VERSION };
+
+/** The versions that a pack's messages depend on. Official messages never change, so they have none. */
+export function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
+  if (pack.official) return {};
+  const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
+  return { frame: FRAME, ...Object.fromEntries(slots) };
+}
 
 /**
  * The judge's system and user message for a prediction (`readPrediction` of the reply).
@@ -24,21 +37,21 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
       `rubric pack ${pack.name} has no prompt for the domain "${sample.domain}"; it has ${pack.domains.join(', ')}`,
     );
   }
-  const material = readCase(sample, prediction);
-  const slots = pack.official ? officialSlots(material) : framedSlots(material, sample);
+  const shown = readCase(sample, prediction);
+  const slots = pack.official ? officialSlots(shown) : framedSlots(shown, extrasOf(pack, sample, shown), sample);
   return [
     { role: 'system', content: system },
     { role: 'user', content: fillTemplate(pack.userTemplate, slots) },
   ];
 }
 
-/** The texts of the case as the judge is shown them, in whatever frame. */
-export function materialOf(sample: Sample, prediction: string): Material {
+/** The texts of the case as the judge is shown them, in whatever frame; all that the pack shows, where one is given. */
+export function materialOf(sample: Sample, prediction: string, pack?: RubricPack): Material {
   const { history, currentTurn, prediction: shown, truth } = readCase(sample, prediction);
-  return {
-    prediction: shown,
-    others: [...history.flatMap(({ prompt, response }) => [prompt, response]), currentTurn, truth],
-  };
+  const hasTold = pack !== undefined && optionalSlots(pack).includes('told');
+  const told = hasTold ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
+  const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
+  return { prediction: shown, others: [...earlier, currentTurn, truth, ...told] };
 }
 
 interface Case {
@@ -59,7 +72,20 @@ function readCase(sample: Sample, prediction: string): Case {
   };
 }
 
-type Slots = Readonly<Record<TemplateSlot, string>>;
+/** What stands in the optional slots that the pack has. */
+type Extras = Readonly<Partial<Record<OptionalSlot, string>>>;
+
+function extrasOf(pack: RubricPack, sample: Sample, shown: Case): Extras {
+  const before = previousState(sample);
+  const previous = before === undefined ? undefined : withoutMarker(before);
+  const texts = {
+    told: () => toldExcerpt(sample.systemPrompt, shown.currentTurn),
+    changes: () => changesOf({ ...shown, previous }),
+  };
+  return Object.fromEntries(optionalSlots(pack).map((slot) => [slot, texts[slot]()]));
+}
+
+type Slots = Readonly<Partial<Record<TemplateSlot, string>>>;
 
 function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots {
   const context = history.map(({ prompt, response }) => `${prompt}\n${response}\n\n`).join('');
@@ -73,26 +99,34 @@ function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots
 
 /**
  * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns. Turn,
- * truth and prediction stand under another mark that depends on all of them, so that no prediction can hold its own mark.
+ * truth and prediction stand under another mark that depends on all of them, so that no prediction can hold its own mark; what stands in
+ * optional slots bears the same.
  */
-function framedSlots({ history, turn, currentTurn, prediction, truth }: Case, { key, trajectory }: Sample): Slots {
+function framedSlots(shown: Case, extras: Extras, { key, trajectory }: Sample): Slots {
+  const { history, turn, currentTurn, prediction, truth } = shown;
   const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
   const historyMark = unusedMark(trajectory, earlier);
-  const mark = unusedMark([historyMark, key, truth, prediction].join('\n'), [currentTurn, truth, prediction]);
-  const told = history.flatMap(({ prompt, response }, index) => [
+  const mark = unusedMark([historyMark, key, truth, prediction].join('\n'), [
+    currentTurn,
+    truth,
+    prediction,
+    ...Object.values(extras),
+  ]);
+  const turns = history.flatMap(({ prompt, response }, index) => [
     framed('input', historyMark, index + 1, prompt),
     framed('observation', historyMark, index + 1, response),
   ]);
   return {
-    context: [`<history-${historyMark}>`, ...told, `</history-${historyMark}>`].join('\n'),
+    context: [`<history-${historyMark}>`, ...turns, `</history-${historyMark}>`].join('\n'),
     world_model_input: framed('input', mark, turn, currentTurn),
     predicted_observation: framed('prediction', mark, turn, prediction),
     ground_truth: framed('truth', mark, turn, truth),
+    ...Object.fromEntries(Object.entries(extras).map(([slot, text]) => [slot, framed(slot, mark, turn, text)])),
   };
 }
 
 function fillTemplate(template: string, slots: Slots): string {
   const read = readTemplate(template);
   if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
-  return pythonStrip(read.parts.map((part) => ('slot' in part ? slots[part.slot] : part.text)).join(''));
+  return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
 }

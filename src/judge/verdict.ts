@@ -1,5 +1,6 @@
 // What both readings of a verdict share: what one is, what its scores come to, and what its remarks are.
 
+import { readFacts } from '../facts.js';
 import type { Ratings, Verdict } from '../types.js';
 import type { Json, JsonObject } from './python-json.js';
 import { pythonInt, pythonRepr } from './python-values.js';
@@ -10,7 +11,7 @@ export function unreadable(reason: string): Unreadable {
   return { status: 'unreadable', reason };
 }
 
-/** The verdict of these ratings, with the remarks that stand beside them. */
+/** The verdict of these ratings, with the remarks and the checklist that stand beside them. */
 export function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
   const rated = Object.values(ratings).filter((rating) => rating > 0);
   return {
@@ -19,7 +20,14 @@ export function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
     total: rated.length === 0 ? 0 : rated.reduce((sum, rating) => sum + rating) / rated.length,
     strengths: remarks(verdict.get('strengths')),
     weaknesses: remarks(verdict.get('weaknesses')),
+    // A checklist that cannot be read costs no verdict: the ratings are the judge's own, whatever stands beside them.
+    ...(verdict.has('facts') ? { facts: readFacts(plain(verdict.get('facts'))) } : {}),
   };
+}
+
+function plain(value: Json | undefined): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  return value instanceof Map ? Object.fromEntries(Array.from(value, ([key, item]) => [key, plain(item)])) : value;
 }
 
 function remarks(value: Json | undefined): string[] {

@@ -574,8 +574,8 @@ describe('files', () => {
     const names = outputs.map((output) => output.slice(folder.dir.length + 1));
     expect(names).toEqual([
       'judged.jsonl',
-      expect.stringMatching(/^judged\.org-judge-b-awb-1-[0-9a-f]{6}\.jsonl$/),
-      expect.stringMatching(/^judged\.judge-a-awb-1-[0-9a-f]{6}\.jsonl$/),
+      expect.stringMatching(/^judged\.org-judge-b-awb-2-[0-9a-f]{6}\.jsonl$/),
+      expect.stringMatching(/^judged\.judge-a-awb-2-[0-9a-f]{6}\.jsonl$/),
       expect.stringMatching(/^judged\.judge-a-official-[0-9a-f]{6}\.jsonl$/),
       'judged.cold-one.jsonl',
     ]);
@@ -642,7 +642,7 @@ describe('files', () => {
     const { code, stdout } = await judge(folder, await judgeServer());
     expect(code).toBe(0);
     expect(await bytesOf(official)).toBe('{"paid": "for"}\n');
-    expect(stdout).toMatch(/judged\.jsonl was not written by awb judge; it stays as it is.*judged\.judge-a-awb-1-/s);
+    expect(stdout).toMatch(/judged\.jsonl was not written by awb judge; it stays as it is.*judged\.judge-a-awb-2-/s);
   });
 
   it('are kept aside by --fresh, which asks for every row again', async () => {

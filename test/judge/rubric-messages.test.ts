@@ -1,9 +1,11 @@
 // The messages to the judge: the official ones, and ours against hostile material.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { loadRubricPack } from '../../src/bench/rubric-pack.js';
-import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
+import { BUNDLED_PACKS, loadRubricPack } from '../../src/bench/rubric-pack.js';
+import { buildJudgeMessages, materialOf } from '../../src/judge/rubric-messages.js';
+import { present } from '../../src/present.js';
 import { type RubricPack, readTemplate } from '../../src/rubric.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 
@@ -27,10 +29,11 @@ const official: RubricPack = {
   userTemplate: '\n{context}\n{world_model_input}\n\n{predicted_observation}\n{ground_truth}\nAnswer {{"n": 1}}\n\n',
 };
 
-let bundled: RubricPack;
+const packs: Record<string, RubricPack> = {};
 beforeAll(async () => {
-  bundled = await loadRubricPack(undefined);
+  for (const name of BUNDLED_PACKS) packs[name] = await loadRubricPack(name);
 });
+const packOf = (name: string) => present(packs[name]);
 
 function userMessage(pack: RubricPack, of: Sample, prediction: string): string {
   return buildJudgeMessages(pack, of, prediction)[1]?.content ?? '';
@@ -70,7 +73,14 @@ test('a domain that the pack does not know is refused with the ones it knows', (
   );
 });
 
-describe('our messages', () => {
+describe.each([
+  ['awb-1', ['input', 'truth', 'prediction']],
+  ['awb-2', ['told', 'input', 'truth', 'prediction', 'changes']],
+])('our messages under %s', (name, parts) => {
+  let bundled: RubricPack;
+  beforeAll(() => {
+    bundled = packOf(name);
+  });
   const historyFrame = (m: string) => [
     `<history-${m}>`,
     `<input-${m} turn="1">`,
@@ -83,14 +93,7 @@ describe('our messages', () => {
     `</observation-${m}>`,
     `</history-${m}>`,
   ];
-  const caseFrame = (m: string) => [
-    `<input-${m} turn="3">`,
-    `</input-${m}>`,
-    `<truth-${m} turn="3">`,
-    `</truth-${m}>`,
-    `<prediction-${m} turn="3">`,
-    `</prediction-${m}>`,
-  ];
+  const caseFrame = (m: string) => parts.flatMap((part) => [`<${part}-${m} turn="3">`, `</${part}-${m}>`]);
   const linesWith = (message: string, m: string) =>
     message.split('\n').filter((line) => line.toLowerCase().includes(m.toLowerCase()));
 
@@ -98,7 +101,7 @@ describe('our messages', () => {
   function marksOf(message: string): [history: string, own: string] {
     const history = /^<history-([0-9a-f]{12})>\n/.exec(message)?.[1] ?? 'none';
     const behind = message.slice(message.indexOf(`\n</history-${history}>\n`));
-    return [history, /\n<input-([0-9a-f]{12}) turn="\d+">\n/.exec(behind)?.[1] ?? 'none'];
+    return [history, /\n<(?:told|input)-([0-9a-f]{12}) turn="\d+">\n/.exec(behind)?.[1] ?? 'none'];
   }
 
   test('frame the history with the trajectory’s mark, and turn, truth and prediction with another', () => {
@@ -110,7 +113,9 @@ describe('our messages', () => {
     expect(message.startsWith(`<history-${history}>\n<input-${history} turn="1">\np1\n`)).toBe(true);
     expect(message).toContain(`\n<truth-${own} turn="3">\ntruth\n</truth-${own}>\n`);
     expect(message).toContain(`\n<prediction-${own} turn="3">\nguess\n</prediction-${own}>\n`);
-    expect(message).not.toMatch(/p4|later|of the row/);
+    expect(message).not.toMatch(/p4|later/);
+    expect(message.includes(`\n<told-${own} turn="3">\nof the row\n</told-${own}>\n`)).toBe(name === 'awb-2');
+    expect(message.includes(`\n+ guess\n</changes-${own}>\n`)).toBe(name === 'awb-2');
   });
 
   test('have a mark of their own for every row, truth and prediction, and the same one each time', () => {
@@ -183,9 +188,13 @@ describe('our messages', () => {
       ),
     );
     fc.assert(
-      fc.property(fc.array(hostile, { minLength: 6, maxLength: 6 }), (parts) => {
-        const [p1, r1, p2, r2, truth, prediction] = parts.map((part) => part.join('')) as [string, ...string[]];
-        const of = { ...sample, prompts: [p1, p2 ?? '', 'p3'], responses: [r1 ?? '', r2 ?? '', truth ?? ''] };
+      fc.property(fc.array(hostile, { minLength: 7, maxLength: 7 }), (texts) => {
+        const [p1, r1, p2, r2, truth, prediction, systemPrompt = ''] = texts.map((text) => text.join('')) as [
+          string,
+          ...string[],
+        ];
+        const prompts = [p1, p2 ?? '', 'p3'];
+        const of = { ...sample, systemPrompt, prompts, responses: [r1 ?? '', r2 ?? '', truth ?? ''] };
         const message = userMessage(bundled, of, prediction ?? '');
         const [history, own] = marksOf(message);
         const end = message.indexOf(`</history-${history}>`) + `</history-${history}>`.length;
@@ -239,6 +248,12 @@ describe('our messages', () => {
     );
   });
 
+  test('a reply may quote what the judge was shown, and the prediction is told apart from it', () => {
+    const { prediction, others } = materialOf(sample, 'guess', bundled);
+    expect(prediction).toBe('guess');
+    expect(others).toEqual(['p1', 'r1', 'p2', 'r2', 'p3', 'truth', ...(name === 'awb-2' ? ['of the row'] : [])]);
+  });
+
   test('a template that lost a slot is refused', () => {
     const broken = { ...bundled, userTemplate: '{context}' };
     expect(() => buildJudgeMessages(broken, sample, 'x')).toThrow(/no slot \{world_model_input\}/);
@@ -275,8 +290,8 @@ describe('the rows of a recorded trajectory', () => {
       const longer = rows[index + 1];
       if (longer?.trajectory !== shorter.trajectory || longer.turnIdx <= shorter.turnIdx) continue;
       pairs++;
-      const [system, user] = buildJudgeMessages(bundled, shorter, 'one prediction');
-      const [longerSystem, longerUser] = buildJudgeMessages(bundled, longer, 'another prediction');
+      const [system, user] = buildJudgeMessages(packOf('awb-2'), shorter, 'one prediction');
+      const [longerSystem, longerUser] = buildJudgeMessages(packOf('awb-2'), longer, 'another prediction');
       expect(longerSystem).toEqual(system);
       const history = user?.content.split(/\n<\/history-.*>\n/)[0] ?? '';
       expect(history).toContain(shorter.prompts[shorter.turnIdx - 2]);
@@ -285,10 +300,21 @@ describe('the rows of a recorded trajectory', () => {
     expect(pairs).toBeGreaterThan(0);
   });
 
+  test('put to awb-1 make the messages of earlier versions, byte for byte', async () => {
+    const before = JSON.parse(readFileSync(new URL('../../fixtures/awb-1-messages.json', import.meta.url), 'utf8'));
+    const today = samples.map((row) => {
+      const predictions = ['', 'one prediction', `${row.responses.at(-2)}\n</prediction>`];
+      const messages = predictions.map((prediction) => buildJudgeMessages(packOf('awb-1'), row, prediction));
+      return createHash('sha256').update(JSON.stringify(messages)).digest('hex');
+    });
+    expect(today).toEqual(before.messages);
+    expect(packOf('awb-1').fingerprint).toBe(before.fingerprint);
+  });
+
   test('of another prediction share their messages to the end of the history', () => {
     const row = samples.find(({ turnIdx }) => turnIdx > 1) as Sample;
     const [one, two] = ['one', 'two'].map((prediction) =>
-      userMessage(bundled, row, prediction).split(/(?<=\n<\/history-.*>\n)/),
+      userMessage(packOf('awb-2'), row, prediction).split(/(?<=\n<\/history-.*>\n)/),
     );
     expect(one?.[0]).toBe(two?.[0]);
     expect(one?.[0]).toContain(row.prompts[row.turnIdx - 2]);

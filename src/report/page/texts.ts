@@ -1,6 +1,6 @@
 // The texts of a report's samples, as the page holds them.
 
-import { difference } from '../difference/difference.js';
+import { difference } from '../../difference.js';
 import type { ChunkData, RowTextData, SideTextData } from './data.js';
 import { scriptJson } from './frame.js';
 

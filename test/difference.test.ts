@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { difference } from '../../../src/report/difference/difference.js';
-import type { Step } from '../../../src/report/difference/step.js';
+import { difference } from '../src/difference.js';
+import type { Step } from '../src/step.js';
 
 /** Follows the steps through both texts; what each text has outside of its changes. */
 function follow(truth: string, prediction: string, steps: readonly Step[]) {
