@@ -3,7 +3,9 @@
 import { BASELINES } from '../baselines.js';
 import type { VariantFacts } from '../calibration.js';
 import { CANARIES } from './canaries.js';
+import { DOSES } from './doses.js';
 import { ORDER } from './order.js';
+import { REWRITES } from './rewrites.js';
 import { otherTruth } from './truth.js';
 import type { Variant } from './variant.js';
 
@@ -14,6 +16,8 @@ export const VARIANTS = {
     isRepeated: true,
     make: ({ sample }) => BASELINES.oracle(sample),
   },
+  ...REWRITES,
+  ...DOSES,
   ...ORDER,
   persistence: {
     family: 'baseline',

@@ -1,0 +1,50 @@
+// Graded damage: a share of what action and history determine is replaced by what is wrong; the rest stays byte for byte the truth.
+
+import { present } from '../present.js';
+import type { Random } from '../random.js';
+import { observationOf, replyWith } from './observation.js';
+import { replacerFor } from './replacement.js';
+import { contentOf, type DeterminedToken } from './tokens/content.js';
+import type { Subject, Variant } from './variant.js';
+
+/** A row with fewer has no eighth of them. */
+const FEWEST_TOKENS = 8;
+
+export const DOSES = {
+  'determined-1of8': dose(1 / 8, 'an eighth of what action and history determine is wrong'),
+  'determined-1of3': dose(1 / 3, 'a third of what action and history determine is wrong'),
+  'determined-2of3': dose(2 / 3, 'two thirds of what action and history determine are wrong'),
+} satisfies Record<string, Variant>;
+
+function dose(share: number, help: string): Variant {
+  return { family: 'dose', help, dose: share, make: (subject) => damaged(subject, share) };
+}
+
+/** The tokens of a smaller share are among those of a larger one, and are replaced by the same: all draw from the row's stream. */
+function damaged({ sample, rowRandom }: Subject, share: number): string | undefined {
+  const { determined, told } = contentOf(sample);
+  if (determined.length < FEWEST_TOKENS) return undefined;
+  const text = observationOf(sample);
+  const order = shuffled(determined, rowRandom);
+  const replacer = replacerFor([...told, text], rowRandom);
+  const changes = order.slice(0, Math.round(determined.length * share)).map((token) => {
+    return { ...token, by: replacer.replace(token.kind, text.slice(token.start, token.end)) };
+  });
+  changes.sort((a, b) => a.start - b.start);
+  let made = '';
+  let at = 0;
+  for (const { start, end, by } of changes) {
+    made += text.slice(at, start) + by;
+    at = end;
+  }
+  return replyWith(sample, made + text.slice(at));
+}
+
+function shuffled(tokens: readonly DeterminedToken[], random: Random): DeterminedToken[] {
+  const order = [...tokens];
+  for (let last = order.length - 1; last > 0; last--) {
+    const other = Math.floor(random.uniform() * (last + 1));
+    [order[last], order[other]] = [present(order[other]), present(order[last])];
+  }
+  return order;
+}
