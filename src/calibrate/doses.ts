@@ -2,9 +2,10 @@
 
 import { present } from '../present.js';
 import type { Random } from '../random.js';
-import { observationOf, replyWith } from './observation.js';
+import type { Span } from './json-spans.js';
 import { replacerFor } from './replacement.js';
 import { contentOf, type DeterminedToken } from './tokens/content.js';
+import { changed } from './truth.js';
 import type { Subject, Variant } from './variant.js';
 
 /** A row with fewer has no eighth of them. */
@@ -22,22 +23,24 @@ function dose(share: number, help: string): Variant {
 
 /** The tokens of a smaller share are among those of a larger one, and are replaced by the same: all draw from the row's stream. */
 function damaged({ sample, rowRandom }: Subject, share: number): string | undefined {
-  const { determined, told } = contentOf(sample);
+  const { text, determined, told } = contentOf(sample);
   if (determined.length < FEWEST_TOKENS) return undefined;
-  const text = observationOf(sample);
   const order = shuffled(determined, rowRandom);
   const replacer = replacerFor([...told, text], rowRandom);
-  const changes = order.slice(0, Math.round(determined.length * share)).map((token) => {
-    return { ...token, by: replacer.replace(token.kind, text.slice(token.start, token.end)) };
+  const changes = order.slice(0, Math.round(determined.length * share)).map(({ kind, start, end }) => {
+    return { start, end, by: replacer.replace(kind, text.slice(start, end)) };
   });
-  changes.sort((a, b) => a.start - b.start);
+  return changed(sample, () => withChanges(text, changes));
+}
+
+function withChanges(text: string, changes: readonly (Span & { readonly by: string })[]): string {
   let made = '';
   let at = 0;
-  for (const { start, end, by } of changes) {
+  for (const { start, end, by } of [...changes].sort((a, b) => a.start - b.start)) {
     made += text.slice(at, start) + by;
     at = end;
   }
-  return replyWith(sample, made + text.slice(at));
+  return made + text.slice(at);
 }
 
 function shuffled(tokens: readonly DeterminedToken[], random: Random): DeterminedToken[] {

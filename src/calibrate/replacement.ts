@@ -79,9 +79,14 @@ function otherName(token: string, isPath: boolean, words: readonly string[], ran
   // A path of digits alone, such as 2025/1.txt, has its ending for a word.
   if (choice.length === 0) return `${token.slice(0, ending)}-${pick(words, random)}${token.slice(ending)}`;
   const { index, 0: word } = pick(choice, random);
-  const near = words.filter(({ length }) => Math.abs(length - word.length) <= 2);
-  const other = inCaseOf(word, pick(near.length > 0 ? near : words, random));
+  const other = inCaseOf(word, pick(nearIn(words, word.length), random));
   return token.slice(0, index) + other + token.slice(index + word.length);
+}
+
+/** The words of about a length, or all where none is. */
+function nearIn(words: readonly string[], length: number): readonly string[] {
+  const near = words.filter((word) => Math.abs(word.length - length) <= 2);
+  return near.length > 0 ? near : words;
 }
 
 function inCaseOf(word: string, other: string): string {

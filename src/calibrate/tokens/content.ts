@@ -3,7 +3,7 @@
 import { actionOf, earlierTurns } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import type { Span } from '../json-spans.js';
-import { observationOf } from '../observation.js';
+import { observationOf } from '../truth.js';
 import { contextAfter, FIRST, type Known, knownOf, labelOf, SAYS_SOMETHING, tokensIn } from './known.js';
 import { tokensByRule } from './rules.js';
 import { type RuntimeKind, runtimeTokens } from './runtime.js';
@@ -33,7 +33,7 @@ export interface DeterminedToken extends Span {
 }
 
 export interface Content {
-  /** The truth without its marker: places are in it. */
+  /** The truth without its marker. Places are in it. */
   readonly text: string;
   /** In their order; none overlaps another, nor a runtime token. */
   readonly determined: readonly DeterminedToken[];
