@@ -4,7 +4,7 @@ import { present } from '../present.js';
 import type { Random } from '../random.js';
 import type { Span } from './json-spans.js';
 import { replacerFor } from './replacement.js';
-import { contentOf, type DeterminedToken } from './tokens/content.js';
+import { type DeterminedToken, tokensOf } from './tokens/truth-tokens.js';
 import { changed } from './truth.js';
 import type { Subject, Variant } from './variant.js';
 
@@ -23,7 +23,7 @@ function dose(share: number, help: string): Variant {
 
 /** The tokens of a smaller share are among those of a larger one, and are replaced by the same: all draw from the row's stream. */
 function damaged({ sample, rowRandom }: Subject, share: number): string | undefined {
-  const { text, determined, told } = contentOf(sample);
+  const { text, determined, told } = tokensOf(sample);
   if (determined.length < FEWEST_TOKENS) return undefined;
   const order = shuffled(determined, rowRandom);
   const replacer = replacerFor([...told, text], rowRandom);

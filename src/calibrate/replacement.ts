@@ -2,8 +2,8 @@
 
 import { present } from '../present.js';
 import type { Random } from '../random.js';
-import type { DeterminedKind } from './tokens/content.js';
 import { OPPOSITES } from './tokens/specific.js';
+import type { DeterminedKind } from './tokens/truth-tokens.js';
 
 /** Common words of every usual length, for names that are not there. */
 const WORDS =

@@ -4,7 +4,7 @@ import type { Random } from '../random.js';
 import { withOtherKeys } from './rewrites/keys.js';
 import { withOtherRuntime } from './rewrites/runtime.js';
 import { withOtherSpace } from './rewrites/space.js';
-import { contentOf } from './tokens/content.js';
+import { tokensOf } from './tokens/truth-tokens.js';
 import { changed } from './truth.js';
 import type { Variant } from './variant.js';
 
@@ -12,7 +12,7 @@ export const REWRITES = {
   'rewrite-runtime': {
     family: 'rewrite',
     help: 'times, durations, process ids, hashes and temporary names of another run',
-    make: ({ sample, random }) => changed(sample, () => withOtherRuntime(contentOf(sample), random)),
+    make: ({ sample, random }) => changed(sample, () => withOtherRuntime(tokensOf(sample), random)),
   },
   'rewrite-keys': rewrite('keys of JSON in another order', withOtherKeys),
   'rewrite-space': rewrite('white space at the ends of lines', withOtherSpace),

@@ -2,8 +2,8 @@
 
 import type { Random } from '../../random.js';
 import type { Span } from '../json-spans.js';
-import type { Content } from '../tokens/content.js';
 import { type RuntimeKind, runtimeTokens } from '../tokens/runtime.js';
+import type { TruthTokens } from '../tokens/truth-tokens.js';
 import { timeShift } from './times.js';
 
 interface Place extends Span {
@@ -14,7 +14,7 @@ interface Place extends Span {
 const SHORTEST_HASH = 7;
 
 /** The text with runtime tokens that stand nowhere in action or history replaced; undefined where it has none. */
-export function withOtherRuntime({ text, runtime, determined, told }: Content, random: Random): string | undefined {
+export function withOtherRuntime({ text, runtime, determined, told }: TruthTokens, random: Random): string | undefined {
   const seen = seenIn(told);
   const said = (place: Place) => text.slice(place.start, place.end);
   const open = runtime.filter((place) => isRewritable(place.kind, said(place)) && !seen.has(place.kind, said(place)));

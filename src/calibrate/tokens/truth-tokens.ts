@@ -32,7 +32,7 @@ export interface DeterminedToken extends Span {
   readonly ground: Ground;
 }
 
-export interface Content {
+export interface TruthTokens {
   /** The truth without its marker. Places are in it. */
   readonly text: string;
   /** In their order; none overlaps another, nor a runtime token. */
@@ -43,16 +43,16 @@ export interface Content {
 }
 
 /** Rows are asked for variant by variant: what was found of one is kept as long as the row itself. */
-const FOUND = new WeakMap<Sample, Content>();
+const FOUND = new WeakMap<Sample, TruthTokens>();
 
 /** What a row's truth is made of. Time grows with the row's length alone. */
-export function contentOf(sample: Sample): Content {
+export function tokensOf(sample: Sample): TruthTokens {
   const found = FOUND.get(sample) ?? read(sample);
   FOUND.set(sample, found);
   return found;
 }
 
-function read(sample: Sample): Content {
+function read(sample: Sample): TruthTokens {
   const text = observationOf(sample);
   const earlier = earlierTurns(sample);
   const action = withoutRequest(actionOf(sample));
