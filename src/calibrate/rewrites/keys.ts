@@ -58,7 +58,7 @@ function rendererOf(text: string, random: Random): (node: JsonSpan) => string {
 
 /** Whether two keys are one name, however they are escaped. */
 function hasTwins(keys: readonly string[]): boolean {
-  return new Set(keys.map((key) => JSON.parse(key) as unknown)).size < keys.length;
+  return new Set(keys.map((key): unknown => JSON.parse(key))).size < keys.length;
 }
 
 /** An order in which at least one stands elsewhere. */
