@@ -35,10 +35,10 @@ export function trustLine(trust: JudgeTrust | undefined): string {
   if (trust === undefined) return 'judge: uncalibrated';
   const { ceiling, noise, gullible } = trust;
   const parts = [
-    ceiling === undefined ? 'ceiling unknown' : `ceiling ${oneDecimal(ceiling)}`,
-    noise === undefined ? 'noise unknown' : `noise ${oneDecimal(noise)} a row`,
+    ceiling === undefined ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
+    noise === undefined ? 'noise unknown' : `noise ${pointsText(noise)} a row`,
     blindnessOf(trust),
-    gullible === undefined ? 'gullibility unknown' : `gullible ${gullible > 0 ? '+' : ''}${oneDecimal(gullible)}`,
+    gullible === undefined ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
   ];
   return `judge: ${parts.join(', ')}`;
 }
@@ -49,8 +49,14 @@ function blindnessOf({ damages, blind, undecided }: JudgeTrust): string {
   return `blind to ${blind} of ${counted(damages, 'damage')}${open}`;
 }
 
-/** What rounds to nothing has no sign. */
-function oneDecimal(value: number): string {
+/** Points as calibrations show them, with one decimal; what rounds to nothing has no sign. */
+export function pointsText(value: number): string {
   const text = value.toFixed(1);
   return text === '-0.0' ? '0.0' : text;
+}
+
+/** The same of a difference, with its sign. */
+export function signedPoints(value: number): string {
+  const text = pointsText(value);
+  return value > 0 && text !== '0.0' ? `+${text}` : text;
 }

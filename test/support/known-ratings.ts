@@ -1,7 +1,6 @@
 // Ratings of known predictions, for tests of what they say of a judge.
 
 import type { CalibratedRow, Family, VariantFacts } from '../../src/calibration.js';
-import { mean } from '../../src/score/mean.js';
 import { DIMENSIONS, type JudgementFailure } from '../../src/types.js';
 
 export function facts(name: string, family: Family, dose?: number): VariantFacts {
@@ -51,7 +50,7 @@ export function judged(
   return {
     ...place,
     failed: 0,
-    total: mean(ratings),
+    total: ratings.reduce((sum, rating) => sum + rating, 0) / ratings.length,
     ratings: Object.fromEntries(DIMENSIONS.map((dimension, column) => [dimension, ratings[column] ?? 0])),
   };
 }

@@ -17,7 +17,7 @@ import { canariesOf, gullibilityOf } from './canaries.js';
 import { differenceOf, scoreOf } from './estimates.js';
 import { lossesOf } from './losses.js';
 import { noiseOf, smallestDifference } from './noise.js';
-import { aboveOf, knownRows, meanPointsOf, pointsOf } from './points.js';
+import { aboveOf, type KnownRow, knownRows, meanPointsOf, pointsOf } from './points.js';
 import { adjusted, type SingleStep, stepsOf } from './steps.js';
 
 /**
@@ -29,11 +29,18 @@ import { adjusted, type SingleStep, stepsOf } from './steps.js';
  * @param variants those that are told of; judgements of others are left out
  */
 export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly VariantFacts[]): Calibration {
-  const names = new Set(variants.map(({ name }) => name));
-  const judgements = rows.filter(({ variant }) => names.has(variant));
-  const byDomain = [...groupBy(judgements, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
-  const overall = partOf(judgements, variants);
-  const domains = byDomain.map(([domain, own]) => ({ ...partOf(own, variants, domain), domain }));
+  const told = new Set(variants.map(({ name }) => name));
+  const known = knownRows(rows.filter(({ variant }) => told.has(variant)));
+  const names = [...new Set(known.map(({ domain }) => domain))].sort(inTableOrder);
+  const overall = partOf(known, variants);
+  const domains = names.map((domain) => ({
+    ...partOf(
+      known.filter((row) => row.domain === domain),
+      variants,
+      domain,
+    ),
+    domain,
+  }));
   const steps = adjusted(domains.map((part) => part.steps));
   return {
     overall: { ...overall, steps: present(adjusted([overall.steps])[0]) },
@@ -43,8 +50,7 @@ export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly
 
 type SinglePart = Omit<CalibrationPart, 'steps'> & { readonly steps: readonly SingleStep[] };
 
-function partOf(judgements: readonly CalibratedRow[], variants: readonly VariantFacts[], domain?: Domain): SinglePart {
-  const rows = knownRows(judgements);
+function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], domain?: Domain): SinglePart {
   const truth = meanPointsOf(ofFamily(variants, 'truth'));
   const rewrites = meanPointsOf(ofFamily(variants, 'rewrite'));
   const canaries = canariesOf(rows, variants);
@@ -52,7 +58,7 @@ function partOf(judgements: readonly CalibratedRow[], variants: readonly Variant
   return {
     rows: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
-    ...countsOf(judgements),
+    ...countsOf(rows.flatMap(({ judgements }) => judgements)),
     ceiling: scoreOf(rows, rewrites),
     truth: scoreOf(rows, truth),
     floor: scoreOf(rows, meanPointsOf(variants.filter(({ name }) => name === 'shuffled'))),

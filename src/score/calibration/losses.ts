@@ -1,15 +1,18 @@
 // What each damage costs, in which dimension, and whether the judge sees it.
 
 import { EQUIVALENT_POINTS, isDamage, type Loss, type Sight, type VariantFacts } from '../../calibration.js';
+import { FIGURES, type Figure } from '../../comparison.js';
+import { present } from '../../present.js';
 import { DIMENSIONS, type Dimension, type Estimate } from '../../types.js';
 import { differenceOf } from './estimates.js';
 import { aboveOf, type FigureOf, type KnownRow, meanPointsOf, pointsOf } from './points.js';
 
 /** The damages that were judged beside an undamaged prediction of the same row, in the order of the list. */
 export function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
-  const whole = variants.filter(({ family }) => family === 'truth' || family === 'rewrite');
+  const undamaged = variants.filter(({ family }) => family === 'truth' || family === 'rewrite');
+  const whole = new Map(FIGURES.map((figure) => [figure, meanPointsOf(undamaged, figure)]));
   return variants.filter(isDamage).flatMap((variant) => {
-    const lossIn = (figure: Dimension | 'total') => aboveOf(meanPointsOf(whole, figure), pointsOf(variant, figure));
+    const lossIn = (figure: Figure) => aboveOf(present(whole.get(figure)), pointsOf(variant, figure));
     const loss = differenceOf(rows, lossIn('total'));
     if (loss === undefined) return [];
     const dimensions = byDimension((dimension) => differenceOf(rows, lossIn(dimension)));

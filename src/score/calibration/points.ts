@@ -13,6 +13,7 @@ import { mean } from '../mean.js';
 export interface KnownRow {
   readonly domain: Domain;
   readonly trajectory: string;
+  readonly judgements: readonly CalibratedRow[];
   readonly variants: ReadonlyMap<string, Judged>;
 }
 
@@ -28,6 +29,7 @@ export function knownRows(rows: readonly CalibratedRow[]): KnownRow[] {
   return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
     domain: judgements[0].domain,
     trajectory: judgements[0].trajectory,
+    judgements,
     variants: new Map([...groupBy(judgements, ({ variant }) => variant)].map(([name, own]) => [name, judgedOf(own)])),
   }));
 }
@@ -53,12 +55,16 @@ export function pointsOf({ name }: VariantFacts, figure: Figure = 'total'): Figu
   return ({ variants }) => variants.get(name)?.points[figure];
 }
 
-/** The mean over those of several variants that the row has, each counting once. */
+/** The mean over those of several variants that the row has, each counting once. It is reckoned once for each row. */
 export function meanPointsOf(variants: readonly VariantFacts[], figure: Figure = 'total'): FigureOf {
   const figures = variants.map((variant) => pointsOf(variant, figure));
+  const means = new Map<KnownRow, number | undefined>();
   return (row) => {
-    const found = figures.map((figureOf) => figureOf(row)).filter((points) => points !== undefined);
-    return found.length === 0 ? undefined : mean(found);
+    if (!means.has(row)) {
+      const found = figures.map((figureOf) => figureOf(row)).filter((points) => points !== undefined);
+      means.set(row, found.length === 0 ? undefined : mean(found));
+    }
+    return means.get(row);
   };
 }
 

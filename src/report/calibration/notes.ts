@@ -1,0 +1,22 @@
+// What a calibration cannot tell, in sentences.
+
+import type { Calibration } from '../../calibration.js';
+import { domainName } from '../../domains.js';
+import { LEAST_CLUSTERS } from '../../types.js';
+
+/** Trajectories of a domain from which on its own figures are worth reading. */
+const LEAST_TRAJECTORIES = 8;
+
+export function limitsOfCalibration({ overall, domains }: Calibration): string[] {
+  const small = domains.filter(({ trajectories }) => trajectories < LEAST_TRAJECTORIES);
+  const names = small.map(({ domain, trajectories }) => `${domainName(domain)} ${trajectories}`);
+  const has = (isIt: boolean, sentence: string) => (isIt ? [sentence] : []);
+  return [
+    ...has(
+      small.length > 0,
+      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. What is said of such a domain is rough; below ${LEAST_CLUSTERS} it has no interval, so that no damage is seen or blind in it and no order kept or inverted.`,
+    ),
+    ...has(overall.ceiling === undefined, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
+    ...has(overall.noise === undefined, "Nothing was judged twice, so the judge's own noise is unknown."),
+  ];
+}

@@ -1,0 +1,168 @@
+// A calibration in a terminal.
+
+import { describe, expect, test } from 'vitest';
+import type { Calibration } from '../../../src/calibration.js';
+import { widthOf } from '../../../src/printable.js';
+import { calibrationText } from '../../../src/report/calibration/text.js';
+import { limitResults } from '../../../src/score/calibration/limits.js';
+import { DOMAINS } from '../../../src/types.js';
+import { calibrationHeader } from '../../support/calibration-headers.js';
+import { calibrationPart, madeUpCalibration } from '../../support/calibrations.js';
+
+const LOOK = { columns: 80, color: false };
+/** All seven domains, from a judge that sees little to one that sees much. */
+const seven: Calibration = {
+  overall: calibrationPart(),
+  domains: DOMAINS.map((domain, place) => ({ ...calibrationPart(0.3 + place / 4), domain })),
+};
+const textOf = (calibration = seven, header = calibrationHeader(), look = LOOK) =>
+  calibrationText(calibration, header, look);
+const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
+/** One of the overall part's losses changed. */
+const withLoss = (name: string, change: object): Calibration => {
+  const part = calibrationPart();
+  const losses = part.losses.map((loss) => (loss.variant.name === name ? { ...loss, ...change } : loss));
+  return { overall: { ...part, losses }, domains: [] };
+};
+
+describe('a calibration as text', () => {
+  test('says first how far the judge can be trusted, then who judged under what, and how much', () => {
+    const text = textOf();
+    expect(text).toMatch(
+      /^judge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 damages \(2 undecided\),\ngullible/,
+    );
+    expect(text).toContain('\ngpt-5.2, rubrics awb-2, strict verdicts, temperature 0.6,');
+    expect(text).toContain('2984 judgements of 160 rows in 56 trajectories; 16 without a rating (unreadable');
+  });
+
+  test('stays within 80 columns, with and without colours', () => {
+    const limits = limitResults(seven, { minCeiling: 95, maxNoise: 8, maxBlind: 1, maxGullible: 5 });
+    const header = calibrationHeader({ limits, notes: ['Left out: 3 rows that the context cannot hold. '.repeat(4)] });
+    for (const color of [false, true]) {
+      const plain = textOf(seven, header, { columns: 80, color }).replace(/\x1b\[[\d;]*m/g, '');
+      expect(Math.max(...plain.split('\n').map(widthOf))).toBeLessThanOrEqual(80);
+    }
+  });
+
+  test('has a line for each domain and one for all', () => {
+    const text = textOf();
+    for (const name of ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS']) {
+      expect(lineOf(text, name)).toMatch(/160\s+56\s+97\.1 95\.9–98\.3\s+16\.3\s+\+1\.1 =\s+7\.9/);
+    }
+    expect(lineOf(text, 'All 7 domains')).toContain('2/14');
+  });
+
+  test('marks a false penalty that is none, some or undecided', () => {
+    const penalty = (isNone: boolean | undefined) => {
+      const { cost } = calibrationPart().falsePenalty ?? {};
+      return lineOf(textOf(madeUpCalibration({ falsePenalty: cost && { cost, isNone } })), 'All 2 domains');
+    };
+    expect(penalty(true)).toContain('+1.1 =');
+    expect(penalty(false)).toContain('+1.1 !');
+    expect(penalty(undefined)).toContain('+1.1 ?');
+  });
+
+  test('shows of each damage in each domain whether it is seen, blind or undecided', () => {
+    expect(lineOf(textOf(), 'light')?.trim().split(/\s+/)).toEqual([
+      'light',
+      'blind',
+      'blind',
+      '(3.2)',
+      '4.2',
+      '5.2',
+      '6.2',
+      '7.2',
+      '(4.0)',
+    ]);
+    expect(
+      lineOf(textOf(), 'lost-fence')
+        ?.split(/\s+/)
+        .filter((cell) => cell === 'blind'),
+    ).toHaveLength(8);
+  });
+
+  test('sets apart what a dimension lost beyond doubt, and the one that lost most', () => {
+    const text = textOf(withLoss('heavy', { most: 'factuality' }));
+    const line = text.split('\n').find((one) => one.startsWith('heavy') && one.includes('160'));
+    expect(line?.split(/\s+/)).toEqual(['heavy', '160', '31.5', '30.4–32.6', '26.3', '21.0*', '15.8', '10.5', '5.3']);
+    expect(text.split('\n').find((one) => one.startsWith('lost-fence  160') || /^lost-fence +160/.test(one))).toMatch(
+      /\(0\.4\)\s+\(0\.3\)\s+\(0\.3\)\s+\(0\.2\)\s+\(0\.1\)/,
+    );
+  });
+
+  test('tells of every step whether its order is kept, and names inversions by domain', () => {
+    expect(lineOf(textOf(), 'truth > determined-1of8')).toMatch(/\+6\.0\s+4\.0–8\.0\s+12\.5 %\s+0\.020 kept$/);
+    expect(textOf()).toContain('In no domain is a step inverted.');
+    const inverted = seven.domains.map((part) => ({
+      ...part,
+      steps: part.steps.map((step, place) =>
+        part.domain === 'web' && place === 0 ? { ...step, order: 'inverted' as const } : step,
+      ),
+    }));
+    expect(textOf({ ...seven, domains: inverted })).toContain('Inverted in a domain: Web truth > determined-1of8.');
+  });
+
+  test('lists what each trick buys, and the one that buys most', () => {
+    expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+the frame is closed/);
+    expect(textOf().replaceAll('\n', ' ')).toContain(
+      'closed-frame buys most, by an interval that holds for all at once: -0.5–1.3.',
+    );
+  });
+
+  test('says what two runs have to differ by under the noise, and that it is the noise alone', () => {
+    const flat = textOf().replaceAll('\n', ' ');
+    expect(flat).toContain('an SD of 7.9 points (7.2 to 8.7; 640 judgements of 320 predictions)');
+    expect(flat).toContain('have to differ by 0.67 points of Overall');
+    expect(flat).toContain("the judge's noise alone");
+  });
+
+  test('says what too few trajectories, no rewrite and no repeat cannot tell', () => {
+    const part = calibrationPart(1, { trajectories: 3, ceiling: undefined, falsePenalty: undefined, noise: undefined });
+    const flat = textOf({ overall: part, domains: [{ ...part, domain: 'os' }] }).replace(/\s+/g, ' ');
+    expect(flat).toContain('Fewer than 8 trajectories: OS 3.');
+    expect(flat).toContain('No neutral rewrite was judged');
+    expect(flat).toContain('Nothing was judged twice');
+    expect(textOf()).not.toContain('Fewer than 8');
+  });
+
+  test('ends with what the judge was held to', () => {
+    const verdict = (minCeiling: number) =>
+      textOf(seven, calibrationHeader({ limits: limitResults(seven, { minCeiling }) }));
+    expect(verdict(95)).toContain('\nPASSED: 1 limit for the judge\n- The ceiling is 97.10');
+    expect(verdict(97)).toContain('\nUNDECIDED: 1 limit');
+    expect(verdict(99)).toContain('\nNOT PASSED: 1 limit');
+  });
+
+  test('of a calibration without any judgement is a few lines', () => {
+    const part = calibrationPart(1, {
+      rows: 0,
+      trajectories: 0,
+      judged: 0,
+      failed: 0,
+      failures: {},
+      ceiling: undefined,
+      truth: undefined,
+      floor: undefined,
+      falsePenalty: undefined,
+      scores: [],
+      losses: [],
+      steps: [],
+      canaries: [],
+      gullibility: undefined,
+      noise: undefined,
+      smallestDifference: undefined,
+    });
+    const text = textOf({ overall: part, domains: [] });
+    expect(text).toContain('no damage judged');
+    expect(text.split('\n').length).toBeLessThan(20);
+  });
+
+  test('lets no hostile text through to the terminal', () => {
+    const evil = 'x\x1b]52;c;aGk=\x07\x1b[31my\u202e\n::error::z';
+    const text = textOf(
+      madeUpCalibration({ failures: { [evil]: 1 } }),
+      calibrationHeader({ judge: evil, rubricPack: evil, sampling: evil, source: evil, notes: [evil] }),
+    );
+    expect(text).not.toMatch(/[\x1b\x07\u202e]/);
+  });
+});
