@@ -130,6 +130,7 @@ export type Flag =
   | 'empty'
   | 'repetitive'
   | 'several-tags'
+  | 'suspicious'
   | 'fitted-max-tokens'
   | 'redacted';
 

@@ -1,9 +1,10 @@
 // Where the judge's own and final verdict stands in its reply, or why none is certainly its own.
 
+import { VERDICT_TAG } from '../planted.js';
 import { PYTHON_SPACE, pythonStrip, tagSpans } from '../reply.js';
 import { braceMatched, locate, type Span } from './json-place.js';
 import { parseJson } from './python-json.js';
-import { hidesTag, type Material, VERDICT_TAG, withoutQuotations } from './quotation.js';
+import { hidesTag, type Material, withoutQuotations } from './quotation.js';
 import { type Unreadable, unreadable } from './verdict.js';
 
 const SEVERAL = 'the reply holds more than one verdict, or another that is cut off';

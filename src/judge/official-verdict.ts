@@ -1,10 +1,10 @@
 // Reading a judge's reply exactly as the official script does.
 
+import { VERDICT_TAG } from '../planted.js';
 import { lastBlock, PYTHON_SPACE, pythonStrip, withoutThinking } from '../reply.js';
 import { DIMENSIONS, type Ratings, type Verdict } from '../types.js';
 import { locate } from './json-place.js';
 import { type JsonObject, parseJson } from './python-json.js';
-import { VERDICT_TAG } from './quotation.js';
 import { accepted, unreadable, wholeNumber } from './verdict.js';
 
 /**

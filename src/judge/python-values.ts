@@ -1,5 +1,6 @@
 // Values as Python reads them from texts, and as it prints them.
 
+import { decimalDigit } from '../folded.js';
 import { pythonStrip } from '../reply.js';
 import { type Json, MAX_DIGITS } from './python-json.js';
 
@@ -9,14 +10,6 @@ export function pythonInt(text: string): number | undefined {
   if (!/^[+-]?\d+(?:_\d+)*$/.test(ascii)) return undefined;
   const digits = ascii.replaceAll('_', '');
   return digits.replace(/^[+-]/, '').length > MAX_DIGITS ? undefined : Number(digits);
-}
-
-/** The ASCII digit of a decimal digit: Unicode encodes them in unbroken runs from 0 to 9, one behind the other. */
-export function decimalDigit(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  let zero = code;
-  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;
-  return String((code - zero) % 10);
 }
 
 /** A value as Python's `repr` prints it. */

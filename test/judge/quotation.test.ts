@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPlanted, type Material, VERDICT_TAG } from '../../src/judge/quotation.js';
+import { isPlanted, type Material } from '../../src/judge/quotation.js';
 import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
+import { VERDICT_TAG } from '../../src/planted.js';
 import { DIMENSIONS } from '../../src/types.js';
 
 /** A prediction with something planted, a judge's reply that stumbles over it, and what the reply must be read as. */

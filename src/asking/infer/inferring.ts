@@ -9,10 +9,12 @@ import { buildMessages } from '../../infer/messages.js';
 import { flagsOf } from '../../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';
 import { present } from '../../present.js';
+import { readPrediction } from '../../reply.js';
 import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
+import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
@@ -72,7 +74,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
       );
       return {
         id: job.id,
-        row: predicted(idOf(work, job), { content: gen }, flagsOf({ content: gen })),
+        row: predicted(idOf(work, job), { content: gen }, await flagsOfText(dataset, job, { content: gen })),
         log: logOf({}),
       };
     },
@@ -134,13 +136,18 @@ function idOf({ dataset: { rows } }: Inference, { row, repeat }: InferJob) {
   return { key: rows.key(row), trajectory: rows.trajectory(row), repeat };
 }
 
-function recordOf(work: Inference, job: InferJob, outcome: ModelReply | ModelFailure, mark: string): JournalRecord {
+async function recordOf(
+  work: Inference,
+  job: InferJob,
+  outcome: ModelReply | ModelFailure,
+  mark: string,
+): Promise<JournalRecord> {
   const log = { ...outcome.log, [STAMP_KEY.infer]: mark };
   return outcome.status === 'failed'
     ? { id: job.id, row: unpredicted(idOf(work, job), outcome), log: logOf(log) }
     : {
         id: job.id,
-        row: predicted(idOf(work, job), outcome, flagsOfReply(outcome)),
+        row: predicted(idOf(work, job), outcome, await flagsOfReply(work.dataset, job, outcome)),
         log: logOf({ ...log, model: outcome.servedModel }),
       };
 }
@@ -149,10 +156,18 @@ function logOf(log: object): Record<string, unknown> {
   return { ...log, at: new Date().toISOString() };
 }
 
-function flagsOfReply(reply: ModelReply): Flag[] {
-  const flags = flagsOf(reply);
+async function flagsOfReply(dataset: Dataset, job: InferJob, reply: ModelReply): Promise<Flag[]> {
+  const flags = await flagsOfText(dataset, job, reply);
   if (reply.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
   if (reply.redacted !== undefined) flags.push('redacted');
+  return flags;
+}
+
+/** The row is read for the few replies alone that try something. */
+async function flagsOfText(dataset: Dataset, { row }: InferJob, reply: Parameters<typeof flagsOf>[0]): Promise<Flag[]> {
+  const flags = flagsOf(reply);
+  const tricks = tricksIn(readPrediction(reply.content));
+  if (tricks.length > 0 && isSuspicious(tricks, await dataset.readSample(row))) flags.push('suspicious');
   return flags;
 }
 

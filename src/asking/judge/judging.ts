@@ -6,16 +6,19 @@ import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictedRow } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
+import type { JsonObject } from '../../json.js';
 import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
 import { filtered, type List } from '../../list.js';
+import { readPrediction } from '../../reply.js';
 import { rowId } from '../../row-id.js';
 import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
-import type { Io } from '../../types.js';
+import { isSuspicious, tricksIn } from '../../suspicion.js';
+import type { Flag, Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { listenersOf } from '../listening.js';
@@ -118,10 +121,20 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
 }
 
 /** The prediction's own text, an earlier judgement in it replaced by this one. */
-function rowText(ref: PredictionRef, { text, gen, awb }: PredictedRow, record: JudgementRecord, index: number): string {
+function rowText(ref: PredictionRef, predicted: PredictedRow, record: JudgementRecord, index: number): string {
   const { key, trajectory, repeat } = ref;
-  const prediction = { key, trajectory, repeat, gen, awb, flags: flagsOf({ content: gen }) };
+  const { text, gen } = predicted;
+  const prediction = { key, trajectory, repeat, gen, ...flagged(predicted) };
   return withMembers(text, JUDGEMENT_KEYS, judgementMembers(prediction, record, index));
+}
+
+/** The prediction's flags. An `awb` object that infer wrote has its own; one that it wrote before it knew suspicion gets that flag. */
+function flagged({ gen, awb, sample }: PredictedRow): { readonly flags: readonly Flag[]; readonly awb: JsonObject } {
+  const flags = flagsOf({ content: gen });
+  if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
+  const before = Array.isArray(awb.flags) ? awb.flags : undefined;
+  const isKnown = before === undefined || before.includes('suspicious');
+  return { flags: [...flags, 'suspicious'], awb: isKnown ? awb : { ...awb, flags: [...before, 'suspicious'] } };
 }
 
 function manifestOf(
