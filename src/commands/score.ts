@@ -17,6 +17,7 @@ import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
+import { trustIn } from '../runs/trust.js';
 import { aggregate } from '../score/aggregate.js';
 import { defineCommand } from '../settings/command.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
@@ -98,10 +99,10 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
-  const { id, replaced, runs } = storeRun(db, run, judgements, card, labelOver);
+  const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
-  const scored = { id, replaced, run: { ...run, label }, db, card, short };
+  const scored = { id, replaced, run: { ...run, label }, db, card, trust: trustIn(made, calibrations), short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
     const steps = nextSteps(
@@ -126,7 +127,11 @@ function storeRun(
 ) {
   const store = openStore(db);
   try {
-    return { ...store.saveRun(run, judgements, card, labelOver), runs: store.runs() };
+    return {
+      ...store.saveRun(run, judgements, card, labelOver),
+      runs: store.runs(),
+      calibrations: store.calibrations(),
+    };
   } finally {
     store.close();
   }

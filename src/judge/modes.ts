@@ -31,6 +31,11 @@ export function ratesDimensions(mode: string): boolean {
   return modeOf(mode)?.rates ?? true;
 }
 
+/** Whether a mode asks a judge; else it measures texts alone. A mode of a later version is taken to ask one. */
+export function asksJudge(mode: string): boolean {
+  return modeOf(mode)?.asksJudge ?? true;
+}
+
 function modeOf(mode: string): Mode | undefined {
   const known: Readonly<Record<string, Mode>> = MODES;
   return Object.hasOwn(known, mode) ? known[mode] : undefined;

@@ -4,6 +4,7 @@ import type { RunCosts } from '../costs.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { costsDocument } from './cost-json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
+import { type Trust, trustDocument } from './trust.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
 export interface ScoredRun {
@@ -24,12 +25,14 @@ export interface ScoredRun {
   /** The SQLite file. */
   readonly db: string;
   readonly card: ScoreCard;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
   /** Domains below the least coverage. */
   readonly short: readonly DomainScore[];
 }
 
 /** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
-export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun) {
+export function scoreDocument({ id, replaced, run, db, card, trust, short }: ScoredRun) {
   return {
     schema: 'awb.score/1',
     run: {
@@ -44,6 +47,7 @@ export function scoreDocument({ id, replaced, run, db, card, short }: ScoredRun)
       meta: run.meta,
     },
     db,
+    judge_trust: trustDocument(trust),
     below_min_coverage: short.map((score) => score.domain),
     ...cardDocument(card),
     costs: costsDocument(run.costs),

@@ -10,6 +10,7 @@ import { costTable } from './cost-table.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal } from './terminal.js';
+import { type Trust, trustText } from './trust.js';
 
 /** How a scored run is shown. */
 interface Showing {
@@ -24,13 +25,17 @@ interface Showing {
 }
 
 export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDomain }: Showing): string {
-  const { run, card, id, replaced } = scored;
+  const { run, card, trust, id, replaced } = scored;
   const lines = [
     ...countLines(card),
     `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
     ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
   ];
-  const blocks = [titleOf(run), ...cardTables(run.costs, card, { measureOf, look, byDomain }), `${lines.join('\n')}\n`];
+  const blocks = [
+    headOf(run, trust),
+    ...cardTables(run.costs, card, { measureOf, look, byDomain }),
+    `${lines.join('\n')}\n`,
+  ];
   return blocks.filter((block) => block !== undefined).join('\n');
 }
 
@@ -60,6 +65,12 @@ export function countLines(card: ScoreCard): string[] {
   ].filter((line) => line !== undefined);
 }
 
+/** What was scored, and how far its judge can be trusted. */
+function headOf(run: ScoredRun['run'], trust: Trust | undefined): string | undefined {
+  const lines = [titleOf(run), trust && trustText(trust)].filter((line) => line !== undefined);
+  return lines.length === 0 ? undefined : `${lines.join('\n')}\n`;
+}
+
 function titleOf(run: ScoredRun['run']): string | undefined {
   const parts = [
     run.label,
@@ -67,7 +78,7 @@ function titleOf(run: ScoredRun['run']): string | undefined {
     run.judgeModel && `judge ${run.judgeModel}`,
     run.rubricPack && `rubrics ${run.rubricPack}`,
   ].filter((part) => part !== undefined);
-  return parts.length === 0 ? undefined : `${oneLine(parts.join(', '), 400)}\n`;
+  return parts.length === 0 ? undefined : oneLine(parts.join(', '), 400);
 }
 
 /** Counts by name over all domains, the largest first; undefined where nothing was counted. */

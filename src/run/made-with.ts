@@ -2,6 +2,7 @@
 
 import type { Provenance } from '../decision.js';
 import { isObject, type JsonObject } from '../json.js';
+import { fingerprintOf } from './identity.js';
 import type { Manifest } from './manifest.js';
 
 /**
@@ -27,6 +28,11 @@ export interface MadeWith {
   readonly method: JsonObject | undefined;
   /** What was sent beside the messages by the command that wrote the manifest. */
   readonly sampling: JsonObject | undefined;
+  /**
+   * What is equal for two judgings that one judge made in the same way, whatever it judged: of the judge, its snapshot, the rubrics, the
+   * reading of verdicts, the sampling, and of all that later versions add. Undefined where no judge is recorded.
+   */
+  readonly judgeKey: string | undefined;
   /** Parameters of the sampling that the server refused, and that were left out. */
   readonly dropped: readonly string[];
   /** Whose predictions: the model, named as the judge is, or the baseline in its place. */
@@ -72,6 +78,7 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
       .map(([name, version]) => `${name} ${version}`),
     method: methodOf(judging),
     sampling,
+    judgeKey: judgeKeyOf(judging),
     dropped: Array.isArray(sampling?.dropped) ? sampling.dropped.filter((name) => typeof name === 'string') : [],
     worldModel:
       modelName(predicting.model, predictions?.servedModels) ??
@@ -94,6 +101,14 @@ const BESIDE_THE_MODE = ['mode', 'predictions', 'judge', 'snapshot', 'sampling',
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
 export function modeIdentity(judging: Manifest['identity']): JsonObject {
   return Object.fromEntries(Object.entries(judging).filter(([name]) => !BESIDE_THE_MODE.includes(name)));
+}
+
+/** What a judging's identity holds of what was judged, and which therefore says nothing of the judge. */
+const WHAT_WAS_JUDGED = ['predictions', 'recheck', 'calibration'];
+
+function judgeKeyOf(judging: Manifest['identity']): string | undefined {
+  if (judging.judge === undefined) return undefined;
+  return fingerprintOf(Object.fromEntries(Object.entries(judging).filter(([name]) => !WHAT_WAS_JUDGED.includes(name))));
 }
 
 function methodOf(judging: Manifest['identity']): JsonObject | undefined {

@@ -7,7 +7,7 @@ import { parseObject } from '../json.js';
 import { oneLine } from '../printable.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { StoredRun } from '../store/records.js';
+import type { StoredCalibration, StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
 import { heedStop } from './heed-stop.js';
@@ -28,6 +28,8 @@ export interface KnownRun {
   readonly db: string;
   /** Its absolute path. */
   readonly path: string;
+  /** The calibrations in all SQLite files that are open with it. */
+  readonly calibrations: readonly StoredCalibration[];
 }
 
 /**
@@ -38,20 +40,23 @@ export interface KnownRun {
 export async function withKnownRuns<T>(
   files: readonly string[],
   io: Io,
-  action: (known: readonly KnownRun[]) => Promise<T>,
+  action: (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => Promise<T>,
   lead = '',
 ): Promise<T> {
   const stores: StoreReader[] = [];
   try {
     const known: KnownRun[] = [];
+    const calibrations: StoredCalibration[] = [];
     for (const path of new Set(files.map((file) => resolve(io.cwd, file)))) {
       requireDatabase(path, io, lead);
       const store = openExistingStore(path);
       stores.push(store);
-      for (const run of store.runs()) known.push({ run, store, db: shownPath(path, io), path });
+      const db = shownPath(path, io);
+      for (const run of store.runs()) known.push({ run, store, db, path, calibrations });
+      calibrations.push(...store.calibrations());
       await heedStop(io);
     }
-    return await action(known);
+    return await action(known, calibrations);
   } finally {
     for (const store of stores) store.close();
   }

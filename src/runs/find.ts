@@ -4,11 +4,13 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
+import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
 import { type KnownRun, listOfRuns, runsNamed, withKnownRuns } from './databases.js';
 import { heedStop } from './heed-stop.js';
 import { judgedFileOf } from './judged-path.js';
 import { type Note, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
+import { calibrationsIn } from './trust.js';
 
 /** Where names are looked up. */
 export interface Naming {
@@ -39,7 +41,7 @@ export async function readPair(base: string, candidate: string, naming: Naming, 
   });
 }
 
-/** Gives an action the function that reads these runs. No SQLite file is opened where all names are files. */
+/** Gives an action the function that reads these runs. Where all names are files, SQLite files only tell of judges. */
 async function withReader<T>(
   names: readonly string[],
   { db, quiet }: Naming,
@@ -54,14 +56,14 @@ async function withReader<T>(
   // A SQLite file that nobody needs may be missing.
   const files = db.filter((file) => unknown !== undefined || existsSync(resolve(io.cwd, file)));
   const lead = unknown === undefined ? '' : `"${shown(unknown)}" is no judged file, and `;
-  const work = (known: readonly KnownRun[]) =>
+  const work = (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) =>
     action(async (name) => {
       const found = findRun(name, known, note, io);
-      const run = typeof found === 'string' ? await readJudgedRun(found, note, io) : readStoredRun(found);
+      const run = typeof found === 'string' ? await readJudgedRun(found, calibrations, note, io) : readStoredRun(found);
       await heedStop(io);
       return run;
     });
-  return withKnownRuns(others.length === 0 ? [] : files, io, work, lead);
+  return others.length === 0 ? work([], calibrationsIn(files, note, io)) : withKnownRuns(files, io, work, lead);
 }
 
 /** Whether a name is that of a file, and of no label. */

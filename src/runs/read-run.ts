@@ -5,15 +5,18 @@ import { readJudged } from '../bench/judged.js';
 import type { RunCosts } from '../costs.js';
 import { measureOf } from '../judge/modes.js';
 import { oneLine, printable } from '../printable.js';
+import type { Trust } from '../report/trust.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { aggregate } from '../score/aggregate.js';
 import { shownPath } from '../settings/shown-path.js';
+import type { StoredCalibration } from '../store/records.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
 import { manifestCosts } from './costs.js';
 import { type KnownRun, manifestOf } from './databases.js';
 import { manifestBeside } from './judged-path.js';
+import { trustIn } from './trust.js';
 
 /** A run with its rows. Its texts may be hostile. */
 export interface ReadRun {
@@ -28,6 +31,8 @@ export interface ReadRun {
   readonly chosen?: ReadonlyMap<Domain, number>;
   readonly manifest: Partial<Manifest> | undefined;
   readonly made: MadeWith;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
   readonly card: ScoreCard;
   readonly costs: RunCosts;
 }
@@ -41,9 +46,10 @@ export function readStoredRun(known: KnownRun): ReadRun {
 }
 
 /** The same with its manifest as it was read, or without one. */
-export function readUnder(manifest: Manifest | undefined, { run, store }: KnownRun): ReadRun {
+export function readUnder(manifest: Manifest | undefined, { run, store, calibrations }: KnownRun): ReadRun {
   const rows = store.judgements(run.id);
   const chosen = chosenIn(run.card);
+  const made = madeWith(manifest);
   return {
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
     source: run.source,
@@ -51,7 +57,8 @@ export function readUnder(manifest: Manifest | undefined, { run, store }: KnownR
     rows,
     chosen,
     manifest,
-    made: madeWith(manifest),
+    made,
+    trust: trustIn(made, calibrations),
     // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
     card: aggregate(rows, chosen, measureOf),
     costs: run.costs ?? manifestCosts(manifest),
@@ -63,8 +70,16 @@ export function chosenIn({ domains }: ScoreCard): ReadonlyMap<Domain, number> {
   return new Map(domains.map(({ domain, chosen }) => [domain, chosen]));
 }
 
-/** A run from its judged file, whose damages and oddities are noted. @throws UserError: 66 and 65 for the file and its manifest. */
-export async function readJudgedRun(path: string, note: Note, io: Io): Promise<ReadRun> {
+/**
+ * A run from its judged file, whose damages and oddities are noted.
+ * @throws UserError: 66 and 65 for the file and its manifest.
+ */
+export async function readJudgedRun(
+  path: string,
+  calibrations: readonly StoredCalibration[],
+  note: Note,
+  io: Io,
+): Promise<ReadRun> {
   const { rows, sha256, warnings } = await readJudged(path, io.stop);
   for (const warning of warnings) note(printable(warning));
   const manifest = await readManifest(manifestBeside(path));
@@ -82,6 +97,7 @@ export async function readJudgedRun(path: string, note: Note, io: Io): Promise<R
     ...(chosen === undefined ? {} : { chosen }),
     manifest,
     made,
+    trust: trustIn(made, calibrations),
     card,
     costs: manifestCosts(manifest),
   };

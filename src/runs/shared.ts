@@ -116,6 +116,6 @@ export function nothingToCompare({ base, candidate }: Pair, reason: string): Use
 }
 
 /** What is shown of a run, whatever its manifest holds. */
-export function shownRun({ name, source, made }: ReadRun): ShownRun {
-  return { name, source, judge: made.judgeName, rubricPack: made.rubricPack };
+export function shownRun({ name, source, made, trust }: ReadRun): ShownRun {
+  return { name, source, judge: made.judgeName, rubricPack: made.rubricPack, trust };
 }

@@ -216,4 +216,54 @@ export const MIGRATIONS: readonly string[] = [
     FOREIGN KEY (run_id, asked) REFERENCES run_costs (run_id, asked) ON DELETE CASCADE
   ) STRICT, WITHOUT ROWID;
   `,
+
+  // What is known of judges. A calibration belongs to no run: runs are judged by what has the same key. Of its figures, an empty domain
+  // is all of them, and an empty variant, against or dimension is none.
+  `
+  CREATE TABLE calibrations (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    judge_key TEXT NOT NULL,
+    judge_model TEXT NOT NULL,
+    judge_snapshot TEXT,
+    rubric_pack TEXT,
+    rubric_fingerprint TEXT,
+    verdicts TEXT,
+    sampling TEXT NOT NULL CHECK (json_valid(sampling)),
+    source TEXT NOT NULL,
+    manifest TEXT NOT NULL CHECK (json_valid(manifest)),
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    saved_at TEXT NOT NULL,
+    tool_version TEXT NOT NULL,
+    judged INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    ceiling REAL,
+    noise REAL,
+    damages INTEGER NOT NULL,
+    blind INTEGER NOT NULL,
+    undecided INTEGER NOT NULL,
+    gullible REAL,
+    document TEXT NOT NULL CHECK (json_valid(document))
+  ) STRICT;
+
+  CREATE TABLE calibration_figures (
+    calibration_id INTEGER NOT NULL REFERENCES calibrations (id) ON DELETE CASCADE,
+    domain TEXT NOT NULL,
+    figure TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    against TEXT NOT NULL,
+    dimension TEXT NOT NULL,
+    value REAL NOT NULL,
+    n INTEGER,
+    clusters INTEGER,
+    se REAL,
+    df REAL,
+    low REAL,
+    high REAL,
+    adjusted_p REAL,
+    verdict TEXT,
+    PRIMARY KEY (calibration_id, domain, figure, variant, against, dimension)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

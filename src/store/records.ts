@@ -1,6 +1,8 @@
-// What the SQLite file holds of a run.
+// What the SQLite file holds of a run, and of a calibration.
 
+import type { Calibration } from '../calibration.js';
 import type { RunCosts, Spent } from '../costs.js';
+import type { JudgeTrust } from '../judge-trust.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
@@ -48,4 +50,39 @@ export interface StoredRun extends RunRecord {
   readonly id: number;
   /** As it was saved; the measures of a domain come by name. */
   readonly card: ScoreCard;
+}
+
+/** What names and describes a calibration of a judge; texts that nobody knows are absent. */
+export interface CalibrationRecord {
+  /** A calibration stored before under the same identity is replaced. */
+  readonly identity: string;
+  /** What judgings have in common with it that the same judge made in the same way. */
+  readonly judgeKey: string;
+  readonly judgeModel: string;
+  readonly judgeSnapshot?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  /** How verdicts were read, with versions. */
+  readonly verdicts?: string | undefined;
+  /** What was sent to the judge beside the messages. */
+  readonly sampling: Readonly<Record<string, unknown>>;
+  /** Absolute path of calibration.jsonl. */
+  readonly source: string;
+  /** The calibration's manifest as JSON. */
+  readonly manifest: string;
+  /** ISO 8601 times. */
+  readonly startedAt: string;
+  readonly endedAt?: string | undefined;
+  readonly savedAt: string;
+  readonly toolVersion: string;
+  readonly calibration: Calibration;
+  readonly trust: JudgeTrust;
+  /** The document of `--json`. */
+  readonly document: string;
+}
+
+/** What is read back of a calibration: for which judgings it holds, when it was made, and what it comes to. */
+export interface StoredCalibration extends Pick<CalibrationRecord, 'judgeKey' | 'trust'> {
+  /** When it was ended, or else begun; in ISO 8601. */
+  readonly at: string;
 }

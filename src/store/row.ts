@@ -102,3 +102,10 @@ export function* rowsOfRun(
     page = next.all(runId, end);
   }
 }
+
+/** An insertion into a table, whose values are given by the names of their columns. */
+export function insert(database: Sqlite, table: string, columns: readonly string[]): ReturnType<Sqlite['prepare']> {
+  const names = columns.map((column) => `"${column}"`).join(', ');
+  const slots = columns.map((column) => `@${column}`).join(', ');
+  return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
+}

@@ -4,7 +4,7 @@ import { ASKED, type Cost, type RunCosts } from '../costs.js';
 import type { Estimate, ScoreCard } from '../types.js';
 import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
 import type { RunRecord, StoredJudgement, StoredName } from './records.js';
-import { Row } from './row.js';
+import { insert, Row } from './row.js';
 import type { Sqlite } from './sqlite.js';
 
 /**
@@ -145,10 +145,4 @@ function* estimateValues(runId: number, kinds: Readonly<Record<string, Readonly<
       yield { run_id: runId, kind, dimension, value, n, clusters, se, df, low, high };
     }
   }
-}
-
-function insert(database: Sqlite, table: string, columns: readonly string[]): ReturnType<Sqlite['prepare']> {
-  const names = columns.map((column) => `"${column}"`).join(', ');
-  const slots = columns.map((column) => `@${column}`).join(', ');
-  return database.prepare(`INSERT INTO ${table} (${names}) VALUES (${slots})`);
 }

@@ -4,12 +4,20 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
+import { readCalibrations, saveCalibration } from './calibrations.js';
 import { type FoundRun, removeRuns, renameRun } from './changing.js';
 import { explainReading, explainWriting } from './failures.js';
 import { chooseJournal } from './journal-mode.js';
 import { openForReading } from './read-only.js';
 import { readJudgements, readRuns } from './reading.js';
-import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
+import type {
+  CalibrationRecord,
+  RunRecord,
+  StoredCalibration,
+  StoredJudgement,
+  StoredName,
+  StoredRun,
+} from './records.js';
 import { saveRun } from './saving.js';
 import { migrate, refuseForeign, upToDate } from './schema.js';
 import { bytesByRun, giveBackSpace, type Space } from './space.js';
@@ -21,6 +29,8 @@ export interface StoreReader {
   runs(): readonly StoredRun[];
   /** A run's judged rows by key, repeat and judgement index; none for an id that is not there. */
   judgements(runId: number): readonly JudgedRow[];
+  /** Every calibration of a judge, in the order of their ids. */
+  calibrations(): readonly StoredCalibration[];
   /** About how many bytes of the file each run takes, by its id. */
   bytesByRun(): ReadonlyMap<number, number>;
   close(): void;
@@ -39,6 +49,11 @@ interface Store extends StoreReader {
     card: ScoreCard,
     labelOver?: (before: StoredName) => string | undefined,
   ): { readonly id: number; readonly replaced: boolean };
+  /**
+   * Writes a calibration with its figures in one transaction.
+   * @throws UserError (74, 65) where the file cannot be written or is damaged.
+   */
+  saveCalibration(record: CalibrationRecord): { readonly id: number; readonly replaced: boolean };
   /**
    * Gives a run another label.
    * @throws UserError: 2 where the run is not there any more; 74, 65.
@@ -88,6 +103,7 @@ function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   }
   return {
     ...reader(database, explained),
+    saveCalibration: (record) => explained(() => saveCalibration(database, record)),
     renameRun: (run, label) => explained(() => renameRun(database, run, label)),
     removeRuns: (runs) => explained(() => removeRuns(database, runs)),
     saveRun: (run, judgements, card, labelOver = () => run.label) =>
@@ -134,6 +150,7 @@ function reader(database: Sqlite, explained: Explained): StoreReader {
   return {
     runs: () => explained(() => readRuns(database)),
     judgements: (runId) => explained(() => readJudgements(database, runId)),
+    calibrations: () => explained(() => readCalibrations(database)),
     bytesByRun: () => explained(() => bytesByRun(database)),
     close: () => database.close(),
   };

@@ -89,3 +89,40 @@ test('what stands in a manifest as something else than was written is not known'
   const made = madeWith({ ...manifest, identity: odd });
   expect(made).toMatchObject({ mode: 'rubric', judge: undefined, rubricPack: undefined, sampling: {}, dropped: [] });
 });
+
+describe('two judgings have one judge key', () => {
+  const rubrics = { name: 'awb-2', fingerprint: 'f', frame: 2 };
+  const sampling = { temperature: 0.6, maxTokens: 100 };
+  const identity = { mode: 'rubric', judge: 'j', snapshot: 'j-1', rubrics, verdicts: 'strict', reading: 3, sampling };
+  const key = (change: object) => madeWith({ identity: { ...identity, ...change } }).judgeKey;
+
+  test.each([
+    ['predictions', { predictions: { file: 'p', run: 'f' } }],
+    ['sample judged again', { recheck: 'f' }],
+    ['calibration', { calibration: { data: 'd', seed: 0 } }],
+    ['order of fields', { sampling: { maxTokens: 100, temperature: 0.6 } }],
+  ])('whatever their %s', (_name, change) => {
+    expect(key(change)).toBe(key({}));
+  });
+
+  test.each([
+    ['judge', { judge: 'k' }],
+    ['snapshot', { snapshot: 'j-2' }],
+    ['known snapshot', { snapshot: undefined }],
+    ['mode', { mode: 'turing' }],
+    ['rubric pack', { rubrics: { ...rubrics, fingerprint: 'g' } }],
+    ['frame', { rubrics: { ...rubrics, frame: 3 } }],
+    ['way of reading verdicts', { verdicts: 'official' }],
+    ['version of that', { reading: 4 }],
+    ['sampling', { sampling: { ...sampling, temperature: 0 } }],
+    ['parameters left out', { sampling: { ...sampling, dropped: ['top_k'] } }],
+    ['anything that a later version adds', { schema: 1 }],
+  ])('only where they share the %s', (_name, change) => {
+    expect(key(change)).not.toBe(key({}));
+  });
+
+  test('and have none without a judge', () => {
+    expect(key({ judge: undefined })).toBeUndefined();
+    expect(madeWith(undefined).judgeKey).toBeUndefined();
+  });
+});

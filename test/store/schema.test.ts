@@ -112,7 +112,9 @@ const counts = (rows: Readonly<Record<string, Rows>>) =>
 /** Columns, keys and references of every table. */
 function shape(): unknown {
   const tables = query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").map(({ name }) => name);
-  expect(tables).toEqual(expect.arrayContaining([...Object.keys(TABLES), 'domain_costs', 'predictions', 'run_costs']));
+  expect(tables).toEqual(
+    expect.arrayContaining([...Object.keys(TABLES), 'calibrations', 'domain_costs', 'predictions', 'run_costs']),
+  );
   return tables.map((table) => [
     table,
     query(`SELECT name, strict, wr FROM pragma_table_list WHERE name = '${table}'`),
@@ -211,6 +213,10 @@ describe('a file of the first version', () => {
     [2, 'CREATE TABLE domain_costs'],
     [2, 'PRAGMA user_version = 3'],
     [2, 'COMMIT'],
+    [3, 'CREATE TABLE calibrations'],
+    [3, 'CREATE TABLE calibration_figures'],
+    [3, 'PRAGMA user_version = 4'],
+    [3, 'COMMIT'],
   ])('is left whole in version %i by a process that is killed before %s', async (version, statement) => {
     writeFirstVersion(100);
     const before = contents();

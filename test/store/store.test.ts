@@ -25,6 +25,8 @@ const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn
 const query = (sql: string) => queryIn(path, sql);
 
 const TABLES = [
+  'calibration_figures',
+  'calibrations',
   'domain_costs',
   'domain_counts',
   'domain_scores',

@@ -153,10 +153,11 @@ export function format(name: keyof typeof FORMATS, runs: readonly BoardRun[], co
 export const hostileRuns = HOSTILE.map((text) =>
   run(text, 50, {
     worldModel: text,
+    trust: 'uncalibrated',
     judgedWith: { ...OFFICIAL, judge: text, rubricPack: text },
     domains: [...DOMAINS, text],
   }),
 );
 export const tame = HOSTILE.map((_, index) =>
-  run('tame', 50, { judgedWith: { ...OFFICIAL, judge: `judge ${index}` } }),
+  run('tame', 50, { trust: 'uncalibrated', judgedWith: { ...OFFICIAL, judge: `judge ${index}` } }),
 );

@@ -1,6 +1,7 @@
 // Calibrations, made up for tests of where they are kept and shown.
 
 import type { Calibration, CalibrationPart, Family, Loss, VariantFacts } from '../../src/calibration.js';
+import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
 import { DIMENSIONS, type Estimate } from '../../src/types.js';
 
 /** An estimate whose 95 % interval reaches so far to both sides. */
@@ -102,4 +103,27 @@ export function madeUpCalibration(change: Partial<CalibrationPart> = {}): Calibr
       { domain: 'terminal', ...calibrationPart(1.1) },
     ],
   };
+}
+
+/** The manifest of a calibration of the judge `judge-model`, with these fields in place of its own. */
+export function calibrationManifest(change: object = {}): Manifest {
+  const text = JSON.stringify({
+    schema: 'awb.manifest/1',
+    kind: 'calibrate',
+    meta: {},
+    identity: {
+      mode: 'rubric',
+      judge: 'judge-model',
+      snapshot: 'judge-2026-01-01',
+      rubrics: { name: 'awb-2', fingerprint: '0123456789abcdef', frame: 2 },
+      verdicts: 'strict',
+      reading: 3,
+      sampling: { temperature: 0.6 },
+      calibration: { data: 'd', seed: 0 },
+    },
+    startedAt: '2026-01-01T00:00:00.000Z',
+    endedAt: '2026-01-01T01:00:00.000Z',
+    ...change,
+  });
+  return checkedManifest(JSON.parse(text), 'the manifest');
 }

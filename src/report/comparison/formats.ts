@@ -9,6 +9,7 @@ import { markdownTable, markdownText } from '../formats/markdown.js';
 import type { OutputFormat } from '../output-format.js';
 import type { Table } from '../table.js';
 import { bold, type Look, terminal, wrapped } from '../terminal.js';
+import { trustTexts } from '../trust.js';
 import { comparisonDocument, TOTAL_FIRST } from './json.js';
 import { differenceTable } from './table.js';
 import { type ComparisonView, headingOf, judgedWith, openingOf } from './view.js';
@@ -22,11 +23,11 @@ export const COMPARISON_FORMATS = {
 } satisfies Record<string, OutputFormat<ComparisonView, Look>>;
 
 function terminalText(view: ComparisonView, look: Look): string {
-  const { comparison, notes } = view;
+  const { base, candidate, comparison, notes } = view;
   const text = (line: string | undefined) => (line === undefined ? [] : wrapped(line, look.columns));
   const opening = text(openingOf(view)).map((line) => bold(line, look));
   const blocks = [
-    `${[...opening, ...[judgedWith(view), ...notes].flatMap(text)].join('\n')}\n`,
+    `${[...opening, ...[judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes].flatMap(text)].join('\n')}\n`,
     terminal(differenceTable(comparison, view.dimensions ? 'all' : 'overall'), look),
   ];
   if (comparison.moved.length > 0) {
@@ -52,7 +53,7 @@ function movedLines({ comparison, weaknesses }: ComparisonView, columns: number)
 }
 
 function markdown(view: ComparisonView): string {
-  const { comparison, weaknesses, notes } = view;
+  const { base, candidate, comparison, weaknesses, notes } = view;
   const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
   const words = judgedWith(view);
   const moved: Table = {
@@ -80,7 +81,7 @@ function markdown(view: ComparisonView): string {
     `**${markdownText(openingOf(view))}**`,
     '',
     ...(words === undefined ? [] : [markdownText(words), '']),
-    ...notes.flatMap((note) => [markdownText(note), '']),
+    ...[...trustTexts(base.trust, candidate.trust), ...notes].flatMap((note) => [markdownText(note), '']),
     markdownTable(table),
     ...(comparison.moved.length === 0 ? [] : ['#### Rows that moved most', '', markdownTable(moved)]),
   ].join('\n');

@@ -3,6 +3,7 @@
 import type { Comparison, DifferenceSet } from '../../comparison.js';
 import { DIMENSIONS, type Estimate } from '../../types.js';
 import { spreadDocument } from '../estimate-json.js';
+import { trustDocument } from '../trust.js';
 import { type ComparisonView, openingOf, type ShownRun } from './view.js';
 
 /** The figures as documents list them. */
@@ -22,8 +23,8 @@ export function comparisonDocument(view: ComparisonView) {
 }
 
 /** A run, as JSON names it. */
-export function runDocument({ name, source, judge, rubricPack }: ShownRun) {
-  return { name, source, judge: judge ?? null, rubric_pack: rubricPack ?? null };
+export function runDocument({ name, source, judge, rubricPack, trust }: ShownRun) {
+  return { name, source, judge: judge ?? null, rubric_pack: rubricPack ?? null, judge_trust: trustDocument(trust) };
 }
 
 /** The figures of a comparison, as JSON holds them. */

@@ -4,6 +4,7 @@ import type { Comparison } from '../../comparison.js';
 import { meanName } from '../../domains.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
+import type { Trust } from '../trust.js';
 
 /** A run as a comparison names it. Its texts may be hostile. */
 export interface ShownRun {
@@ -11,6 +12,8 @@ export interface ShownRun {
   readonly source: string;
   readonly judge?: string | undefined;
   readonly rubricPack?: string | undefined;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
 }
 
 /** Two runs compared, with all that a reader is told of it. */

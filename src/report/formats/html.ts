@@ -7,6 +7,7 @@ import {
   type BoardFigure,
   type BoardRow,
   headingOf,
+  judgeLine,
   type Leaderboard,
   remarksOn,
 } from '../leaderboard/board.js';
@@ -41,6 +42,7 @@ function blockSection(block: Block, index: number): string {
   const notes = remarksOn(block, 'In colour').map((note) => `<li>${escapeHtml(note)}</li>`);
   return [
     `<section class="block"><h2 id="${id}">${textOf(headingOf(block))}</h2>`,
+    ...judgeLine(block).map((line) => `<p class="note">${escapeHtml(line)}</p>`),
     `<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}"><table class="board" aria-labelledby="${id}">`,
     `<thead><tr>${head.join('')}</tr></thead>`,
     own.length === 0 ? '' : `<tbody>${own.map(line).join('')}</tbody>`,

@@ -3,6 +3,7 @@
 import { costsDocument } from '../cost-json.js';
 import { spreadDocument } from '../estimate-json.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
+import { trustDocument } from '../trust.js';
 
 /**
  * Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. `best` is also true for what cannot
@@ -22,6 +23,7 @@ export function jsonBoard(board: Leaderboard): string {
       sampling: block.judgedWith.sampling ?? null,
       protocol: block.judgedWith.protocol ?? null,
     },
+    judge_trust: trustDocument(block.trust),
     measure: block.measure ?? null,
     columns: figureIds(block),
     rows: block.rows.map((row) => rowDocument(block, row)),

@@ -1,6 +1,14 @@
 // A leaderboard as LaTeX tables.
 
-import { type Block, type BoardRow, headingOf, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
+import {
+  type Block,
+  type BoardRow,
+  headingOf,
+  isMarked,
+  judgeLine,
+  type Leaderboard,
+  remarksOn,
+} from '../leaderboard/board.js';
 
 export function latexBoard(board: Leaderboard): string {
   return `% needs \\usepackage{booktabs}\n${board.blocks.map(latexBlock).join('\n')}`;
@@ -21,7 +29,7 @@ function latexBlock(block: Block): string {
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),
     '  \\bottomrule',
     '  \\end{tabular}',
-    ...remarksOn(block, 'Bold').map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    ...[...judgeLine(block), ...remarksOn(block, 'Bold')].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
   ].join('\n');

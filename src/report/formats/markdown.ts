@@ -1,6 +1,14 @@
 // Texts and tables in GitHub's Markdown, and a leaderboard in it.
 
-import { type Block, type BoardRow, headingOf, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
+import {
+  type Block,
+  type BoardRow,
+  headingOf,
+  isMarked,
+  judgeLine,
+  type Leaderboard,
+  remarksOn,
+} from '../leaderboard/board.js';
 import type { Table } from '../table.js';
 
 export function markdownBoard(board: Leaderboard): string {
@@ -14,6 +22,7 @@ function markdownBlock(block: Block): string {
   return [
     `### ${markdownText(headingOf(block))}`,
     '',
+    ...judgeLine(block).flatMap((text) => [markdownText(text), '']),
     line(block.columns.map((column) => markdownText(column.heading))),
     line(block.columns.map((column) => (column.align === 'right' ? '--:' : ':--'))),
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),

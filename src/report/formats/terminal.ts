@@ -1,7 +1,15 @@
 // A leaderboard in a terminal.
 
 import { shortenedByWords } from '../../printable.js';
-import { type Block, type BoardRow, headingOf, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
+import {
+  type Block,
+  type BoardRow,
+  headingOf,
+  isMarked,
+  judgeLine,
+  type Leaderboard,
+  remarksOn,
+} from '../leaderboard/board.js';
 import { bold, type Look, terminal, wrapped } from '../terminal.js';
 
 /** Widest cell in a terminal. */
@@ -13,6 +21,7 @@ export function terminalBoard(board: Leaderboard, look: Look): string {
 
 function terminalBlock(block: Block, look: Look): string {
   const title = wrapped(headingOf(block), look.columns).map((line) => bold(line, look));
+  const judge = judgeLine(block).flatMap((line) => wrapped(line, look.columns));
   const isOwn = (row: BoardRow) => row.run !== undefined;
   const groups = [block.rows.filter(isOwn), block.rows.filter((row) => !isOwn(row))].filter((rows) => rows.length > 0);
   const footnotes = remarksOn(block, look.color ? 'Bold' : '*');
@@ -22,5 +31,5 @@ function terminalBlock(block: Block, look: Look): string {
     footnotes,
     isStrong: (group: number, row: number, column: number) => isMarked(block, groups[group]?.[row], column),
   };
-  return `${title.join('\n')}\n\n${terminal(table, look)}`;
+  return `${[...title, ...judge].join('\n')}\n\n${terminal(table, look)}`;
 }

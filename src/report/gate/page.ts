@@ -4,6 +4,7 @@ import type { Comparison } from '../../comparison.js';
 import { againstText, type BoundResult, type GateDecision, type RuleResult } from '../../decision.js';
 import { oneLine } from '../../printable.js';
 import type { ShownRun } from '../comparison/view.js';
+import { trustTexts } from '../trust.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */
 export interface GatePage extends GateDecision {
@@ -43,7 +44,7 @@ export function isReason({ verdict, counts }: RuleResult): boolean {
   return verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE');
 }
 
-/** Lines that name the runs, their judge, the policy, and what decides. */
+/** Lines that name the runs, their judge and how far it can be trusted, the policy, and what decides. */
 export function factsOf({ verdict, base, candidate, policy, level }: GatePage): string[] {
   const runs = [`candidate ${candidate.name}`, ...(base === undefined ? [] : [`base ${base.name}`])];
   const { judge = '', rubricPack = '' } = candidate;
@@ -53,6 +54,7 @@ export function factsOf({ verdict, base, candidate, policy, level }: GatePage): 
   ];
   return [
     [...runs, ...judged].map((part) => oneLine(part, 200)).join(', '),
+    ...trustTexts(base?.trust, candidate.trust),
     `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
     ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
   ];

@@ -5,6 +5,7 @@ import type { MeasureLookup } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard } from '../../types.js';
 import type { PublishedRow } from '../published.js';
 import type { Column } from '../table.js';
+import { type Trust, trustText } from '../trust.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
 export interface JudgedWith {
@@ -40,6 +41,8 @@ export interface BoardRun {
   /** The judged file: the run's name where it has neither label nor model. */
   readonly source: string;
   readonly judgedWith: JudgedWith;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
   /** Whether it is a baseline's run: no model was asked, under no protocol, so it stands beside the runs of each. */
   readonly isBaseline: boolean;
   /** When it was judged, in ISO 8601. */
@@ -123,6 +126,8 @@ export interface Block {
   readonly judgedWith: JudgedWith;
   /** Judged as the published rows were. */
   readonly isOfficial: boolean;
+  /** What is known of its judge; absent where none was asked. */
+  readonly trust?: Trust | undefined;
   /** Of a block of measured runs: which measure it shows. */
   readonly measure?: string;
   readonly columns: readonly BoardColumn[];
@@ -183,6 +188,11 @@ export function measuresIn(runs: readonly BoardRun[]): string[] {
 /** What stands above a block. */
 export function headingOf({ isOfficial, title }: Block): string {
   return isOfficial ? `As published: ${title}` : title;
+}
+
+/** What stands below a block's heading: how far its judge can be trusted; empty where none was asked. */
+export function judgeLine({ trust }: Block): string[] {
+  return trust === undefined ? [] : [trustText(trust)];
 }
 
 /** Whether a row is best in a column, or cannot be told from the best. */

@@ -1,6 +1,8 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
+import { canonicalJson } from '../../json.js';
 import { PUBLISHED } from '../published.js';
+import type { Trust } from '../trust.js';
 import {
   type Block,
   type BoardOptions,
@@ -8,6 +10,7 @@ import {
   type Entry,
   type Group,
   type IsTied,
+  type JudgedWith,
   type Leaderboard,
   shownMeasure,
 } from './board.js';
@@ -73,12 +76,24 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   return {
     title,
     ...judged,
+    trust: sharedTrust(runs, group.judgedWith),
     ...(measure === undefined ? {} : { measure }),
     columns: [{ id: 'name', heading: 'Run', short: 'Run', align: 'left', isFigure: false }, ...columns],
     rows,
     ...(hasMarks ? { markNote: MARK_NOTE } : {}),
     notes: notesOf({ entries, untested, behind, columns, group, options, measure }),
   };
+}
+
+/**
+ * What is known of the judge of all these runs. Where it is not known of each, or not the same, the block says nothing of any; and
+ * nobody calibrated the judge of the published rows.
+ */
+function sharedTrust(runs: readonly BoardRun[], { rates }: JudgedWith): Trust | undefined {
+  const [first, ...others] = runs.map(({ trust }) => trust);
+  if (runs.length === 0) return rates ? 'uncalibrated' : undefined;
+  const isShared = others.every((trust) => canonicalJson(trust ?? null) === canonicalJson(first ?? null));
+  return isShared ? first : 'uncalibrated';
 }
 
 const MARK_NOTE =

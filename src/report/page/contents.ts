@@ -4,6 +4,7 @@ import type { Asked, Cost } from '../../costs.js';
 import type { MeasureLookup } from '../../measures.js';
 import type { Price } from '../../price.js';
 import type { Domain, Estimate, JudgedRow, ScoreCard } from '../../types.js';
+import type { Trust } from '../trust.js';
 import type { ChangeLine } from './charts.js';
 
 /** A run as the report shows it. */
@@ -13,6 +14,8 @@ export interface ReportRun {
   /** What made it, by heading: world model, judge, rubric pack ... */
   readonly facts: readonly (readonly [string, string])[];
   readonly card: ScoreCard;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
 }
 
 /** How two runs differ on the rows of both, in points of 0-100; absent where nothing could be compared. */

@@ -6,6 +6,7 @@ import { costCell } from '../../money.js';
 import type { ScoreCard } from '../../types.js';
 import { decimalsOf } from '../measure-text.js';
 import { leastText, overallName } from '../score-table.js';
+import { trustTexts } from '../trust.js';
 import type { Report, ReportRun } from './contents.js';
 import { count, number, range, signed, signedRange } from './figures.js';
 import { escapeHtml } from './frame.js';
@@ -14,9 +15,11 @@ import { leadingFigure, leadOf } from './lead.js';
 export function header(report: Report): string {
   const { run, other } = report;
   const compared = other && `<span>compared with <b>${escapeHtml(other.name)}</b></span>${factsApart(run, other)}`;
+  const judges = trustTexts(other?.trust, run.trust).map((line) => `<p class="by">${escapeHtml(line)}</p>`);
   return [
     `<header><h1>${escapeHtml(run.name)}</h1><p class="by">${run.facts.map(factSpan).join('')}</p>`,
     compared === undefined ? '' : `<p class="by">${compared}</p>`,
+    ...judges,
     warnings(report.warnings),
     keyFigures(report),
     '</header>',

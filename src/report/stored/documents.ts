@@ -4,6 +4,7 @@ import type { Estimate } from '../../types.js';
 import { costsDocument } from '../cost-json.js';
 import { estimateDocument } from '../estimate-json.js';
 import { cardDocument } from '../score-json.js';
+import { trustDocument } from '../trust.js';
 import type { ListedRun } from './listed-run.js';
 import type { ShownRun } from './shown-run.js';
 
@@ -35,6 +36,7 @@ export function runDocument(run: ShownRun) {
     source_bytes: 'bytes' in file ? file.bytes : null,
     journal_bytes: file.journalBytes ?? null,
     stored_judgements: run.judgements,
+    judge_trust: trustDocument(run.trust),
     ...cardDocument(run.card),
     warnings: run.warnings,
     notices: run.notices,

@@ -1,6 +1,7 @@
 // All that is shown of one stored run.
 
 import type { ScoreCard } from '../../types.js';
+import type { Trust } from '../trust.js';
 import type { ListedRun } from './listed-run.js';
 
 /** What became of the judged file since the run was scored from it, with the bytes of its journal where there is one. */
@@ -26,6 +27,8 @@ export interface ShownRun extends ListedRun {
   readonly notices: readonly string[];
   /** Its manifest, where it has one that can be read. */
   readonly manifest?: object | undefined;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
   /** By today's arithmetic. */
   readonly card: ScoreCard;
 }

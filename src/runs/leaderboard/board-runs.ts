@@ -6,6 +6,7 @@ import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { type KnownRun, listOfRuns, manifestOf, runsNamed } from '../databases.js';
 import { type Note, readStoredRun } from '../read-run.js';
+import { verdictsOf } from '../verdicts.js';
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
 export function latestOf(known: readonly KnownRun[]): KnownRun[] {
@@ -57,7 +58,7 @@ export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
 export function boardRun(known: KnownRun): BoardRun {
   const { run, db } = known;
-  const { made, card, source, costs } = readStoredRun(known);
+  const { made, trust, card, source, costs } = readStoredRun(known);
   return {
     id: `${db}#${run.id}`,
     db,
@@ -66,6 +67,7 @@ export function boardRun(known: KnownRun): BoardRun {
     worldModel: made.worldModel,
     source,
     judgedWith: judgedWith(made),
+    trust,
     isBaseline: made.baseline !== undefined,
     at: run.endedAt ?? run.startedAt ?? run.scoredAt,
     step: made.meta.step,
@@ -80,10 +82,4 @@ function judgedWith(made: MadeWith): JudgedWith {
   const lead = leadOf(kind);
   const verdicts = verdictsOf(made);
   return { kind, rates, lead, judge, snapshot, rubricPack, rubricFingerprint, verdicts, method, sampling, protocol };
-}
-
-/** How verdicts were read. Ratings that were asked for in another frame, or read otherwise, are not alike. */
-function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
-  if (versions.length === 0) return verdicts;
-  return verdicts === undefined ? versions.join(', ') : `${verdicts} (${versions.join(', ')})`;
 }

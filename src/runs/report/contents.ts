@@ -42,8 +42,8 @@ export function describe(
   };
 }
 
-function reportRun({ name, made, card, source }: ReadRun): ReportRun {
-  return { name, card, facts: [...factsOf(made), ['file', basename(source)]] };
+function reportRun({ name, made, trust, card, source }: ReadRun): ReportRun {
+  return { name, card, trust, facts: [...factsOf(made), ['file', basename(source)]] };
 }
 
 /** What made a run, as far as its manifest tells. */

@@ -4,12 +4,12 @@ import { UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
 import { present } from '../../present.js';
 import type { ShownRun } from '../../report/stored/shown-run.js';
-import type { MadeWith } from '../../run/made-with.js';
+import { trustText } from '../../report/trust.js';
 import type { Manifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { type KnownRun, manifestOf } from '../databases.js';
-import { type Note, readUnder } from '../read-run.js';
+import { type Note, type ReadRun, readUnder } from '../read-run.js';
 import { warningsOn } from '../warnings.js';
 import { judgedFileState } from './judged-file.js';
 import { listedRuns } from './listed.js';
@@ -21,7 +21,8 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
   const [listed] = await listedRuns([known], io);
   return {
     ...present(listed),
-    facts: factsOf(known, run.made, manifest),
+    trust: run.trust,
+    facts: factsOf(known, run, manifest),
     shownSource: shownPath(known.run.source, io),
     file: await judgedFileState(known.run),
     judgements: run.rows.length,
@@ -44,7 +45,11 @@ function readableManifest(known: KnownRun, note: Note): Manifest | undefined {
 }
 
 /** What made a run, the world model's part first. A checked manifest may lack fields, and what nobody recorded is left out. */
-function factsOf({ run }: KnownRun, made: MadeWith, manifest: Partial<Manifest> | undefined): ShownRun['facts'] {
+function factsOf(
+  { run }: KnownRun,
+  { made, trust }: ReadRun,
+  manifest: Partial<Manifest> | undefined,
+): ShownRun['facts'] {
   const predictions: Partial<Manifest> | undefined = manifest?.predictions;
   const { rubricPack, rubricFingerprint } = run;
   const rubrics = [rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`];
@@ -57,6 +62,7 @@ function factsOf({ run }: KnownRun, made: MadeWith, manifest: Partial<Manifest> 
     ['predicted', spanText(predictions?.startedAt, predictions?.endedAt)],
     ['mode', run.kind],
     ['judge', made.judgeName ?? run.judgeModel],
+    ['calibration', trust && trustText(trust).replace(/^judge: /, '')],
     ['rubrics', joined(rubrics)],
     ['verdicts', joined([made.verdicts, ...made.versions])],
     ['method', fieldsText(made.method)],

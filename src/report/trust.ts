@@ -1,0 +1,30 @@
+// How far a judge can be trusted, as every table and document says it.
+
+import { type JudgeTrust, trustLine } from '../judge-trust.js';
+
+/** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
+export type Trust = JudgeTrust | 'uncalibrated';
+
+/** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`. */
+export function trustText(trust: Trust): string {
+  return trustLine(trust === 'uncalibrated' ? undefined : trust);
+}
+
+/** One line where two runs have the same to say of their judges, else one for each. No line for a run that asked none. */
+export function trustTexts(base: Trust | undefined, candidate: Trust | undefined): string[] {
+  const texts = [base, candidate].map((trust) => trust && trustText(trust));
+  const [ofBase, ofCandidate] = texts;
+  if (ofBase === undefined || ofCandidate === undefined || ofBase === ofCandidate) {
+    return [ofBase ?? ofCandidate].filter((text) => text !== undefined);
+  }
+  const named = (text: string, side: string) => text.replace(/^judge:/, `judge of the ${side}:`);
+  return [named(ofBase, 'base'), named(ofCandidate, 'candidate')];
+}
+
+/** The same in JSON, unrounded: null where no judge was asked. A figure that the calibration could not tell is null. */
+export function trustDocument(trust: Trust | undefined) {
+  if (trust === undefined) return null;
+  if (trust === 'uncalibrated') return { calibrated: false };
+  const { ceiling = null, noise = null, damages, blind, undecided, gullible = null } = trust;
+  return { calibrated: true, ceiling, noise, damages, blind, undecided, gullible };
+}

@@ -1,0 +1,150 @@
+// A calibration into the tables of the SQLite file, and what it comes to back out of them.
+
+import type { Calibration, CalibrationPart } from '../calibration.js';
+import type { JudgeTrust } from '../judge-trust.js';
+import type { Estimate } from '../types.js';
+import type { CalibrationRecord, StoredCalibration } from './records.js';
+import { insert, Row, rowsOf } from './row.js';
+import type { Sqlite } from './sqlite.js';
+
+/** Writes a calibration with its figures in one transaction. One of the same identity is replaced, and keeps its number. */
+export function saveCalibration(database: Sqlite, record: CalibrationRecord): { id: number; replaced: boolean } {
+  return database.immediate(() => {
+    const found = database.prepare('SELECT id FROM calibrations WHERE identity = ?').get(record.identity);
+    const before = found && new Row(found).number('id');
+    if (before !== undefined) database.prepare('DELETE FROM calibrations WHERE id = ?').run(before);
+    const values = valuesOf(record);
+    const inserted = insert(database, 'calibrations', ['id', ...Object.keys(values)]).run({
+      id: before ?? null,
+      ...values,
+    });
+    const id = Number(inserted.lastInsertRowid);
+    saveFigures(database, id, record.calibration);
+    return { id, replaced: before !== undefined };
+  });
+}
+
+function valuesOf(record: CalibrationRecord) {
+  const { trust, calibration } = record;
+  return {
+    identity: record.identity,
+    judge_key: record.judgeKey,
+    judge_model: record.judgeModel,
+    judge_snapshot: record.judgeSnapshot ?? null,
+    rubric_pack: record.rubricPack ?? null,
+    rubric_fingerprint: record.rubricFingerprint ?? null,
+    verdicts: record.verdicts ?? null,
+    sampling: JSON.stringify(record.sampling),
+    source: record.source,
+    manifest: record.manifest,
+    started_at: record.startedAt,
+    ended_at: record.endedAt ?? null,
+    saved_at: record.savedAt,
+    tool_version: record.toolVersion,
+    judged: calibration.overall.judged,
+    failed: calibration.overall.failed,
+    ceiling: trust.ceiling ?? null,
+    noise: trust.noise ?? null,
+    damages: trust.damages,
+    blind: trust.blind,
+    undecided: trust.undecided,
+    gullible: trust.gullible ?? null,
+    document: record.document,
+  };
+}
+
+/** A figure of a calibration; what its kind has not is absent. */
+interface Figure {
+  readonly figure: string;
+  /** Of which variant, and which one it was held against. */
+  readonly variant?: string;
+  readonly against?: string;
+  readonly dimension?: string;
+  readonly estimate: Pick<Estimate, 'value'> & Partial<Estimate>;
+  readonly adjustedP?: number | undefined;
+  /** What follows from it, in a word. */
+  readonly verdict?: string | undefined;
+}
+
+const FIGURE_COLUMNS = ['calibration_id', 'domain', 'figure', 'variant', 'against', 'dimension', 'value'];
+const SPREAD_COLUMNS = ['n', 'clusters', 'se', 'df', 'low', 'high', 'adjusted_p', 'verdict'];
+
+function saveFigures(database: Sqlite, id: number, { overall, domains }: Calibration): void {
+  const insertion = insert(database, 'calibration_figures', [...FIGURE_COLUMNS, ...SPREAD_COLUMNS]);
+  for (const part of [{ ...overall, domain: '' }, ...domains]) {
+    for (const { figure, variant = '', against = '', dimension = '', estimate, adjustedP, verdict } of figuresOf(
+      part,
+    )) {
+      const { value, rows: n = null, clusters = null, se = null, df = null, low = null, high = null } = estimate;
+      const what = { calibration_id: id, domain: part.domain, figure, variant, against, dimension };
+      insertion.run({
+        ...what,
+        value,
+        n,
+        clusters,
+        se,
+        df,
+        low,
+        high,
+        adjusted_p: adjustedP ?? null,
+        verdict: verdict ?? null,
+      });
+    }
+  }
+}
+
+function* figuresOf(part: CalibrationPart): Generator<Figure> {
+  for (const figure of ['ceiling', 'truth', 'floor'] as const) {
+    const estimate = part[figure];
+    if (estimate !== undefined) yield { figure, estimate };
+  }
+  const { falsePenalty, gullibility, noise, smallestDifference } = part;
+  if (falsePenalty !== undefined) {
+    const verdict = { true: 'none', false: 'some' }[String(falsePenalty.isNone)];
+    yield { figure: 'false_penalty', estimate: falsePenalty.cost, verdict };
+  }
+  for (const { variant, score } of part.scores) yield { figure: 'score', variant: variant.name, estimate: score };
+  for (const { variant, loss, dimensions, sight } of part.losses) {
+    yield { figure: 'loss', variant: variant.name, dimension: 'total', estimate: loss, verdict: sight };
+    for (const [dimension, estimate] of Object.entries(dimensions)) {
+      yield { figure: 'loss', variant: variant.name, dimension, estimate };
+    }
+  }
+  for (const { better, worse, difference, adjustedP, order } of part.steps) {
+    const names = { variant: better.name, against: worse.name };
+    yield { figure: 'step', ...names, estimate: difference, adjustedP, verdict: order };
+  }
+  for (const { variant, gain } of part.canaries) yield { figure: 'gain', variant: variant.name, estimate: gain };
+  if (gullibility !== undefined) {
+    yield { figure: 'gullibility', variant: gullibility.variant.name, estimate: gullibility.gain };
+  }
+  if (noise !== undefined) {
+    const { sd, low, high, predictions } = noise;
+    const ends = { ...(low === undefined ? {} : { low }), ...(high === undefined ? {} : { high }) };
+    yield { figure: 'noise', estimate: { value: sd, rows: predictions, ...ends } };
+  }
+  if (smallestDifference !== undefined)
+    yield { figure: 'smallest_difference', estimate: { value: smallestDifference } };
+}
+
+/** Every calibration, in the order of their ids. @throws DamagedValue */
+export function readCalibrations(database: Sqlite): StoredCalibration[] {
+  const columns = 'judge_key, started_at, ended_at, ceiling, noise, damages, blind, undecided, gullible';
+  return rowsOf(database, `SELECT ${columns} FROM calibrations ORDER BY id`).map((row) => ({
+    judgeKey: row.text('judge_key'),
+    at: row.textIn('ended_at') ?? row.text('started_at'),
+    trust: trustIn(row),
+  }));
+}
+
+function trustIn(row: Row): JudgeTrust {
+  const [ceiling, noise, gullible] = [row.numberIn('ceiling'), row.numberIn('noise'), row.numberIn('gullible')];
+  return {
+    ...(ceiling === undefined ? {} : { ceiling }),
+    ...(noise === undefined ? {} : { noise }),
+    damages: row.number('damages'),
+    blind: row.number('blind'),
+    undecided: row.number('undecided'),
+    ...(gullible === undefined ? {} : { gullible }),
+  };
+}

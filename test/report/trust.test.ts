@@ -1,0 +1,40 @@
+// How far a judge can be trusted, in one line and in JSON.
+
+import { expect, it } from 'vitest';
+import { trustDocument, trustText, trustTexts } from '../../src/report/trust.js';
+
+const TRUST = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 0, gullible: 0.4 };
+const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4';
+
+it('is one line of a calibrated judge, and says of any other that it is uncalibrated', () => {
+  expect(trustText(TRUST)).toBe(LINE);
+  expect(trustText('uncalibrated')).toBe('judge: uncalibrated');
+});
+
+it('is said once of two runs with the same to say, and of each where they differ', () => {
+  expect(trustTexts(TRUST, { ...TRUST })).toEqual([LINE]);
+  expect(trustTexts('uncalibrated', 'uncalibrated')).toEqual(['judge: uncalibrated']);
+  expect(trustTexts('uncalibrated', TRUST)).toEqual([
+    'judge of the base: uncalibrated',
+    LINE.replace('judge:', 'judge of the candidate:'),
+  ]);
+});
+
+it('is said of no run that asked no judge', () => {
+  expect(trustTexts(undefined, undefined)).toEqual([]);
+  expect(trustTexts(undefined, TRUST)).toEqual([LINE]);
+  expect(trustDocument(undefined)).toBeNull();
+});
+
+it('tells in JSON an uncalibrated judge from one of which a figure is unknown', () => {
+  expect(trustDocument('uncalibrated')).toEqual({ calibrated: false });
+  expect(trustDocument({ damages: 3, blind: 0, undecided: 1 })).toEqual({
+    calibrated: true,
+    ceiling: null,
+    noise: null,
+    damages: 3,
+    blind: 0,
+    undecided: 1,
+    gullible: null,
+  });
+});

@@ -1,0 +1,191 @@
+// A stored calibration: what is in the file, what is read back, and that it is never doubled or half replaced.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { trustOf } from '../../src/judge-trust.js';
+import type { CalibrationRecord } from '../../src/store/records.js';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { openExistingStore, openStore } from '../../src/store/store.js';
+import { calibrationPart, madeUpCalibration } from '../support/calibrations.js';
+import { temporaryFolder } from '../support/cli.js';
+import { queryIn, refusal, runOf, saveIn } from '../support/stored-runs.js';
+import { type Compiled, compileStore } from './compiled.js';
+
+let path: string;
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileStore();
+});
+afterAll(() => compiled.remove());
+beforeEach(async () => {
+  path = join(await temporaryFolder(), 'awb.sqlite');
+});
+
+function recordOf(change: Partial<CalibrationRecord> = {}): CalibrationRecord {
+  const calibration = change.calibration ?? madeUpCalibration();
+  return {
+    identity: 'first',
+    judgeKey: 'k',
+    judgeModel: 'judge',
+    judgeSnapshot: 'judge-2026-01-01',
+    rubricPack: 'awb-2',
+    rubricFingerprint: 'ab',
+    verdicts: 'strict (reading 3)',
+    sampling: { temperature: 0.6 },
+    source: '/out/calibration.jsonl',
+    manifest: '{"kind":"calibrate"}',
+    startedAt: '2026-01-01T00:00:00.000Z',
+    endedAt: '2026-01-01T01:00:00.000Z',
+    savedAt: '2026-01-02T00:00:00.000Z',
+    toolVersion: '0.3.0',
+    calibration,
+    trust: trustOf(calibration),
+    document: '{"schema":"awb.calibrate/1"}',
+    ...change,
+  };
+}
+
+function save(record: CalibrationRecord) {
+  const store = openStore(path);
+  try {
+    return store.saveCalibration(record);
+  } finally {
+    store.close();
+  }
+}
+
+function read() {
+  const store = openExistingStore(path);
+  try {
+    return store.calibrations();
+  } finally {
+    store.close();
+  }
+}
+
+const query = (sql: string) => queryIn(path, sql);
+
+describe('a stored calibration', () => {
+  it('is read back with what it holds for, when it ended, and what it comes to', () => {
+    save(recordOf());
+    save(recordOf({ identity: 'running', judgeKey: 'other', endedAt: undefined }));
+    const trust = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 };
+    expect(read()).toEqual([
+      { judgeKey: 'k', at: '2026-01-01T01:00:00.000Z', trust },
+      { judgeKey: 'other', at: '2026-01-01T00:00:00.000Z', trust },
+    ]);
+  });
+
+  it('that could not tell a figure holds none, and is read back without it', () => {
+    const nothing = {
+      ceiling: undefined,
+      noise: undefined,
+      gullibility: undefined,
+      losses: [],
+      smallestDifference: undefined,
+    };
+    save(recordOf({ calibration: { overall: calibrationPart(1, nothing), domains: [] } }));
+    expect(read()[0]?.trust).toEqual({ damages: 0, blind: 0, undecided: 0 });
+    expect(query('SELECT ceiling, noise, gullible FROM calibrations')).toEqual([
+      { ceiling: null, noise: null, gullible: null },
+    ]);
+  });
+
+  it('holds its figures by domain, variant and dimension, with intervals and what follows from them', () => {
+    save(recordOf());
+    const figures = (where: string) =>
+      query(`SELECT value, low, high, adjusted_p, verdict FROM calibration_figures WHERE ${where}`);
+    expect(figures("domain = '' AND figure = 'ceiling'")).toEqual([
+      { value: 97.1, low: 97.1 - 1.2, high: 97.1 + 1.2, adjusted_p: null, verdict: null },
+    ]);
+    expect(figures("domain = '' AND figure = 'false_penalty'")).toMatchObject([{ value: 1.15, verdict: 'none' }]);
+    expect(figures("domain = '' AND figure = 'loss' AND variant = 'lost-fence' AND dimension = 'total'")).toMatchObject(
+      [{ value: 0.5, verdict: 'blind' }],
+    );
+    expect(figures("domain = 'mcp' AND figure = 'loss' AND variant = 'heavy'")).toHaveLength(6);
+    expect(
+      figures("domain = '' AND figure = 'step' AND variant = 'truth' AND against = 'determined-1of8'"),
+    ).toMatchObject([{ value: 6, adjusted_p: 0.02, verdict: 'kept' }]);
+    expect(figures("domain = '' AND figure = 'gullibility' AND variant = 'closed-frame'")).toMatchObject([
+      { value: 0.4 },
+    ]);
+    expect(query("SELECT value, n, low, high FROM calibration_figures WHERE domain = '' AND figure = 'noise'")).toEqual(
+      [{ value: 7.9, n: 320, low: 7.2, high: 8.7 }],
+    );
+    expect(query('SELECT DISTINCT domain FROM calibration_figures ORDER BY domain')).toEqual([
+      { domain: '' },
+      { domain: 'mcp' },
+      { domain: 'terminal' },
+    ]);
+    expect(query("SELECT count(*) AS n FROM calibration_figures WHERE figure = 'gain'")).toEqual([{ n: 12 }]);
+    expect(
+      query("SELECT judge_model, sampling ->> 'temperature' AS t, document ->> 'schema' AS s FROM calibrations"),
+    ).toEqual([{ judge_model: 'judge', t: 0.6, s: 'awb.calibrate/1' }]);
+  });
+
+  it('is replaced by the same one, keeps its number, and leaves no figure behind', () => {
+    expect(save(recordOf())).toEqual({ id: 1, replaced: false });
+    expect(save(recordOf({ identity: 'second' }))).toEqual({ id: 2, replaced: false });
+    const calibration = { overall: calibrationPart(1, { losses: [], canaries: [] }), domains: [] };
+    expect(save(recordOf({ calibration }))).toEqual({ id: 1, replaced: true });
+    expect(query('SELECT id FROM calibrations ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(
+      query("SELECT figure FROM calibration_figures WHERE calibration_id = 1 AND figure IN ('loss', 'gain')"),
+    ).toEqual([]);
+    expect(query('PRAGMA foreign_key_check')).toEqual([]);
+  });
+
+  it('that cannot be written whole leaves the one before it', () => {
+    save(recordOf());
+    const before = query('SELECT * FROM calibration_figures');
+    const part = { ...calibrationPart(), domain: 'mcp' };
+    expect(refusal(() => save(recordOf({ calibration: { overall: part, domains: [part, part] } }))).exitCode).toBe(65);
+    expect(query('SELECT * FROM calibration_figures')).toEqual(before);
+    expect(read()).toHaveLength(1);
+  });
+
+  it('belongs to no run: it stays when runs are removed or replaced', () => {
+    saveIn(path, runOf('a'));
+    save(recordOf());
+    const store = openStore(path);
+    store.removeRuns(store.runs());
+    store.close();
+    expect(read()).toHaveLength(1);
+  });
+
+  it('of several processes at once is there once each', async () => {
+    const script = await compiled.script(
+      'calibrations-together.js',
+      `import { openStore } from './store/store.js';
+       const [path, record] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
+       for (const identity of ['shared', String(process.pid)]) {
+         const store = openStore(path, 20000);
+         store.saveCalibration({ ...record, identity });
+         store.close();
+       }`,
+    );
+    const args = [script, path, JSON.stringify(recordOf())];
+    await Promise.all(Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, args)));
+    expect(query("SELECT count(*) AS n, sum(identity = 'shared') AS shared FROM calibrations")).toEqual([
+      { n: 5, shared: 1 },
+    ]);
+    const each = query('SELECT DISTINCT count(*) AS n FROM calibration_figures GROUP BY calibration_id');
+    expect(each).toHaveLength(1);
+  });
+
+  it('with a value of another type is damage, which names the file', () => {
+    save(recordOf());
+    const database = openSqlite(path);
+    database.exec(`
+      CREATE TABLE loose AS SELECT * FROM calibrations;
+      DROP TABLE calibration_figures;
+      DROP TABLE calibrations;
+      ALTER TABLE loose RENAME TO calibrations;
+      UPDATE calibrations SET damages = 'many';
+    `);
+    database.close();
+    expect(refusal(read)).toMatchObject({ exitCode: 65, message: expect.stringContaining('column damages') });
+  });
+});
