@@ -10,8 +10,15 @@ import { framed, unusedMark } from './frame.js';
 import type { Material } from './quotation.js';
 import { TOLD_VERSION, toldExcerpt } from './told.js';
 
-/** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
-const FRAME = 2;
+/**
+ * Changes with the frame around the material: judgements of two frames must not mix in one judging. Packs without optional slots keep the
+ * one under which judgings of earlier versions were begun; of the others, all predictions of a row share their prompt up to the prediction.
+ */
+const FRAMES = { plain: 2, shared: 3 } as const;
+
+function frameOf(pack: RubricPack): (typeof FRAMES)[keyof typeof FRAMES] {
+  return optionalSlots(pack).length === 0 ? FRAMES.plain : FRAMES.shared;
+}
 
 /** The same of what stands in the optional slots of a pack. */
 const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSION, changes: CHANGES_VERSION };
@@ -20,7 +27,7 @@ const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSI
 export function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
   if (pack.official) return {};
   const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
-  return { frame: FRAME, ...Object.fromEntries(slots) };
+  return { frame: frameOf(pack), ...Object.fromEntries(slots) };
 }
 
 /**
@@ -38,7 +45,7 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
     );
   }
   const shown = readCase(sample, prediction);
-  const slots = pack.official ? officialSlots(shown) : framedSlots(shown, extrasOf(pack, sample, shown), sample);
+  const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
   return [
     { role: 'system', content: system },
     { role: 'user', content: fillTemplate(pack.userTemplate, slots) },
@@ -99,19 +106,17 @@ function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots
 
 /**
  * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns. Turn,
- * truth and prediction stand under another mark that depends on all of them, so that no prediction can hold its own mark; what stands in
- * optional slots bears the same.
+ * truth and prediction stand under another mark, and what stands in optional slots bears the same. It is made of what no world model
+ * knows, and is another one where the prediction holds it all the same: so no prediction can hold its own mark.
  */
-function framedSlots(shown: Case, extras: Extras, { key, trajectory }: Sample): Slots {
+function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
+  const { key, trajectory } = sample;
+  const extras = extrasOf(pack, sample, shown);
   const { history, turn, currentTurn, prediction, truth } = shown;
   const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
   const historyMark = unusedMark(trajectory, earlier);
-  const mark = unusedMark([historyMark, key, truth, prediction].join('\n'), [
-    currentTurn,
-    truth,
-    prediction,
-    ...Object.values(extras),
-  ]);
+  const source = [historyMark, key, truth, ...(frameOf(pack) === FRAMES.plain ? [prediction] : [])];
+  const mark = unusedMark(source.join('\n'), [currentTurn, truth, prediction, ...Object.values(extras)]);
   const turns = history.flatMap(({ prompt, response }, index) => [
     framed('input', historyMark, index + 1, prompt),
     framed('observation', historyMark, index + 1, response),

@@ -44,7 +44,7 @@ describe('a judging that names no pack', () => {
     const folder = await inferred(['--domains', 'os']);
     expect((await judge(folder, await judgeServer())).code).toBe(0);
     const { rubrics } = (await jsonOf(join(folder.dir, 'judged.manifest.json'))).identity;
-    expect(rubrics).toMatchObject({ name: 'awb-2', frame: 2, told: 1, changes: 1, facts: 1 });
+    expect(rubrics).toMatchObject({ name: 'awb-2', frame: 3, told: 1, changes: 1, facts: 1 });
   });
 
   it('goes on under the first edition where it was begun under it, to the same bytes, and says so', async () => {
