@@ -10,6 +10,7 @@ import { openPredictions } from '../asking/calibrate/predictions.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
 import { judgementState } from '../asking/judge/records.js';
+import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
 import { listenersOf } from '../asking/listening.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
@@ -49,7 +50,8 @@ async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettin
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
   const rubrics = () => loadRubricPack(settings.rubrics, io.cwd);
-  const method = await MODES.rubric.open({ verdicts: settings.verdicts, rubrics });
+  const method = await MODES.rubric.open({ verdicts: settings.verdicts, ...holdingOf(settings), rubrics });
+  requireForm(settings, method);
   const kept = indexBeside(resolve(io.cwd, settings.outputDir));
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
   try {

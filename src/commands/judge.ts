@@ -3,12 +3,14 @@
 import { dirname, join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
 import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
+import { nextStep, remarkOnRepeats } from '../asking/judge/closing-words.js';
 import { atItsPack, type PackPlace } from '../asking/judge/earlier-pack.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
+import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
@@ -20,17 +22,15 @@ import { openPredictions, type PredictionFile } from '../bench/predictions.js';
 import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { counted } from '../figures.js';
 import type { Method, Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
 import { present } from '../present.js';
 import { printable } from '../printable.js';
-import type { Counts, Manifest } from '../run/manifest.js';
+import type { Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
-import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
 export const command = defineCommand({
@@ -92,9 +92,11 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const reference = () => referenceIdentity(rival);
   const openMethod = (pack: string | undefined) => {
     const rubrics = () => loadRubricPack(pack, io.cwd);
-    return mode.open({ verdicts: settings.verdicts, rubrics, prompt: loadJudgePrompt, reference });
+    const { verdicts } = settings;
+    return mode.open({ verdicts, ...holdingOf(settings), rubrics, prompt: loadJudgePrompt, reference });
   };
   const method = await openMethod(settings.rubrics);
+  requireForm(settings, method);
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
   try {
@@ -172,19 +174,6 @@ async function judgeAll(work: Judging, { inPlaceOf, notice }: PackPlace): Promis
   } finally {
     await run.close();
   }
-}
-
-/** Counts are of judgements, and coverage is of predictions: where these differ, both are said. */
-function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
-  const predictions = Object.values(chosen).reduce((sum, count) => sum + count, 0);
-  return counts.chosen > predictions ? `these are judgements of ${counted(predictions, 'prediction')}` : undefined;
-}
-
-function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
-  const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
-  const mend =
-    unpredicted > 0 ? `repeat awb infer (${unpredicted} rows lack a prediction) and then this command; or ` : '';
-  return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
 }
 
 function inCwd(io: Io, path: string | undefined): string | undefined {

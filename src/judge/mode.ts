@@ -35,6 +35,10 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
 interface Given {
   /** How verdicts are read. */
   readonly verdicts: VerdictReading;
+  /** Whether the user wants replies held to the mode's form; false where absent. */
+  readonly holdsReplies?: boolean;
+  /** Whether the judge is served here; false where absent. */
+  readonly isServedHere?: boolean;
   /** Reads the rubric pack. */
   rubrics(): Promise<RubricPack>;
   /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
@@ -52,7 +56,7 @@ export interface Method<Readings extends readonly Reading[] = readonly Reading[]
   readonly identity: JsonObject;
   /** What it judges by, as a part of file names. */
   readonly name: string;
-  /** The `response_format` that a judge which is served here is held to; absent where replies are free. */
+  /** The `response_format` that replies can be held to; absent where they are free. A judge that is served here is always held to it. */
   readonly replyForm?: unknown;
   /** Why predictions of a domain cannot be judged; undefined where they can. */
   refusal(domain: string): string | undefined;

@@ -15,11 +15,11 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   asksJudge: true,
   rates: true,
   measures: { [FACTS_RECALL]: { range: [0, 100], better: 'larger', words: RECALL } },
-  async open({ verdicts, rubrics }) {
+  async open({ verdicts, rubrics, holdsReplies = false, isServedHere = false }) {
     // Whoever only asks what the mode declares does not load it.
     const { READINGS } = await import('./readings.js');
     const { buildJudgeMessages, materialOf, messageVersions } = await import('./rubric-messages.js');
-    const { verdictFormat } = await import('./verdict-form.js');
+    const { SCHEMA_VERSION, verdictFormat } = await import('./verdict-form.js');
     const pack = await rubrics();
     const reader: VerdictReader = READINGS[verdicts];
     return {
@@ -31,6 +31,8 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         },
         verdicts,
         ...(reader.version === undefined ? {} : { reading: reader.version }),
+        // Judgings under packs without a checklist by a judge that is served here were held to a form before it had a version.
+        ...(holdsReplies || (isServedHere && pack.facts) ? { verdict_schema: SCHEMA_VERSION } : {}),
       },
       // The official rubrics ask for text around the JSON.
       ...(pack.official ? {} : { replyForm: verdictFormat(pack) }),

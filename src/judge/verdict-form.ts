@@ -5,6 +5,9 @@ import type { JsonObject } from '../json.js';
 import type { RubricPack } from '../rubric.js';
 import { DIMENSIONS } from '../types.js';
 
+/** Changes with what a judge is held to. */
+export const SCHEMA_VERSION = 1;
+
 /** The most remarks of a kind: packs without a checklist have been held to three since the first version. */
 const MOST_REMARKS = { plain: 3, checked: 4 } as const;
 const LONGEST_REMARK = 200;

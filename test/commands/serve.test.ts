@@ -7,8 +7,10 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { readFacts } from '../../src/facts.js';
 import { needsTwoThreads } from '../../src/serve/threads.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
+import { DIMENSIONS } from '../../src/types.js';
 import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
 
@@ -211,22 +213,27 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     expect(domains.swe).toMatchObject({ valid: 2, format: 100, factuality: 75, consistency: 50, quality: 0 });
   });
 
-  test('a random model as judge is held to five ratings by the schema', async () => {
+  test('a random model as judge is held to five ratings by the schema, and to a checklist where the pack asks for one', async () => {
     const dir = await temporaryFolder();
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
     const tiny = await keptModel(RANDOM_MODELS.tiny, folder);
     const rows = ['--data-dir', RECORDED, '--domains', 'swe', '--limit', '1', '--baseline', 'oracle'];
     expect((await startAwb(['infer', ...rows, '--output-dir', dir, '--quiet']).ended).code).toBe(EXIT.done);
-    const asked = ['--max-tokens', '2048', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
-    const predictions = join(dir, 'predictions.jsonl');
-    const judged = startAwb(
-      ['judge', '--predictions', predictions, '--output-dir', dir, '--quiet', '--local', tiny, ...asked],
-      env,
-    );
-    expect(await judged.ended).toMatchObject({ code: EXIT.done });
-    const [row] = await rowsOf(join(dir, 'judged.jsonl'));
-    for (const dimension of ['format', 'factuality', 'consistency', 'realism', 'quality']) {
-      expect([1, 2, 3, 4, 5]).toContain(row[dimension]);
+    const asked = ['--max-tokens', '8192', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
+    const where = ['--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir, '--quiet'];
+    for (const [pack, name] of [
+      ['awb-2', 'judged'],
+      ['awb-1', 'judged.first-edition'],
+    ] as const) {
+      const options = ['--local', tiny, '--rubrics', pack, '--label', 'first-edition', ...asked];
+      expect(await startAwb(['judge', ...where, ...options], env).ended).toMatchObject({ code: EXIT.done });
+      const [row] = await rowsOf(join(dir, `${name}.jsonl`));
+      for (const dimension of DIMENSIONS) expect([1, 2, 3, 4, 5]).toContain(row[dimension]);
+      const { facts } = row.awb.judge;
+      if (pack === 'awb-2') expect(readFacts(facts)).toEqual(facts);
+      else expect(facts).toBeUndefined();
+      const { identity } = JSON.parse(await readFile(join(dir, `${name}.manifest.json`), 'utf8'));
+      expect(identity.verdict_schema).toBe(pack === 'awb-2' ? 1 : undefined);
     }
   });
 

@@ -17,6 +17,7 @@ import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { openParts } from '../judge/parts.js';
 import { isDone, recordOf, stampOf } from '../judge/records.js';
+import { replyFormOf } from '../judge/reply-form.js';
 import { adoptSnapshot, requireSameSnapshot } from '../judge/snapshot.js';
 import { priceOf } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
@@ -47,8 +48,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
   const { settings, dataset, mode, target, jobs } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod('rubric', mode, work.method);
-  const replyForm = settings.local === undefined ? undefined : work.method.replyForm;
-  const instrument = openInstrument(run, target, settings, replyForm);
+  const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   adoptSnapshot(run);
   const stage: AskedStage<CalibrationJob> = {

@@ -33,6 +33,7 @@ import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from
 import type { JudgeSettings } from './options.js';
 import { openParts } from './parts.js';
 import { holds, isDone, recordOf, stampOf } from './records.js';
+import { replyFormOf } from './reply-form.js';
 import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
 
 /** Everything that one judging works on. */
@@ -68,9 +69,7 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
   const { settings, predictions, mode, target } = work;
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod(settings.mode, mode, work.method);
-  // A judge that is served here is held to the form of its replies, where the mode has one.
-  const replyForm = settings.local === undefined ? undefined : work.method.replyForm;
-  const instrument = openInstrument(run, target, settings, replyForm);
+  const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
   const most = Math.max(count, recordedCount(run.journal.ids()));

@@ -28,9 +28,9 @@ export const JUDGE_INSTRUMENT = {
   },
   rubrics: {
     kind: 'text',
-    value: 'DIR',
+    value: 'PACK',
     group: 'Judge',
-    help: 'rubric pack, or a checkout of the official repository; the bundled pack by default',
+    help: 'bundled rubric pack (awb-2, awb-1), folder of a pack, or checkout of the official repository',
   },
   verdicts: {
     kind: 'choice',
@@ -38,6 +38,11 @@ export const JUDGE_INSTRUMENT = {
     default: 'strict',
     group: 'Judge',
     help: 'strict accepts five ratings of 1 to 5 and nothing else; official reads as the official script does',
+  },
+  'verdict-schema': {
+    kind: 'boolean',
+    group: 'Judge',
+    help: 'hold verdicts to a JSON schema, in which checklist and reasons come before the scores',
   },
   'max-retries': { kind: 'integer', min: 1, default: 3, group: 'Judge', help: 'tries in all for a readable verdict' },
 } as const satisfies OptionTable;

@@ -75,7 +75,8 @@ export class OpenAiEndpoint implements Endpoint {
     this.#wire = new Wire(this.#address, apiKey, proxy);
     this.#models = new KnownModels(this.#wire, this.#redact);
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-    const context = { host: this.host, model, flagPrefix, hasKey, proxy, redact: this.#redact };
+    const isHeld = options.responseFormat !== undefined;
+    const context = { host: this.host, model, flagPrefix, hasKey, isHeld, proxy, redact: this.#redact };
     this.#line = { wire: this.#wire, clocks, stream, context };
   }
 

@@ -86,6 +86,29 @@ export function maxTokensTooLarge({ said, status }: Situation): Classified | und
   };
 }
 
+/** Words for the form of replies as servers, and the engines behind them, use them. */
+const FORM =
+  /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]outputs?|guided[_ ](?:json|decoding)|\bgrammars?\b/i;
+
+/** A form that this program asks for is never left out: replies would then be made in another way than the run says. */
+export function formRejected({ said, status, sent, isHeld }: Situation): Classified | undefined {
+  const isAbout = isAboutBody(status) || status === 501;
+  if (
+    isHeld !== true ||
+    !isAbout ||
+    !sent.includes('response_format') ||
+    !FORM.test([said.param, ...said.located, said.text].join(' '))
+  ) {
+    return undefined;
+  }
+  const remedy = 'do without --verdict-schema, or name an endpoint that holds replies to a JSON schema';
+  return {
+    failure: { class: 'fatal' },
+    what: 'the server rejects the JSON schema of the verdicts',
+    stop: { remedy, exitCode: EXIT.usage },
+  };
+}
+
 const REJECTION =
   /unsupported|not supported|n[o']t support|unknown|unrecognized|unexpected|not permitted|not allowed|extra_forbidden|cannot find field|cannot both be|only the default|invalid (?:parameter|argument|field|value)|deprecated/i;
 

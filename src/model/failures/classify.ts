@@ -4,7 +4,7 @@ import { UserError } from '../../errors.js';
 import type { FailureClass } from '../../types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
-import { maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
+import { formRejected, maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
 import { classifyConnection } from './connection.js';
 import { readError, type Said } from './error-body.js';
 import type { CallContext, Classified, Evidence, Rule, Situation } from './rule.js';
@@ -31,6 +31,7 @@ const RULES: readonly Rule[] = [
   maxTokensRenamed,
   overflown,
   maxTokensTooLarge,
+  formRejected,
   parameterRejected,
   wrongPath,
   tooLarge,

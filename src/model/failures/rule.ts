@@ -25,6 +25,8 @@ export interface CallContext {
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge';
   readonly hasKey: boolean;
+  /** Whether replies are held to a form that this program asks for, and not the user with --extra-body. */
+  readonly isHeld?: boolean;
   /** The request body's keys as they were sent: no other parameter counts as rejected. */
   readonly sent: readonly string[];
   /** The proxy in between, and the environment variable that names it. */

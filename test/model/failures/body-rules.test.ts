@@ -367,3 +367,34 @@ describe('max_tokens above what the model can write stops the run', () => {
     expect(failure.stop?.message).toContain('--max-tokens');
   });
 });
+
+describe('a JSON schema that this program asks for', () => {
+  const held = { isHeld: true, sent: [...SENT, 'response_format'] };
+  const remedy = /--verdict-schema/;
+
+  it.each<[string, number, unknown]>([
+    ['OpenAI', 400, openAi("Invalid schema for response_format 'verdict'", { param: 'response_format' })],
+    [
+      'an older OpenAI model',
+      400,
+      openAi("Invalid parameter: 'response_format' of type 'json_schema' is not supported"),
+    ],
+    ['vLLM', 400, vllm('The provided JSON schema contains features not supported by xgrammar.')],
+    ['llama.cpp', 400, { error: { code: 400, message: 'Failed to parse grammar', type: 'invalid_request_error' } }],
+    ['FastAPI', 422, { detail: [{ loc: ['body', 'response_format'], msg: 'Extra inputs are not permitted' }] }],
+    ['DeepSeek', 400, openAi('This response_format type is unavailable now')],
+  ])('and that %s rejects ends the run and names the flag; it is never dropped', (_, status, body) => {
+    const failure = classified(http(status, body), held);
+    expect(failure).toMatchObject({ class: 'fatal', reason: expect.stringContaining('rejects the JSON schema') });
+    expect(failure.rejected).toBeUndefined();
+    expect(failure.stop).toMatchObject({ exitCode: EXIT.usage, message: expect.stringMatching(remedy) });
+  });
+
+  it.each<[string, number, unknown, object]>([
+    ['of the user in --extra-body', 400, openAi('Unsupported parameter: response_format'), { isHeld: false }],
+    ['of a request that has none', 400, openAi('this grammar is bad'), { sent: SENT }],
+    ['in trouble of its own', 503, openAi('the schema service is down'), {}],
+  ])('is not named for a failure %s', (_, status, body, change) => {
+    expect(classified(http(status, body), { ...held, ...change }).stop?.message ?? '').not.toMatch(remedy);
+  });
+});
