@@ -1,6 +1,7 @@
 // The bill before a run: what is still to be asked, and what that is estimated to take.
 
 import type { Price } from './price.js';
+import type { RunKind } from './run-kind.js';
 import type { Domain } from './types.js';
 
 /** A figure that may not be known, between bounds that are; `atMost` is absent where nothing bounds it. */
@@ -69,7 +70,7 @@ export interface TimeBasis {
 }
 
 export interface Bill {
-  readonly kind: 'infer' | 'judge' | 'calibrate';
+  readonly kind: RunKind;
   /** Whom the rows are put to. */
   readonly model: string;
   readonly hosts: readonly string[];

@@ -47,6 +47,8 @@ interface Details {
   readonly reasoning?: string;
   /** The replies to the parts of a judgement that is no verdict. */
   readonly raw_outputs?: readonly string[];
+  /** What the truth cost a world model: the sums behind bits a byte. */
+  readonly truth?: { readonly nats: number; readonly tokens: number; readonly bytes: number };
 }
 
 /** One judgement as the journal keeps it. */
@@ -63,6 +65,7 @@ interface Asked {
   readonly reply?: ModelReply | undefined;
   /** All replies, where several parts were asked. */
   readonly replies?: readonly ModelReply[];
+  readonly truth?: Details['truth'];
 }
 
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
@@ -118,7 +121,7 @@ function failedMember({ class: failure, reason }: NoJudgement, asked: Asked): Ju
   return { status: 'failed', class: failure, reason, ...detailsOf(asked), ...raw };
 }
 
-function detailsOf({ rubrics, reply, replies }: Asked): Details {
+function detailsOf({ rubrics, reply, replies, truth }: Asked): Details {
   return {
     ...(rubrics === undefined ? {} : { rubrics: { name: rubrics.name, fingerprint: rubrics.fingerprint } }),
     ...(reply?.servedModel === undefined ? {} : { model: reply.servedModel }),
@@ -126,6 +129,7 @@ function detailsOf({ rubrics, reply, replies }: Asked): Details {
     ...(reply?.redacted === undefined ? {} : { redacted: true }),
     ...(reply?.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
     ...(replies === undefined ? {} : { raw_outputs: replies.map(({ content }) => content) }),
+    ...(truth === undefined ? {} : { truth: { nats: truth.nats, tokens: truth.tokens, bytes: truth.bytes } }),
   };
 }
 

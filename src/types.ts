@@ -35,8 +35,13 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). */
-export type Question = { readonly messages: readonly ChatMessage[] } | { readonly prompt: string };
+/**
+ * What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). Where
+ * `scored`, the last message is a reply that is given, and how likely the model held it to be is all that is asked.
+ */
+export type Question =
+  | { readonly messages: readonly ChatMessage[]; readonly scored?: true }
+  | { readonly prompt: string };
 
 export type ModelRequest = Question & {
   /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
@@ -97,7 +102,17 @@ export interface ModelReply {
   readonly fittedMaxTokens?: number;
   /** Set where the server echoed the API key and it was taken out. */
   readonly redacted?: true;
+  /** Of a scored question: the prompt's last tokens in their order, those of the given reply among them. */
+  readonly promptScores?: readonly TokenScore[];
   readonly log: CallLog;
+}
+
+/** A token of a prompt, and how likely the model held it to be where it stands. */
+export interface TokenScore {
+  /** Bytes that are no whole character stand as U+FFFD, or are left out. */
+  readonly text: string;
+  /** The negative natural logarithm of its probability. */
+  readonly nats: number;
 }
 
 export interface ModelFailure {

@@ -18,10 +18,12 @@ import { type RowState, type RowSummary, SummaryShelf } from './row-summary.js';
 export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
 
 /** Under which name a record's log holds its stamp. */
-export const STAMP_KEY = { infer: 'dropped', judge: 'stamp', calibrate: 'stamp' } as const satisfies Record<
-  Manifest['kind'],
-  string
->;
+export const STAMP_KEY = {
+  infer: 'dropped',
+  judge: 'stamp',
+  calibrate: 'stamp',
+  likelihood: 'dropped',
+} as const satisfies Record<Manifest['kind'], string>;
 
 export interface Run extends RunFolder<RowSummary> {
   readonly kind: Manifest['kind'];

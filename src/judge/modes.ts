@@ -2,6 +2,7 @@
 // choose it, or to say which one the official script is.
 
 import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
+import { likelihood } from './likelihood.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
 import { reference } from './reference.js';
@@ -10,13 +11,16 @@ import { turing } from './turing.js';
 
 export const MODES = { rubric, metrics, reference, turing } satisfies Record<string, Mode>;
 
-const LIST: readonly Mode[] = Object.values(MODES);
+/** What runs are read by that measure: the modes, and what measures without a prediction. */
+type Measuring = Pick<Mode, 'asksJudge' | 'rates' | 'measures' | 'lead' | 'words'>;
 
-/** What is known of the measures that any mode makes. */
-export const measureOf: MeasureLookup = measuresOf(Object.fromEntries(LIST.flatMap(declaredBy)));
+const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood };
+
+/** What is known of the measures that any run has. */
+export const measureOf: MeasureLookup = measuresOf(Object.fromEntries(Object.values(MEASURING).flatMap(declaredBy)));
 
 /** The measures of a mode, each with what the mode says of all of them. */
-function declaredBy({ measures, lead, words }: Mode): (readonly [string, Measure])[] {
+function declaredBy({ measures, lead, words }: Measuring): (readonly [string, Measure])[] {
   const shared = words === undefined ? {} : { words };
   return Object.entries(measures).map(([name, measure]) => [name, { ...shared, ...measure, leads: name === lead }]);
 }
@@ -36,7 +40,6 @@ export function asksJudge(mode: string): boolean {
   return modeOf(mode)?.asksJudge ?? true;
 }
 
-function modeOf(mode: string): Mode | undefined {
-  const known: Readonly<Record<string, Mode>> = MODES;
-  return Object.hasOwn(known, mode) ? known[mode] : undefined;
+function modeOf(mode: string): Measuring | undefined {
+  return Object.hasOwn(MEASURING, mode) ? MEASURING[mode] : undefined;
 }

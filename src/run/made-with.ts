@@ -57,8 +57,7 @@ export interface MadeWith {
 /** Reads what made a run from its checked manifest; from none for a file of the official script. */
 export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   const judging = manifest?.identity ?? {};
-  // A checked manifest may lack fields.
-  const predictions: Partial<Manifest> | undefined = manifest?.predictions;
+  const predictions = worldModelManifest(manifest);
   const predicting = predictions?.identity ?? {};
   const rubrics = fieldsOf(judging.rubrics);
   const judge = modelName(judging.judge, manifest?.servedModels);
@@ -95,8 +94,16 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   };
 }
 
-/** What a judging's identity holds beside that of its mode. */
-const BESIDE_THE_MODE = ['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration'];
+/** The manifest of the run that asked the world model: that of the predictions, or where there are none the run's own. A checked manifest may lack fields. */
+export function worldModelManifest(manifest: Partial<Manifest> | undefined): Partial<Manifest> | undefined {
+  return manifest?.kind === 'likelihood' ? manifest : manifest?.predictions;
+}
+
+/** What an identity holds beside that of its mode. */
+const BESIDE_THE_MODE = [
+  ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration'],
+  ...['model', 'data', 'protocol', 'system_prompt'],
+];
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
 export function modeIdentity(judging: Manifest['identity']): JsonObject {

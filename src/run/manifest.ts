@@ -3,13 +3,14 @@
 import { EXIT, UserError } from '../errors.js';
 import { isInteger, isObject, type JsonObject } from '../json.js';
 import { isPrice, type Price } from '../price.js';
+import { RUN_KINDS, type RunKind } from '../run-kind.js';
 import type { CallCost, Usage } from '../types.js';
 import { isUncounted } from '../usage.js';
 import type { Identity } from './identity.js';
 
 export interface Manifest {
   readonly schema: 'awb.manifest/1';
-  readonly kind: 'infer' | 'judge' | 'calibrate';
+  readonly kind: RunKind;
   readonly tool: { readonly name: string; readonly version: string };
   /** The checkpoint's name, as the user gave it. */
   readonly label?: string | undefined;
@@ -133,7 +134,7 @@ const fieldsOf =
     isObject(value) && Object.entries(fields).every(([name, check]) => value[name] === undefined || check(value[name]));
 
 const FIELDS: Readonly<Record<string, Check>> = {
-  kind: (value) => value === 'infer' || value === 'judge' || value === 'calibrate',
+  kind: (value) => RUN_KINDS.some((kind) => kind === value),
   tool: mapOf(isText),
   label: isText,
   meta: mapOf(isText),

@@ -1,12 +1,13 @@
 // What a run cost, by its manifest.
 
 import { type Asked, type Cost, NO_CALL, type RunCosts, type Spending, sumOf } from '../costs.js';
+import { worldModelManifest } from '../run/made-with.js';
 import type { DomainCost, Manifest } from '../run/manifest.js';
 import type { Domain } from '../types.js';
 
 /** What the manifest of a judged run says of both who were asked. */
 export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts {
-  const worldModel = manifestSpending('world_model', manifest?.predictions);
+  const worldModel = manifestSpending('world_model', worldModelManifest(manifest));
   const judge = manifestSpending('judge', manifest);
   return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
 }

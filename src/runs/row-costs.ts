@@ -8,6 +8,7 @@ import type { Price } from '../price.js';
 import { rowId } from '../row-id.js';
 import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
+import { asksWorldModel } from '../run-kind.js';
 import type { StoredJudgement } from '../store/records.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { journalBeside, manifestBeside } from './judged-path.js';
@@ -37,7 +38,8 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
   const { source, rows, costs: told } = run;
   const journal = await predictionsJournal(run);
   const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
-  const judged = await readCosts(journalBeside(source), prices.judge, stop);
+  const isJudged = !asksWorldModel(run.manifest?.kind);
+  const judged = isJudged ? await readCosts(journalBeside(source), prices.judge, stop) : undefined;
   const judgements = rows.map((row) => {
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
@@ -67,8 +69,9 @@ function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price:
   return { ...(price && { price }), total: sumOf(domains.values()), domains };
 }
 
-/** The journal of the predictions that were judged; undefined where nobody knows where it lies, or another run lies there by now. */
+/** The journal of the run that asked the world model; undefined where nobody knows where it lies, or another run lies there by now. */
 async function predictionsJournal({ source, manifest }: JudgedRun): Promise<string | undefined> {
+  if (asksWorldModel(manifest?.kind)) return journalBeside(source);
   const { predictions } = manifest?.identity ?? {};
   if (!isObject(predictions) || typeof predictions.file !== 'string') return undefined;
   const file = resolve(dirname(source), predictions.file);

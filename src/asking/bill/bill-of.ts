@@ -13,6 +13,7 @@ import {
 import { type Speed, timeOf } from '../../billing/time.js';
 import { throwIfStopped } from '../../errors.js';
 import { filtered } from '../../list.js';
+import { asksWorldModel } from '../../run-kind.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
 import { Overlong } from './overlong.js';
 import { byRatio, byTokenizer, sizer } from './sizes.js';
@@ -81,7 +82,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     price,
     time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
     measuredCache: measuredCache(total, runs),
-    askedAgain: stage.run.kind !== 'infer' ? askedAgain(total, runs) : undefined,
+    askedAgain: asksWorldModel(stage.run.kind) ? undefined : askedAgain(total, runs),
     servers: sources.servers,
     overlong: overlong.notice(),
     notes: sources.notes,

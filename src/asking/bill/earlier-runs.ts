@@ -9,6 +9,7 @@ import { EXIT, UserError } from '../../errors.js';
 import { canonicalJson, isObject, parseObject } from '../../json.js';
 import { checkedManifest, type Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
+import { asksWorldModel } from '../../run-kind.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { openExistingStore } from '../../store/store.js';
 import type { Io, Usage } from '../../types.js';
@@ -93,7 +94,7 @@ async function foundRuns(dir: string, io: Pick<Io, 'cwd' | 'env'>): Promise<Foun
 async function manifestsIn(dir: string, io: Pick<Io, 'cwd'>): Promise<Found[]> {
   const names = await readdir(dir).catch(() => []);
   const manifests = names
-    .filter((name) => /^(predictions|judged(\..*)?|calibration)\.manifest\.json$/.test(name))
+    .filter((name) => /^(predictions|judged(\..*)?|calibration|likelihood)\.manifest\.json$/.test(name))
     .sort();
   return (await Promise.all(manifests.map((name) => manifestAt(join(dir, name), io)))).flat();
 }
@@ -133,7 +134,7 @@ function checkedOrNone(check: () => Manifest): Manifest | undefined {
 
 /** The manifest of the kind: a judged file's holds that of its predictions, and a calibration asks a judge as a judging does. */
 function ofKind(found: Found, kind: Run['kind']): Found | undefined {
-  const isOfKind = (manifest: Manifest) => (manifest.kind === 'infer') === (kind === 'infer');
+  const isOfKind = (manifest: Manifest) => asksWorldModel(manifest.kind) === asksWorldModel(kind);
   if (isOfKind(found.manifest)) return found;
   const { predictions } = found.manifest;
   return predictions !== undefined && isOfKind(predictions) ? { ...found, manifest: predictions } : undefined;
@@ -143,7 +144,7 @@ function ofKind(found: Found, kind: Run['kind']): Found | undefined {
 function likenessOf({ manifest, isBeside }: Found, planned: Planned): Likeness | undefined {
   const { kind, identity } = planned.run;
   const { identity: theirs, settings, servedModels } = manifest;
-  const model = kind === 'infer' ? 'model' : 'judge';
+  const model = asksWorldModel(kind) ? 'model' : 'judge';
   // A baseline asks nobody.
   if (theirs[model] === undefined) return undefined;
   const isSame =
@@ -152,7 +153,7 @@ function likenessOf({ manifest, isBeside }: Found, planned: Planned): Likeness |
       : settings?.local === planned.local;
   if (isSame) return isEqual(askedWith(theirs), askedWith(identity)) ? 'settings' : 'model';
   // Checkpoints bear names of their own, and stand beside each other; judges differ too much.
-  return kind === 'infer' && isBeside ? 'other' : undefined;
+  return asksWorldModel(kind) && isBeside ? 'other' : undefined;
 }
 
 /** What replies depend on, beside whom and about what they are asked for. */
@@ -166,7 +167,7 @@ function isEqual(a: unknown, b: unknown): boolean {
 
 function measurementOf({ name, manifest }: Found, like: Likeness): Measurement {
   const { identity, servedModels, pace, counts }: Partial<Manifest> & Pick<Manifest, 'identity'> = manifest;
-  const asked = identity[manifest.kind === 'infer' ? 'model' : 'judge'];
+  const asked = identity[asksWorldModel(manifest.kind) ? 'model' : 'judge'];
   const model = typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
   const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
   return { name, model, like, rows, domains: domainsOf(manifest), pace };

@@ -114,9 +114,11 @@ function placeOf({ rows, files }: Dataset, { row, repeat }: InferJob) {
   return { place: `${basename(present(files[rows.file(row)]))}:${rows.line(row)}`, bytes: rows.bytes(row) };
 }
 
-const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";
+/** Told before rows are asked under other system prompts than their own. */
+export const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";
 const NO_KEYS: ReadonlySet<string> = new Set();
-const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
+/** What a lean row leaves out. */
+export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {

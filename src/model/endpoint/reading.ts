@@ -1,16 +1,19 @@
 // Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
+import { EXIT, UserError } from '../../errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../json.js';
-import type { Usage } from '../../types.js';
+import type { TokenScore, Usage } from '../../types.js';
 import { isTokenCount } from '../../usage.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
+import { SCORES_A_REPLY } from '../failures/body-rules.js';
 import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';
 import type { CallContext } from '../failures/rule.js';
 import { EventStream, GrowingText } from '../http/events.js';
 import type { RunningLimits } from '../http/time-limits.js';
-import { CHAT, type Way } from './request.js';
+import { promptScoresIn } from './prompt-scores.js';
+import { CHAT, SCORED_CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
 const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
@@ -19,6 +22,8 @@ const CHARACTERS_PER_TOKEN = 64;
 const LEAST_BOUND = 8 * 2 ** 20;
 /** A string can hold this with room to spare; no budget raises the bound above it. */
 const MOST_BOUND = 2 ** 28;
+/** What the scores of a long prompt's tokens may take: a hundred characters for each of half a million. */
+const SCORED_BOUND = 2 ** 26;
 /** An object with none of these keys is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
 
@@ -46,6 +51,7 @@ export class Reading {
   #refused = false;
   #finishReason: string | undefined;
   #servedModel: string | undefined;
+  #promptScores: readonly TokenScore[] | undefined;
 
   /**
    * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
@@ -54,7 +60,12 @@ export class Reading {
   constructor(clocks: RunningLimits, way: Way, maxTokens: number | undefined) {
     this.#clocks = clocks;
     this.#way = way;
-    this.#mostCharacters = Math.min(MOST_BOUND, Math.max(LEAST_BOUND, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
+    const least = way === SCORED_CHAT ? SCORED_BOUND : LEAST_BOUND;
+    this.#mostCharacters = Math.min(MOST_BOUND, Math.max(least, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
+  }
+
+  get #isChat(): boolean {
+    return this.#way === CHAT || this.#way === SCORED_CHAT;
   }
 
   /** Characters of the reply that have come so far, thinking included. */
@@ -81,7 +92,7 @@ export class Reading {
     } else if (this.#broken === undefined) {
       this.#readDocument(this.#document.take());
     }
-    if (this.finished) return this.#completed();
+    if (this.finished) return this.#completed(context);
     if (this.#error !== undefined) {
       const failure = classify({ body: textOfError(this.#error) }, context());
       return { ...failure, usage: this.usage };
@@ -94,7 +105,8 @@ export class Reading {
     return { status: 'failed', ...rest, usage: this.usage };
   }
 
-  #completed(): AttemptReply | AttemptFailure {
+  #completed(context: () => CallContext): AttemptReply | AttemptFailure {
+    if (this.#way === SCORED_CHAT && this.#promptScores === undefined) return this.#unscored(context().host);
     const reason = this.#finishReason;
     if (reason === 'content_filter') {
       return this.#failed({ class: 'refused', reason: 'refused by the content filter (finish_reason content_filter)' });
@@ -109,7 +121,7 @@ export class Reading {
       });
     }
     if (!this.#hasMessage) {
-      const reason = `the reply holds no ${this.#way === CHAT ? 'message: neither content nor reasoning' : 'text'}`;
+      const reason = `the reply holds no ${this.#isChat ? 'message: neither content nor reasoning' : 'text'}`;
       return this.#failed({ class: 'malformed', reason });
     }
     return {
@@ -118,9 +130,17 @@ export class Reading {
       ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
       ...(reason !== undefined && { finishReason: reason }),
       ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
+      ...(this.#promptScores !== undefined && { promptScores: this.#promptScores }),
       usage: this.usage,
       ...(this.#clocks.firstTokenMs !== undefined && { firstTokenMs: this.#clocks.firstTokenMs }),
     };
+  }
+
+  /** A server that knows nothing of scores answers as if they had not been asked for, and will do so for every row. */
+  #unscored(host: string): AttemptFailure {
+    const reason = 'the reply holds no prompt_logprobs';
+    const stop = new UserError(`${host}: ${reason}; ${SCORES_A_REPLY}`, EXIT.unavailable);
+    return { ...this.#failed({ class: 'fatal', reason }), stop };
   }
 
   #grow(piece: string): void {
@@ -175,8 +195,15 @@ export class Reading {
     }
     this.#add(this.#messageOf(choice));
     this.#end(choice);
+    if (this.#way === SCORED_CHAT) this.#readScores(completion.prompt_logprobs);
     // The closing brace shows that a document is whole: some servers leave finish_reason out.
     this.finished = this.#broken === undefined && this.#error === undefined;
+  }
+
+  #readScores(told: unknown): void {
+    if (told === undefined || told === null) return;
+    this.#promptScores = promptScoresIn(told);
+    if (this.#promptScores === undefined) this.#breakOff('prompt_logprobs of the reply are no list of probabilities');
   }
 
   #breakOff(reason: string): void {
@@ -230,7 +257,7 @@ export class Reading {
 
   /** A choice's message, or the piece of it that came; a completion's text is its content. */
   #messageOf(choice: JsonObject): unknown {
-    if (this.#way === CHAT) return this.#kind === 'events' ? (choice.delta ?? choice.message) : choice.message;
+    if (this.#isChat) return this.#kind === 'events' ? (choice.delta ?? choice.message) : choice.message;
     return 'text' in choice ? { content: choice.text } : undefined;
   }
 

@@ -14,14 +14,23 @@ export interface Asked {
   readonly dialect: Dialect;
 }
 
-/** The two ways of asking: their paths behind the base URL, and what is asked for in words. */
+/** The ways of asking: their paths behind the base URL, and what is asked for in words. */
 export const CHAT = { path: '/chat/completions', words: 'chat completions' } as const;
 const COMPLETION = { path: '/completions', words: 'completions' } as const;
-export type Way = typeof CHAT | typeof COMPLETION;
+/** A chat whose last message is scored. */
+export const SCORED_CHAT = { path: CHAT.path, words: CHAT.words, isScored: true } as const;
+export type Way = typeof CHAT | typeof COMPLETION | typeof SCORED_CHAT;
 
 export function wayOf(request: ModelRequest): Way {
-  return 'prompt' in request ? COMPLETION : CHAT;
+  if ('prompt' in request) return COMPLETION;
+  return request.scored ? SCORED_CHAT : CHAT;
 }
+
+/**
+ * What has a server score the last message, as vLLM names it: the prompt ends with that message, and each of its tokens is told with
+ * its own probability and with that of no other.
+ */
+const SCORING = { add_generation_prompt: false, prompt_logprobs: 0 } as const;
 
 /**
  * The body of a request as the servers take it: what is set, and nothing that is not. What a chat alone knows (reasoning effort,
@@ -41,6 +50,7 @@ export function requestBody(
     if (values[name] !== undefined && (isChat || !chatOnly)) body[wire] = values[name];
   }
   if (isChat && responseFormat !== undefined) body.response_format = responseFormat;
+  if (isChat && request.scored) Object.assign(body, SCORING);
   if (stream) Object.assign(body, { stream: true, stream_options: { include_usage: true } });
   return dialect.translate(Object.assign(body, sampling.extraBody));
 }

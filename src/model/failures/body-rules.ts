@@ -112,17 +112,23 @@ export function formRejected({ said, status, sent, isHeld }: Situation): Classif
 const REJECTION =
   /unsupported|not supported|n[o']t support|unknown|unrecognized|unexpected|not permitted|not allowed|extra_forbidden|cannot find field|cannot both be|only the default|invalid (?:parameter|argument|field|value)|deprecated/i;
 
+/** What a server must be able to do where the probabilities of a given reply are asked for. */
+export const SCORES_A_REPLY =
+  'name an endpoint that scores a given reply: vLLM (prompt_logprobs of a chat) or awb serve; --local GGUF starts that one here';
+
 /** How the user leaves a parameter out. A parameter that is not listed came from --extra-body. */
 const FLAGS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     PARAMETERS.flatMap(({ wire, leftOutBy }) => (leftOutBy === undefined ? [] : [[wire, leftOutBy]])),
   ),
   stream: 'ask for whole replies with --no-stream',
+  prompt_logprobs: SCORES_A_REPLY,
+  add_generation_prompt: SCORES_A_REPLY,
   [MAX_COMPLETION_TOKENS]: 'give endpoints that take the same parameters',
 };
 /** These are part of every request, so they are never what the server objects to. */
 const ALWAYS_SENT = ['model', 'messages', 'prompt'];
-const NEVER_DROPPED = ['stream', MAX_COMPLETION_TOKENS];
+const NEVER_DROPPED = ['stream', 'prompt_logprobs', 'add_generation_prompt', MAX_COMPLETION_TOKENS];
 
 export function parameterRejected({ said, status, sent }: Situation): Classified | undefined {
   if (!isAboutBody(status)) return undefined;

@@ -6,6 +6,7 @@ import { counted } from '../../figures.js';
 import { dollars } from '../../money.js';
 import type { Price } from '../../price.js';
 import { oneLine, printable } from '../../printable.js';
+import { asksWorldModel } from '../../run-kind.js';
 import type { Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
 import { budgetLines } from './budget.js';
@@ -53,7 +54,7 @@ function paragraphs(lines: readonly string[], { columns }: Look): string {
 }
 
 function titleOf({ kind, model, hosts, rows, total }: Bill): string {
-  const role = kind === 'infer' ? 'World model' : 'Judge';
+  const role = asksWorldModel(kind) ? 'World model' : 'Judge';
   const who = model === '' ? 'Without a model' : `${role} ${shown(model)}`;
   const where = hosts.length === 0 ? '' : ` at ${hosts.map(shown).join(', ')}`;
   const apart = [
@@ -62,7 +63,7 @@ function titleOf({ kind, model, hosts, rows, total }: Bill): string {
     [rows.absent, 'that cannot be asked'],
   ] as const;
   const said = apart.flatMap(([count, what]) => (count > 0 ? [`${whole(count)} ${what}`] : []));
-  const noun = kind === 'infer' ? 'row' : 'judgement';
+  const noun = asksWorldModel(kind) ? 'row' : 'judgement';
   const chosen = `${whole(rows.chosen + rows.absent)} ${noun}${rows.chosen + rows.absent === 1 ? '' : 's'}`;
   return `${who}${where}: ${[chosen, ...said].join(', ')}; ${whole(total.rows)} to ask`;
 }

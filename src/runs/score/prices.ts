@@ -3,6 +3,7 @@
 import type { Asked } from '../../costs.js';
 import type { Price } from '../../price.js';
 import type { PriceList } from '../../prices/prices.js';
+import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { openPriceList } from '../../settings/prices.js';
 import type { Io } from '../../types.js';
@@ -20,8 +21,9 @@ export async function pricesOf(
   file: string | undefined,
   io: Pick<Io, 'cwd'>,
 ): Promise<RunPrices> {
+  const asked = worldModelManifest(manifest);
   const sides = [
-    ['world_model', manifest?.predictions, manifest?.predictions?.identity?.model],
+    ['world_model', asked, asked?.identity?.model],
     ['judge', manifest, manifest?.identity?.judge],
   ] as const satisfies readonly (readonly [Asked, Partial<Manifest> | undefined, unknown])[];
   const isUnknown = ([, one, model]: (typeof sides)[number]) => model !== undefined && one?.price === undefined;

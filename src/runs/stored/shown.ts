@@ -5,6 +5,7 @@ import { canonicalJson, isObject } from '../../json.js';
 import { present } from '../../present.js';
 import type { ShownRun } from '../../report/stored/shown-run.js';
 import { trustText } from '../../report/trust.js';
+import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
@@ -50,7 +51,7 @@ function factsOf(
   { made, trust }: ReadRun,
   manifest: Partial<Manifest> | undefined,
 ): ShownRun['facts'] {
-  const predictions: Partial<Manifest> | undefined = manifest?.predictions;
+  const predictions = worldModelManifest(manifest);
   const { rubricPack, rubricFingerprint } = run;
   const rubrics = [rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`];
   const facts: (readonly [string, string | undefined])[] = [
@@ -66,7 +67,7 @@ function factsOf(
     ['rubrics', joined(rubrics)],
     ['verdicts', joined([made.verdicts, ...made.versions])],
     ['method', fieldsText(made.method)],
-    ['judge sampling', fieldsText(made.sampling)],
+    ['judge sampling', made.judge === undefined ? undefined : fieldsText(made.sampling)],
     ['left out', joined(made.dropped)],
     ['judged', spanText(run.startedAt, run.endedAt)],
     ['scored', `${timeText(run.scoredAt)} by awb ${run.toolVersion}`],

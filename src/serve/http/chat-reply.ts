@@ -43,6 +43,24 @@ export const CHAT_REPLY: ReplyFormat = {
   },
 };
 
+/** A reply to messages of which the last one is scored, with `prompt_logprobs` as vLLM has them: null up to where scores begin. */
+export function scoredChatReply(promptFrom: number): ReplyFormat {
+  return {
+    ...CHAT_REPLY,
+    beside: (pieces) => {
+      const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
+      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...scores.map(byToken)] };
+    },
+  };
+}
+
+/** The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell. */
+function byToken({ top, ...own }: TokenScore): unknown {
+  return Object.fromEntries(
+    [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
+  );
+}
+
 function callOf(id: string, name: string, given: string) {
   return { id, type: 'function', function: { name, arguments: given } };
 }

@@ -17,6 +17,8 @@ export interface ReplyFormat {
   readonly chunkObject: string;
   /** A choice of a whole reply. */
   choice(index: number, pieces: readonly Piece[], end: ReplyEnd): unknown;
+  /** What a whole reply of one choice holds beside it. */
+  beside?(pieces: readonly Piece[]): Readonly<Record<string, unknown>>;
   /** A choice of a streamed reply, as entries of `choices`: before the first event, for each event, and at the end. */
   writer(index: number): {
     open(): readonly unknown[];
@@ -79,12 +81,12 @@ export async function replyWhole(response: ServerResponse, replying: Replying): 
     choices.map(async (events, index) => {
       const pieces: Piece[] = [];
       const end = await readEvents(events, (piece) => pieces.push(piece));
-      return { choice: format.choice(index, pieces, end), usage: end.usage };
+      return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
     }),
   );
   const usages = read.map(({ usage }) => usage);
   const body = { ...head, object: format.object, choices: read.map(({ choice }) => choice) };
-  answer(response, 200, { ...body, usage: usageBody(usages, prompts) });
+  answer(response, 200, { ...body, ...read[0]?.beside, usage: usageBody(usages, prompts) });
   return usages;
 }
 

@@ -2,10 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Engine, EnginePrompt, GenerateOptions, Tool } from '../engine-contract.js';
-import { readChatRequest } from '../request/chat-request.js';
+import { type ChatRequest, readChatRequest } from '../request/chat-request.js';
 import { type CompletionRequest, type RawPrompt, readCompletionRequest } from '../request/completion-request.js';
 import { MOST_SEED } from '../request/parameters.js';
-import { CHAT_REPLY } from './chat-reply.js';
+import { commonPrefix } from '../slots.js';
+import { CHAT_REPLY, scoredChatReply } from './chat-reply.js';
 import { completionReply, type Echo } from './completion-reply.js';
 import { bodyOf, type DeskState, type Handler, loadedEngine, nowS, serverDefaults, type Visit } from './desk-state.js';
 import { toldOf } from './refusals.js';
@@ -34,10 +35,24 @@ interface Asked {
 }
 
 export const chat: Handler = async (desk, visit) => {
-  const { messages, options, ...asked } = readChatRequest(await bodyOf(desk, visit), serverDefaults(desk));
-  const prompts = [{ prompt: { messages, tools: asked.tools }, options }];
-  await reply(desk, visit, { ...asked, format: CHAT_REPLY, prompts });
+  const asked = readChatRequest(await bodyOf(desk, visit), serverDefaults(desk));
+  if (asked.promptLogprobs !== undefined) return replyToGiven(desk, visit, asked, asked.promptLogprobs);
+  const { messages, tools, options } = asked;
+  await reply(desk, visit, { ...asked, format: CHAT_REPLY, prompts: [{ prompt: { messages, tools }, options }] });
 };
+
+/** Scores the last message, from where its prompt leaves that of the messages before it. */
+async function replyToGiven(desk: DeskState, visit: Visit, asked: ChatRequest, top: number): Promise<void> {
+  const { messages, tools, options } = asked;
+  const engine = loadedEngine(desk);
+  const rendered = (shown: ChatRequest['messages']) =>
+    engine.tokenize({ messages: shown, tools }, { ...options, addGenerationPrompt: false });
+  const tokens = await rendered(messages);
+  // Nothing precedes the first token.
+  const promptFrom = Math.max(1, commonPrefix(tokens, await rendered(messages.slice(0, -1))));
+  const prompts = [{ prompt: { tokens }, options: { ...options, scores: { promptFrom, reply: false, top } } }];
+  await reply(desk, visit, { ...asked, tools: [], format: scoredChatReply(promptFrom), prompts });
+}
 
 export const complete: Handler = async (desk, visit) => {
   const asked = readCompletionRequest(await bodyOf(desk, visit), serverDefaults(desk));

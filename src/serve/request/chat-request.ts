@@ -21,7 +21,7 @@ import { readSampling, readStreaming, SAMPLING_PARAMETERS } from './sampling-req
 import { readThinking } from './thinking-request.js';
 import { readToolChoice, readTools } from './tool-requests.js';
 
-interface ChatRequest {
+export interface ChatRequest {
   readonly messages: readonly EngineMessage[];
   /** Those that the model may call: none where it must not. */
   readonly tools: readonly Tool[];
@@ -30,6 +30,8 @@ interface ChatRequest {
   readonly options: GenerateOptions;
   readonly stream: boolean;
   readonly includeUsage: boolean;
+  /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
+  readonly promptLogprobs: number | undefined;
 }
 
 const SERVED = [
@@ -41,6 +43,8 @@ const SERVED = [
   'n',
   'logprobs',
   'top_logprobs',
+  'prompt_logprobs',
+  'add_generation_prompt',
   'thinking_budget',
   'thinking_token_budget',
   'reasoning_effort',
@@ -53,9 +57,7 @@ const CHAT_WITHOUT_EFFECT = {
   ...WITHOUT_EFFECT,
   modalities: (value: unknown) => Array.isArray(value) && value.length === 1 && value[0] === 'text',
   echo: is(false),
-  prompt_logprobs: is(0),
   // Defaults of other servers.
-  add_generation_prompt: is(true),
   continue_final_message: is(false),
   include_reasoning: is(true),
   separate_reasoning: is(true),
@@ -72,12 +74,17 @@ export function readChatRequest(body: unknown, server: ServerDefaults): ChatRequ
     throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
   }
   const scores = readScores(given);
+  const messages = readMessages(given.messages);
+  const n = readInteger(given.n, 'n', 1, MOST_N) ?? 1;
+  const streaming = readStreaming(given);
+  const promptLogprobs = readPromptLogprobs(given, messages, n === 1 && !streaming.stream && scores === undefined);
   const isSingleCall = tools.length > 0 && readBoolean(given.parallel_tool_calls, 'parallel_tool_calls') === false;
   return {
-    messages: readMessages(given.messages),
+    messages,
     tools,
-    n: readInteger(given.n, 'n', 1, MOST_N) ?? 1,
-    ...readStreaming(given),
+    n,
+    ...streaming,
+    promptLogprobs,
     options: {
       ...sampling,
       stop: isSingleCall ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
@@ -94,4 +101,25 @@ function readScores(given: JsonObject): ScoreOptions | undefined {
   if (isAsked) return { reply: true, top: top ?? 0 };
   if (top !== undefined && top > 0) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
   return undefined;
+}
+
+/** As vLLM has them, but of the last message alone: each token takes an evaluation of its own. */
+function readPromptLogprobs(
+  given: JsonObject,
+  messages: readonly EngineMessage[],
+  isPlain: boolean,
+): number | undefined {
+  const top = readInteger(given.prompt_logprobs, 'prompt_logprobs', 0, MOST_LOGPROBS);
+  const isOpen = readBoolean(given.add_generation_prompt, 'add_generation_prompt') ?? true;
+  if (top === undefined) {
+    if (isOpen) return undefined;
+    throw invalid("'add_generation_prompt' false needs 'prompt_logprobs'", 'add_generation_prompt');
+  }
+  if (isOpen || messages.length < 2 || messages.at(-1)?.role !== 'assistant') {
+    const message =
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, and a message of the assistant behind others";
+    throw invalid(message, 'prompt_logprobs');
+  }
+  if (isPlain) return top;
+  throw invalid("'prompt_logprobs' goes with neither 'stream', 'n' nor 'logprobs'", 'prompt_logprobs');
 }

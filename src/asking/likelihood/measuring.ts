@@ -1,0 +1,142 @@
+// The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
+
+import { basename, resolve } from 'node:path';
+import type { Dataset } from '../../bench/dataset.js';
+import { withMembers } from '../../bench/row-text.js';
+import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
+import { buildMessages } from '../../infer/messages.js';
+import {
+  costOfTruth,
+  measuresOfTruth,
+  TRUTH_VERSION,
+  trueObservation,
+  trueReply,
+} from '../../infer/true-observation.js';
+import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
+import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '../../judgement.js';
+import { failureToPredict } from '../../points.js';
+import { present } from '../../present.js';
+import type { Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { ShownSettings } from '../../settings/command.js';
+import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
+import { requirePriced } from '../budget.js';
+import { BUNDLED_PROMPTS, TRAJECTORY_KEYS } from '../infer/inferring.js';
+import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
+import { invalidByDomain } from '../infer/rows.js';
+import { type AskedStage, openInstrument } from '../instrument.js';
+import type { AskingSettings } from '../options.js';
+import { priceOf } from '../pricing.js';
+import { type Pricing, type Run, STAMP_KEY } from '../run.js';
+import { samplingIdentity } from '../sampling.js';
+import type { Stage } from '../stage-contract.js';
+import type { Target } from '../target.js';
+import type { LikelihoodSettings } from './options.js';
+
+/** Everything that one measuring works on. */
+export interface Measuring {
+  readonly settings: LikelihoodSettings & AskingSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly dataset: Dataset;
+  /** Numbers of rows, in input order. */
+  readonly chosen: Uint32Array;
+  readonly prompts: WorldModelPrompts | undefined;
+  readonly target: Target;
+  readonly pricing: Pricing;
+}
+
+/** Every row is asked once: the same text costs the same each time. */
+const ONCE = 1;
+
+/** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
+export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
+  const { settings, dataset, chosen, prompts, target } = work;
+  requirePriced(settings, run.ledger.usd !== undefined, target);
+  const stage: AskedStage<InferJob> = {
+    io: work.io,
+    run,
+    settings,
+    rows: jobsOf(dataset.rows, chosen, ONCE, run.journal.ids()),
+    order: inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
+    stampOf: (_job, _failure, mark) => mark,
+    isDone: (_job, summary) => summary.status === 'ok',
+    asks: () => true,
+    settleAlone: () => Promise.reject(new Error('every row asks the model')),
+    request: async ({ row }) => ({ ...questionOf(work, await dataset.readSample(row)), seedOffset: 0 }),
+    async settle(job, outcome, mark) {
+      const record = measuredRow(outcome, await dataset.readSample(job.row));
+      return { id: job.id, row: record, log: { ...outcome.log, [STAMP_KEY.likelihood]: mark, at: now() } };
+    },
+    placeOf: ({ row }) => ({
+      place: `${basename(present(dataset.files[dataset.rows.file(row)]))}:${dataset.rows.line(row)}`,
+      bytes: dataset.rows.bytes(row),
+    }),
+    async compose(job, { row }) {
+      const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
+      return withMembers(await dataset.readText(job.row), leftOut, membersOf(work, job, recordedJudgement(row)));
+    },
+    remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
+    outputForm: { lean: settings.lean },
+    manifest: manifestOf(work, run),
+    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+  };
+  return openInstrument(run, target, settings).guard(stage);
+}
+
+function questionOf({ settings, prompts }: Measuring, sample: Sample): Question {
+  const system = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
+  const messages = buildMessages(sample, settings.protocol, system ?? '');
+  const content = trueReply(trueObservation(sample));
+  return { messages: [...messages, { role: 'assistant', content }], scored: true };
+}
+
+function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): JudgementRecord {
+  if (outcome.status === 'failed') {
+    return unmeasured({ class: failureToPredict(outcome.class), reason: outcome.reason });
+  }
+  const { finishReason: _cut, reasoning: _thought, ...reply } = outcome;
+  const cost = costOfTruth(outcome.promptScores ?? [], trueObservation(sample));
+  if ('flaw' in cost) return unmeasured({ class: 'unreadable', reason: cost.flaw });
+  return measured(measuresOfTruth(cost), { reply, truth: cost });
+}
+
+function membersOf({ dataset: { rows } }: Measuring, { row, repeat }: InferJob, record: JudgementRecord) {
+  const prediction = { key: rows.key(row), trajectory: rows.trajectory(row), repeat, gen: '', awb: {}, flags: [] };
+  return judgementMembers(prediction, record, 0);
+}
+
+function manifestOf(
+  { settings, shown, dataset, target, pricing, io }: Measuring,
+  run: Run,
+): Stage<InferJob>['manifest'] {
+  return {
+    label: settings.label,
+    meta: settings.meta,
+    settings: shown,
+    endpoints: target.hosts,
+    get price() {
+      return priceOf(run, pricing);
+    },
+    data: { dir: resolve(io.cwd, settings.dataDir), rows: dataset.rows.length, fingerprint: dataset.fingerprint },
+  };
+}
+
+/** What the figures depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
+export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined): Identity {
+  const { settings, dataset, prompts, target } = work;
+  return {
+    mode: 'likelihood',
+    data: dataset.fingerprint,
+    // A model that was not started is taken to be the run's own.
+    model: target.identity ?? stored?.identity.model,
+    protocol: settings.protocol,
+    system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
+    sampling: samplingIdentity(settings, stored),
+    reading: TRUTH_VERSION,
+  };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

@@ -1,0 +1,110 @@
+// `awb likelihood`: how likely a world model holds the true observation of every row to be, in bits a byte; no judge, no generation.
+
+import { join, resolve } from 'node:path';
+import { printBill } from '../asking/bill/dry-run.js';
+import { requireData } from '../asking/infer/data-folder.js';
+import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
+import { judgementState } from '../asking/judge/records.js';
+import { likelihoodIdentity, likelihoodStage, type Measuring } from '../asking/likelihood/measuring.js';
+import { askedAs, LIKELIHOOD_OPTIONS, type LikelihoodSettings } from '../asking/likelihood/options.js';
+import { listenersOf } from '../asking/listening.js';
+import { openPricing } from '../asking/pricing.js';
+import { openRun } from '../asking/run.js';
+import { runStage } from '../asking/stage.js';
+import { printStageResult } from '../asking/summary.js';
+import { namesTarget, openTarget } from '../asking/target.js';
+import { requireNamedTokenizer } from '../asking/too-long.js';
+import { openDataset } from '../bench/dataset.js';
+import { indexBeside } from '../bench/saved-index.js';
+import { chooseRows } from '../bench/selection.js';
+import { loadWorldModelPrompts } from '../bench/world-model-prompts.js';
+import { type ExitCode, UserError } from '../errors.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import { programName } from '../settings/program-name.js';
+import { shellLine } from '../shell.js';
+import type { Io } from '../types.js';
+
+export const command = defineCommand({
+  description:
+    'Measures how likely a world model holds the true observation of every chosen row to be, in bits a byte (fewer are better), and writes likelihood.jsonl, which awb score reads. Nothing is generated and nobody judges. The endpoint has to tell the probabilities of a given reply: vLLM does, and so does awb serve (--local). The same command continues an interrupted run.',
+  examples: [
+    {
+      line: 'awb likelihood --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
+      does: 'the whole benchmark, under vLLM',
+    },
+    {
+      line: 'awb likelihood --data-dir data --local my-checkpoint-Q8_0.gguf',
+      does: 'a GGUF file, served here for the run',
+    },
+    { line: 'awb likelihood … --sample 20 --label step-100', does: '20 rows of each domain' },
+    { line: 'awb likelihood … --dry-run', does: 'what that would cost; nothing is asked or written' },
+    {
+      line: 'awb score --predictions results/step-100/likelihood.jsonl',
+      does: 'the figures by domain, with intervals',
+    },
+  ],
+  daily: [
+    ...(['output-dir', 'domains', 'sample', 'shard', 'label', 'fresh'] as const),
+    ...(['model-base-url', 'model-name', 'model-api-key', 'local'] as const),
+    ...(['concurrency', 'dry-run', 'budget-usd'] as const),
+  ],
+  options: LIKELIHOOD_OPTIONS,
+  alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['model-base-url', 'model-name']),
+  run: likelihood,
+});
+
+async function likelihood(given: LikelihoodSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  const settings = askedAs(given);
+  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+  if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
+    throw new UserError('give one world model: --local, or --model-base-url with --model-name');
+  }
+  await requireNamedTokenizer(settings, io);
+  await requireData(settings.dataDir, io);
+  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
+  try {
+    requireUsable(dataset, settings, io);
+    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
+    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
+    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
+    try {
+      const pricing = await openPricing(target, settings, io);
+      return await measureChosen({ settings, io, shown, dataset, chosen, prompts, target, pricing });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await dataset.close();
+  }
+}
+
+async function measureChosen(work: Measuring): Promise<ExitCode> {
+  const { settings, io, target, pricing } = work;
+  const run = await openRun({
+    kind: 'likelihood',
+    dir: resolve(io.cwd, settings.outputDir),
+    name: 'likelihood',
+    fresh: settings.fresh,
+    dryRun: settings.dryRun,
+    identity: (stored) => likelihoodIdentity(work, stored),
+    stateOf: judgementState,
+    pricing,
+  });
+  try {
+    const stage = likelihoodStage(work, run);
+    if (settings.dryRun) return await printBill(stage, target, settings);
+    await work.dataset.keepIndex();
+    const result = await runStage(stage, listenersOf(io, settings));
+    const output = join(settings.outputDir, 'likelihood.jsonl');
+    printStageResult(io, settings, result, {
+      noun: 'true observations',
+      absent: 'unusable',
+      next: `${programName(io)} ${shellLine(['score', '--predictions', output])}`,
+    });
+    return result.exitCode;
+  } finally {
+    await run.close();
+  }
+}
