@@ -36,7 +36,7 @@ export interface PredictionFile {
 
 /**
  * Indexes a predictions file, each prediction once: of a judged file that holds several judgements of it, the first stands for it.
- * @throws UserError as `openRows`.
+ * @throws UserError as `openRows`, and 65 for a file without a single `gen`.
  */
 export async function openPredictions(
   path: string,
@@ -44,6 +44,12 @@ export async function openPredictions(
   stop?: AbortSignal,
 ): Promise<PredictionFile> {
   const file = await openRows(path, data, stop);
+  try {
+    requirePredicted(path, file.refs);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   const seen = new TextNumbers(WORDS_OF_KEY);
   const refs = filtered(file.refs, ({ key, repeat }) => {
     const before = seen.size;
@@ -57,7 +63,7 @@ export async function openPredictions(
  * Indexes the rows of a predictions file, or of a judged one. Lean rows are looked up in `data` by their key. A row without `gen`
  * (absent or null) was not predicted: it fails as `absent`, and the others are judged.
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
- * there twice, a lean row without its data, or a file without a single `gen`.
+ * there twice, or a lean row without its data.
  */
 export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
   const hint = '--predictions names the file that awb infer wrote';
@@ -65,7 +71,6 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
   try {
     const { size: bytes } = await handle.stat();
     const { refs, sha256 } = await indexPredictions({ path, handle, bytes }, { rows: data?.rows, hint, stop });
-    requirePredicted(path, refs);
     return {
       path,
       refs,
