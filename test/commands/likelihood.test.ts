@@ -107,7 +107,9 @@ describe('a run', () => {
     expect(code).toBe(EXIT.done);
     expect(stdout).toContain('true observations: 6 of 6 done');
     expect(server.count).toBe(6);
-    const [first] = server.requests.filter(({ body }) => body.messages.length === 3);
+    const first = server.requests.find(({ body }) =>
+      body.messages[2]?.content.endsWith('result 1 of mcp 0\n</predicted_observation>'),
+    );
     expect(first?.body).toEqual({
       model: 'tiny',
       messages: [
