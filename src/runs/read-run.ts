@@ -13,6 +13,7 @@ import { aggregate } from '../score/aggregate.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration } from '../store/records.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
+import { calibrationBeside } from './calibration/reading.js';
 import { manifestCosts } from './costs.js';
 import { type KnownRun, manifestOf } from './databases.js';
 import { manifestBeside } from './judged-path.js';
@@ -89,6 +90,7 @@ export async function readJudgedRun(
   const { chosen, label } = made;
   const name = oneLine(label ?? shownPath(path, io), 80);
   const card = aggregate(rows, chosen, measureOf);
+  const beside = await calibrationBeside(path, made.judgeKey, note, io.stop);
   return {
     name,
     source: path,
@@ -97,7 +99,7 @@ export async function readJudgedRun(
     ...(chosen === undefined ? {} : { chosen }),
     manifest,
     made,
-    trust: trustIn(made, calibrations),
+    trust: trustIn(made, [...calibrations, ...beside]),
     card,
     costs: manifestCosts(manifest),
   };

@@ -99,7 +99,9 @@ svg.mini .reach { stroke-opacity: 0.55; }
 .matrix .under, td .under { display: block; line-height: 1.3; }
 th[scope=row] small { display: block; color: var(--soft); font-weight: 400; font-size: 0.8125rem; line-height: 1.3; }
 .damages th[scope=row] { white-space: normal; min-width: 11rem; max-width: 18rem; }
-.moved { color: var(--accent); font-weight: 620; }
+.moved { color: var(--accent); }
+b.moved { font-weight: 650; }
+.limits { margin: 1.25rem 0 0; }
 .curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); gap: 1.25rem 2.5rem; margin: 0 0 1.5rem; }
 .curves figure { margin: 0; padding: 0 0 1.5rem 1.75rem; }
 .curves figcaption { font-weight: 500; margin: 0 0 0.6rem -1.75rem; overflow-wrap: anywhere; }

@@ -1,31 +1,37 @@
-// What the page of a calibration says beside its figures.
+// What is told of a calibration beside its figures, by its manifest.
 
 import { canonicalJson } from '../../json.js';
-import type { CalibrationHeader } from '../../report/page/calibration/head.js';
+import type { LimitResult } from '../../judge-limits.js';
+import type { CalibrationHeader } from '../../report/calibration/header.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
-import { toolVersion } from '../../settings/version.js';
 import { verdictsOf } from '../verdicts.js';
 
-/** The head of the page, by the calibration's manifest. */
-export function calibrationHeader(manifest: Manifest, warnings: readonly string[]): CalibrationHeader {
+/** What a manifest does not tell. */
+interface Beside {
+  /** calibration.jsonl as people are shown it. */
+  readonly source: string;
+  readonly notes: readonly string[];
+  readonly limits: readonly LimitResult[];
+}
+
+export function calibrationHeader(manifest: Manifest, { source, notes, limits }: Beside): CalibrationHeader {
   const made = madeWith(manifest);
-  const facts: (readonly [string, string | undefined])[] = [
-    ['rubrics', made.rubricPack],
-    ['fingerprint', made.rubricFingerprint?.slice(0, 12)],
-    ['verdicts', verdictsOf(made)],
-    ...Object.entries(made.method ?? {}).map(([name, value]) => [name, textOf(value)] as const),
-    ...Object.entries(made.sampling ?? {}).map(([name, value]) => [name, textOf(value)] as const),
-    ['calibrated', made.startedAt?.slice(0, 10)],
-  ];
+  const fingerprint = made.rubricFingerprint === undefined ? '' : ` (${made.rubricFingerprint.slice(0, 12)})`;
   return {
     judge: made.judgeName ?? 'a judge that is not recorded',
-    facts: facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined),
-    warnings,
-    tool: `awb ${toolVersion()}`,
+    rubricPack: made.rubricPack === undefined ? '' : `${made.rubricPack}${fingerprint}`,
+    verdicts: verdictsOf(made) ?? '',
+    sampling: fieldsText({ ...made.method, ...made.sampling }),
+    source,
+    notes,
+    limits,
   };
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : canonicalJson(value);
+/** `temperature 0.6, top_p 0.95`. */
+function fieldsText(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : canonicalJson(value)}`)
+    .join(', ');
 }

@@ -1,22 +1,16 @@
 // A calibration into a SQLite file: what it is known by, and for which judgings it holds.
 
-import type { Calibration } from '../../calibration.js';
 import { EXIT, UserError } from '../../errors.js';
 import { type JudgeTrust, trustOf } from '../../judge-trust.js';
 import { madeWith } from '../../run/made-with.js';
-import type { Manifest } from '../../run/manifest.js';
 import { toolVersion } from '../../settings/version.js';
 import type { CalibrationRecord } from '../../store/records.js';
 import { openStore } from '../../store/store.js';
 import { verdictsOf } from '../verdicts.js';
+import type { ReadCalibration } from './reading.js';
 
-/** A calibration that was made. */
-interface MadeCalibration {
-  /** Absolute path of calibration.jsonl. */
-  readonly source: string;
-  readonly manifest: Manifest;
-  readonly calibration: Calibration;
-  /** The document of `--json`. */
+/** A calibration, and the document that `--json` prints of it. */
+interface MadeCalibration extends ReadCalibration {
   readonly document: object;
 }
 

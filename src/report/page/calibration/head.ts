@@ -1,31 +1,49 @@
 // The head of a calibration's page: which judge, under what, and its key figures.
 
 import type { CalibrationPart } from '../../../calibration.js';
+import { type LimitResult, type LimitVerdict, verdictOf } from '../../../judge-limits.js';
+import type { CalibrationHeader } from '../../calibration/header.js';
 import { count, number, range, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
 import { sightCounts } from './sight.js';
 
-/** What a page says of a calibration beside its figures. */
-export interface CalibrationHeader {
-  /** The judge in one name. */
-  readonly judge: string;
-  /** What made it, by heading: rubric pack, verdict reading, sampling ... */
-  readonly facts: readonly (readonly [string, string])[];
-  /** What a reader must know before believing the figures, one sentence each. */
-  readonly warnings: readonly string[];
-  /** Name and version of the program. */
-  readonly tool: string;
-}
-
-export function calibrationHead(part: CalibrationPart, { judge, facts, warnings }: CalibrationHeader): string {
-  const spans = facts.map(([name, text]) => `<span>${escapeHtml(name)} <b>${escapeHtml(text)}</b></span>`);
+/** @param warnings what the calibration cannot tell, one sentence each */
+export function calibrationHead(part: CalibrationPart, header: CalibrationHeader, warnings: readonly string[]): string {
+  const { judge, rubricPack, verdicts, sampling, source, notes, limits } = header;
+  const facts = [
+    ['rubrics', rubricPack],
+    ['verdicts', verdicts],
+    ['sampling', sampling],
+    ['judgements', source],
+  ].filter(([, text]) => text !== '');
+  const spans = facts.map(([name = '', text = '']) => `<span>${name} <b>${escapeHtml(text)}</b></span>`);
   const said = warnings.map((text) => `<p>${escapeHtml(text)}</p>`).join('');
   return [
     `<header><h1>${escapeHtml(judge)}</h1><p class="by"><span>calibration of a judge</span>${spans.join('')}</p>`,
     said === '' ? '' : `<div class="warn" role="note">${said}</div>`,
     keyFigures(part),
+    limitWords(limits),
+    sentences([...limits.map(({ sentence }) => sentence), ...notes]),
     '</header>',
   ].join('');
+}
+
+const VERDICTS: Readonly<Record<LimitVerdict, readonly [words: string, look: string]>> = {
+  holds: ['Passed', 'good'],
+  broken: ['Not passed', 'bad'],
+  undecided: ['Undecided', 'soft'],
+};
+
+/** What came of the limits that the judge was held to. */
+function limitWords(limits: readonly LimitResult[]): string {
+  if (limits.length === 0) return '';
+  const [words, look] = VERDICTS[verdictOf(limits)];
+  return `<p class="limits"><b class="${look}">${words}</b></p>`;
+}
+
+function sentences(texts: readonly string[]): string {
+  if (texts.length === 0) return '';
+  return `<ul class="notes">${texts.map((text) => `<li>${escapeHtml(text)}</li>`).join('')}</ul>`;
 }
 
 /** A title, a figure as markup, and what stands under it as markup. */

@@ -18,20 +18,21 @@ export function damageMatrix({ losses }: CalibrationPart): string {
   return `<div class="scroll" tabindex="0" role="region" aria-label="Damages by dimensions"><table class="matrix damages"><thead><tr><th scope="col">Damage</th>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`;
 }
 
-function cells({ loss, dimensions, sight }: Loss): string {
-  const figures = [loss, ...DIMENSIONS.map((name) => dimensions[name])].map((estimate, column) =>
-    cell(estimate, column > 0),
-  );
-  return `<td class="n">${sightMark(sight)}</td>${figures.join('')}`;
+function cells({ loss, dimensions, most, sight }: Loss): string {
+  const figures = DIMENSIONS.map((name) => cell(dimensions[name], most === name ? 'b' : 'span'));
+  return `<td class="n">${sightMark(sight)}</td>${cell(loss)}${figures.join('')}`;
 }
 
-/** A loss as a number of points; a gain has its minus. */
-function cell(estimate: Estimate | undefined, isDimension: boolean): string {
+/**
+ * A loss as a number of points; a gain has its minus.
+ * @param tag stands around a dimension that moved
+ */
+function cell(estimate: Estimate | undefined, tag?: 'b' | 'span'): string {
   if (estimate === undefined) return `<td class="n">${DASH}</td>`;
   const plain = (text: string) => text.replaceAll('+', '');
   const interval = signedRange(estimate);
-  const moved = isDimension && estimate.low !== undefined && estimate.low > 0;
+  const moved = tag !== undefined && estimate.low !== undefined && estimate.low > 0;
   const value = plain(signed(estimate.value));
   const under = interval === undefined ? 'no interval' : plain(interval);
-  return `<td class="n">${moved ? `<b class="moved">${value}</b>` : value}<span class="range under">${under}</span></td>`;
+  return `<td class="n">${moved ? `<${tag} class="moved">${value}</${tag}>` : value}<span class="range under">${under}</span></td>`;
 }

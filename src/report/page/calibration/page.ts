@@ -1,22 +1,32 @@
 // The page of a calibration: what a judge can and cannot see, in one file that asks for nothing and runs nothing.
 
 import { type Calibration, EQUIVALENT_POINTS } from '../../../calibration.js';
+import type { CalibrationHeader } from '../../calibration/header.js';
+import { limitsOfCalibration } from '../../calibration/notes.js';
 import { block, escapeHtml, pageHead, type Sha256 } from '../frame.js';
 import { canaryChart } from './canaries.js';
 import { domainFolds, domainTable } from './domains.js';
 import { doseCurves } from './dose-curves.js';
-import { type CalibrationHeader, calibrationHead } from './head.js';
+import { calibrationHead } from './head.js';
 import { damageMatrix } from './matrix.js';
 import { scoreChart } from './scores.js';
 import { stepTable } from './steps.js';
 
-/** The page. Names of judges, domains and variants may be hostile. */
-export function calibrationPage(calibration: Calibration, header: CalibrationHeader, sha256: Sha256): string {
+/**
+ * The page. Names of judges, domains and variants may be hostile.
+ * @param tool name and version of the program
+ */
+export function calibrationPage(
+  calibration: Calibration,
+  header: CalibrationHeader,
+  tool: string,
+  sha256: Sha256,
+): string {
   const { overall } = calibration;
   const section = (title: string, note: string, body: string) => (body === '' ? '' : block(title, note, body));
   return [
     pageHead(`${header.judge}: calibration`, sha256),
-    `<main class="wrap" id="main" tabindex="-1">${calibrationHead(overall, header)}`,
+    `<main class="wrap" id="main" tabindex="-1">${calibrationHead(overall, header, limitsOfCalibration(calibration))}`,
     section(
       'Points lost by dose',
       `How many points a prediction loses against the truth and its neutral rewrites as more of what is determined is damaged. Vertical lines are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`,
@@ -25,7 +35,7 @@ export function calibrationPage(calibration: Calibration, header: CalibrationHea
     section('Damages', MATRIX_NOTE, damageMatrix(overall)),
     section(
       'Known order',
-      'Pairs of which the first is better by construction, as the judge rates them on the same rows. Inverted: the share of rows in which it rates the worse one higher. p is one-sided, adjusted over all steps (Holm).',
+      'Pairs of which the first is better by construction, as the judge rates them on the same rows. Inverted: the share of rows in which it rates the worse one higher. p is one-sided, adjusted over all steps (Holm). An order is kept or inverted where the rows show it, else undecided.',
       stepTable(overall),
     ),
     section(
@@ -36,11 +46,11 @@ export function calibrationPage(calibration: Calibration, header: CalibrationHea
     section('Scores', 'What the judge gives to every kind of prediction, from 0 to 100.', scoreChart(overall)),
     section('Domains', DOMAINS_NOTE, domainTable(calibration)),
     domainFolds(calibration),
-    `</main><footer class="wrap">${escapeHtml(header.tool)}</footer></body></html>\n`,
+    `</main><footer class="wrap">${escapeHtml(tool)}</footer></body></html>\n`,
   ].join('\n');
 }
 
-const MATRIX_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, which is to say that its interval lies above 0. Where several dimensions moved, their intervals do not say which one the damage belongs to.`;
+const MATRIX_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, its interval lies above 0. Bold: it lost more than each other one, by the intervals of the paired differences; where none is bold, no dimension alone is to blame.`;
 
 const DOMAINS_NOTE =
   'The same figures domain by domain. Intervals of a domain are wide where it has few trajectories; without enough of them there is none.';

@@ -1,6 +1,6 @@
 // The known order: pairs of predictions of which one is better by construction, and how the judge rates them.
 
-import type { CalibrationPart, Step } from '../../../calibration.js';
+import type { CalibrationPart, Order, Step } from '../../../calibration.js';
 import { chart } from '../charts.js';
 import { DASH, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
@@ -13,7 +13,7 @@ const LEAST_P = 0.0001;
 export function stepTable({ steps }: CalibrationPart): string {
   if (steps.length === 0) return '';
   const scale = scaleAround(steps.flatMap(({ difference: { value, low, high } }) => [value, low ?? 0, high ?? 0]));
-  const columns = ['Difference', '95 % interval', 'Inverted', 'p'];
+  const columns = ['Difference', '95 % interval', 'Inverted', 'p', 'Order'];
   return chart('Better > worse', columns, scale, steps, (step) => [
     false,
     `${escapeHtml(step.better.name)} &gt; ${escapeHtml(step.worse.name)}`,
@@ -23,12 +23,16 @@ export function stepTable({ steps }: CalibrationPart): string {
       `<span class="range">${signedRange(step.difference) ?? DASH}</span>`,
       `${(step.inverted * 100).toFixed(1)} %`,
       chance(step),
+      `<span class="${LOOKS[step.order]}">${step.order}</span>`,
     ],
   ]);
 }
 
-function chance({ adjustedP, p = adjustedP }: Step): string {
-  const shown = adjustedP ?? p;
+const LOOKS: Readonly<Record<Order, string>> = { kept: 'good', inverted: 'bad', undecided: 'soft' };
+
+/** Of an inverted order the p of that. */
+function chance({ adjustedP, inversionP, order }: Step): string {
+  const shown = order === 'inverted' ? inversionP : adjustedP;
   if (shown === undefined) return DASH;
   return shown < LEAST_P ? `&lt;${LEAST_P}` : shown.toFixed(4);
 }

@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Calibration, CalibrationPart } from '../../../../src/calibration.js';
 import { calibrationPage } from '../../../../src/report/page/calibration/page.js';
+import { calibrationHeader } from '../../../support/calibration-headers.js';
 import { around, calibrationPart, madeUpCalibration } from '../../../support/calibrations.js';
 import { noChromium, startChromium } from '../../../support/chromium.js';
 import { temporaryFolder } from '../../../support/cli.js';
 import { EVIL, sha256 } from '../../../support/reports.js';
 
-const HEADER = { judge: 'gpt-5.2-2025-12-11', facts: [['rubrics', 'awb-2']], warnings: [], tool: 'awb 0' } as const;
-const pageOf = (calibration: Calibration, header: Parameters<typeof calibrationPage>[1] = HEADER) =>
-  calibrationPage(calibration, header, sha256);
+const pageOf = (calibration: Calibration, header = calibrationHeader()) =>
+  calibrationPage(calibration, header, 'awb 0', sha256);
 const textOf = (page: string) =>
   page
     .replace(/<style[\s\S]*?<\/style>/g, '')
@@ -50,10 +50,54 @@ describe('the page of a calibration', () => {
     expect(text).toContain('lost-fence the closing fence is lost blind 0.5 −0.6 to 1.6');
   });
 
+  it('says under what the judge was asked, what came of its limits, what to heed and what cannot be told', () => {
+    const limit = {
+      name: 'max_blind',
+      limit: 0,
+      value: 2,
+      low: 2,
+      high: 4,
+      verdict: 'broken',
+      sentence: 'Blind to 2.',
+    };
+    const header = calibrationHeader({
+      notes: ['A note.'],
+      limits: [{ ...limit, name: 'max_blind', verdict: 'broken' }],
+    });
+    const few = {
+      overall: calibrationPart(),
+      domains: [{ ...calibrationPart(1, { trajectories: 7 }), domain: 'web' }],
+    };
+    const shown = textOf(pageOf(few, header));
+    expect(shown).toContain(
+      'rubrics awb-2 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
+    );
+    expect(shown).toContain('Fewer than 8 trajectories: Web 7.');
+    expect(shown).toContain('Not passed Blind to 2. A note.');
+    expect(text).not.toMatch(/passed|Fewer than 8/i);
+  });
+
+  it('makes bold the one dimension that lost more than each other, and no other', () => {
+    const losses = calibrationPart().losses.map((loss) => ({ ...loss, most: 'factuality' as const }));
+    const bold = pageOf({ overall: calibrationPart(1, { losses }), domains: [] });
+    const row = /<th scope="row">heavy<.*?<\/tr>/.exec(bold)?.[0] ?? '';
+    expect(row.match(/<b class="moved">/g)).toHaveLength(1);
+    expect(row.match(/<span class="moved">/g)).toHaveLength(4);
+    expect(page).not.toContain('<b class="moved">');
+  });
+
+  it('says of each step whether its order is kept, with the p of what it says', () => {
+    const [step] = calibrationPart().steps;
+    if (step === undefined) throw new Error('there is no step');
+    const steps = [{ ...step, order: 'inverted' as const, adjustedP: 1, inversionP: 0.0123 }];
+    expect(textOf(pageOf({ overall: calibrationPart(1, { steps }), domains: [] }))).toMatch(/12\.5 % 0\.0123 inverted/);
+    expect(text).toContain('12.5 % 0.0200 kept');
+  });
+
   it('colours a dimension only where its interval lies above 0', () => {
     const row = /<th scope="row">light<.*?<\/tr>/.exec(page)?.[0] ?? '';
     expect(
-      [...row.matchAll(/<td class="n">(<b class="moved">)?[\d.]+</g)].map((found) => found[1] !== undefined),
+      [...row.matchAll(/<td class="n">(<span class="moved">)?[\d.]+</g)].map((found) => found[1] !== undefined),
     ).toEqual([false, true, true, false, false, false]);
   });
 
@@ -132,7 +176,17 @@ describe('hostile names of judges, domains and variants', () => {
       gullibility: { variant: facts, gain: estimate },
       scores: [{ variant: facts, score: estimate }],
     });
-    const header = { judge: EVIL, facts: [[EVIL, EVIL]], warnings: [EVIL], tool: EVIL } as const;
+    const limit = {
+      name: 'max_blind',
+      limit: 0,
+      value: 1,
+      low: 1,
+      high: 1,
+      verdict: 'broken',
+      sentence: EVIL,
+    } as const;
+    const texts = { judge: EVIL, rubricPack: EVIL, verdicts: EVIL, sampling: EVIL, source: EVIL, notes: [EVIL] };
+    const header = calibrationHeader({ ...texts, limits: [limit] });
     const evil = pageOf({ overall: part, domains: [{ ...part, domain: EVIL }] }, header);
     expect(evil).not.toMatch(/<img|<script|<!--|\u202e/);
     expect(evil).toContain('21 %');

@@ -1,0 +1,59 @@
+// A calibration as it lies in its folder: its manifest, and what its judgements say of the judge.
+
+import { dirname, join } from 'node:path';
+import { readCalibrated } from '../../bench/calibrated.js';
+import { variantFacts } from '../../calibrate/variants.js';
+import type { Calibration } from '../../calibration.js';
+import { EXIT, UserError } from '../../errors.js';
+import { trustOf } from '../../judge-trust.js';
+import { oneLine } from '../../printable.js';
+import { madeWith } from '../../run/made-with.js';
+import type { Manifest } from '../../run/manifest.js';
+import { readManifest } from '../../run/manifest-file.js';
+import { calibrationOf } from '../../score/calibration/calibration.js';
+import type { StoredCalibration } from '../../store/records.js';
+import { manifestBeside } from '../judged-path.js';
+
+/** A calibration that was read. */
+export interface ReadCalibration {
+  /** Path of calibration.jsonl. */
+  readonly source: string;
+  readonly manifest: Manifest;
+  readonly calibration: Calibration;
+}
+
+/** Reads calibration.jsonl and its manifest. @throws UserError: 66 and 65 for either, 130 or 143 once `stop` is aborted. */
+export async function readCalibration(source: string, stop?: AbortSignal): Promise<ReadCalibration> {
+  const manifest = await readManifest(manifestBeside(source));
+  if (manifest === undefined) {
+    throw new UserError(
+      `there is no ${manifestBeside(source)}, which says what judge ${source} is of; the same awb calibrate command writes it`,
+      EXIT.inputMissing,
+    );
+  }
+  const calibration = calibrationOf(await readCalibrated(source, stop), variantFacts());
+  return { source, manifest, calibration };
+}
+
+/**
+ * The calibration in the folder of a judged file, where it is one of that file's judge: its judgements are read for no other. What is
+ * wrong with it is noted.
+ */
+export async function calibrationBeside(
+  judgedFile: string,
+  judgeKey: string | undefined,
+  note: (text: string) => void,
+  stop?: AbortSignal,
+): Promise<StoredCalibration[]> {
+  const source = join(dirname(judgedFile), 'calibration.jsonl');
+  try {
+    const manifest = await readManifest(manifestBeside(source));
+    if (manifest === undefined || judgeKey === undefined || madeWith(manifest).judgeKey !== judgeKey) return [];
+    const { calibration } = await readCalibration(source, stop);
+    return [{ judgeKey, at: manifest.endedAt ?? manifest.startedAt, trust: trustOf(calibration) }];
+  } catch (error) {
+    if (!(error instanceof UserError) || stop?.aborted) throw error;
+    note(`the calibration beside ${oneLine(judgedFile, 200)} is left out: ${error.message}`);
+    return [];
+  }
+}
