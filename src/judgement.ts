@@ -45,6 +45,8 @@ interface Details {
   readonly finish_reason?: string;
   readonly redacted?: true;
   readonly reasoning?: string;
+  /** What each judge of a panel gave. */
+  readonly panel?: readonly JsonObject[];
   /** The replies to the parts of a judgement that is no verdict. */
   readonly raw_outputs?: readonly string[];
   /** What the truth cost a world model: the sums behind bits a byte. */
@@ -66,6 +68,8 @@ interface Asked {
   /** All replies, where several parts were asked. */
   readonly replies?: readonly ModelReply[];
   readonly truth?: Details['truth'];
+  /** What each judge of a panel gave: a panel is joined, and nobody asks it. */
+  readonly panel?: readonly JsonObject[];
 }
 
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
@@ -77,7 +81,7 @@ export const FACTS_RECALL = 'facts_recall';
 /** Of a verdict, in the official members; its checklist counts where the rubrics ask for one. */
 export function rated(
   verdict: Verdict & { status: 'ok' },
-  asked: Asked & { readonly reply: ModelReply; readonly asksFacts?: boolean },
+  asked: Asked & { readonly asksFacts?: boolean },
 ): JudgementRecord {
   const official = {
     total_score: verdict.total,
@@ -85,7 +89,7 @@ export function rated(
     failed: 0,
     strengths: verdict.strengths,
     weaknesses: verdict.weaknesses,
-    judge_raw_output: asked.reply.content,
+    ...(asked.reply === undefined ? {} : { judge_raw_output: asked.reply.content }),
   };
   if (asked.asksFacts !== true) return { official, judge: { status: 'ok', ...detailsOf(asked) } };
   const facts = verdict.facts ?? readFacts(undefined);
@@ -121,13 +125,14 @@ function failedMember({ class: failure, reason }: NoJudgement, asked: Asked): Ju
   return { status: 'failed', class: failure, reason, ...detailsOf(asked), ...raw };
 }
 
-function detailsOf({ rubrics, reply, replies, truth }: Asked): Details {
+function detailsOf({ rubrics, reply, replies, panel, truth }: Asked): Details {
   return {
     ...(rubrics === undefined ? {} : { rubrics: { name: rubrics.name, fingerprint: rubrics.fingerprint } }),
     ...(reply?.servedModel === undefined ? {} : { model: reply.servedModel }),
     ...(reply?.finishReason === undefined ? {} : { finish_reason: reply.finishReason }),
     ...(reply?.redacted === undefined ? {} : { redacted: true }),
     ...(reply?.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
+    ...(panel === undefined ? {} : { panel }),
     ...(replies === undefined ? {} : { raw_outputs: replies.map(({ content }) => content) }),
     ...(truth === undefined ? {} : { truth: { nats: truth.nats, tokens: truth.tokens, bytes: truth.bytes } }),
   };

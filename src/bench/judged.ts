@@ -30,14 +30,14 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
  * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
- * @param onRow is given every row with its line's fields, which are not kept
+ * @param onRow is given every row with its line and that line's fields, which are not kept
  * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
  * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
  */
 export async function readJudged(
   path: string,
   stop?: AbortSignal,
-  onRow: (row: JudgedRow, fields: JsonObject) => void = () => {},
+  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
 ): Promise<JudgedFile> {
   const handle = await openToRead(path, HINT);
   try {
@@ -51,7 +51,7 @@ async function readRows(
   path: string,
   handle: FileHandle,
   stop: AbortSignal | undefined,
-  onRow: (row: JudgedRow, fields: JsonObject) => void,
+  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void,
 ): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
@@ -72,7 +72,7 @@ async function readRows(
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
     rows.push(row);
-    onRow(row, fields);
+    onRow(row, fields, line);
   }
   if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
   if (!judged) {

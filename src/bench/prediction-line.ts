@@ -84,7 +84,8 @@ function leanRow({ task }: JsonObject, id: ReadPrediction['id']): LeanRow | stri
   return { kind: 'lean', key: id.key, domain: domainOf(typeof task === 'string' ? task : '') };
 }
 
-function stampOf(gen: string, failure: NoPrediction | undefined): string {
+/** Changes whenever a prediction, or the failure in its place, changes. */
+export function stampOf(gen: string, failure: NoPrediction | undefined): string {
   return createHash('sha256')
     .update(`${failure?.class ?? ''}\n`)
     .update(gen)

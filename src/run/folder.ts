@@ -130,7 +130,8 @@ async function requireNoStray(paths: readonly string[]): Promise<void> {
   }
 }
 
-async function setAside(dir: string, paths: readonly string[]): Promise<void> {
+/** Moves a run's files into a folder of their own beside them. */
+export async function setAside(dir: string, paths: readonly string[]): Promise<void> {
   const present = [];
   for (const path of paths) if ((await sizeOf(path)) !== undefined) present.push(path);
   if (present.length === 0) return;

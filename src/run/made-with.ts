@@ -101,7 +101,7 @@ export function worldModelManifest(manifest: Partial<Manifest> | undefined): Par
 
 /** What an identity holds beside that of its mode. */
 const BESIDE_THE_MODE = [
-  ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration'],
+  ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration', 'offsets'],
   ...['model', 'data', 'protocol', 'system_prompt'],
 ];
 

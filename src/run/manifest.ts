@@ -42,6 +42,8 @@ export interface Manifest {
   readonly pace?: { readonly calls: number; readonly seconds: number };
   /** What calls cost that no record holds, over all sessions that came to their end; absent where there were none. */
   readonly unrecorded?: Unrecorded;
+  /** Of a panel: its judges, what each gave, and how far they agree. */
+  readonly panel?: JsonObject;
   readonly notices: readonly string[];
   readonly startedAt: string;
   readonly endedAt?: string;
@@ -169,6 +171,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   ),
   pace: fieldsOf({ calls: isCount, seconds: isAmount }),
   unrecorded: fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted }),
+  panel: isObject,
   notices: listOf(isText),
   startedAt: isText,
   endedAt: isText,

@@ -1,6 +1,6 @@
 // Krippendorff's alpha: how far those who rated the same units agree, beyond what their ratings would do by chance.
 
-import type { Interval } from '../../comparison.js';
+import type { Agreement } from '../../agreement.js';
 import { groupBy } from '../../groups.js';
 import { LEAST_CLUSTERS } from '../../types.js';
 import type { Resampling } from '../resampling.js';
@@ -14,18 +14,6 @@ export interface RatedUnit {
   readonly values: readonly number[];
   /** Its trajectory. */
   readonly cluster: string;
-}
-
-/** How far raters agree. */
-export interface Agreement {
-  /** 1 is perfect agreement, 0 is what chance gives; below 0 they disagree more than by chance. */
-  readonly alpha: number;
-  /** Units with at least two ratings: the others say nothing. */
-  readonly units: number;
-  readonly ratings: number;
-  readonly clusters: number;
-  /** The 95 % interval; absent below `LEAST_CLUSTERS`. */
-  readonly interval?: Interval;
 }
 
 /**

@@ -1,0 +1,88 @@
+// awb panel: several judgings of the same predictions joined into one judged file, every judge counting alike.
+
+import { resolve } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { keysOf } from '../keys.js';
+import { panelDocument } from '../report/panel/json.js';
+import { panelText } from '../report/panel/text.js';
+import { writeManifest } from '../run/manifest-file.js';
+import { manifestBeside } from '../runs/judged-path.js';
+import { joinMembers } from '../runs/panel/joining.js';
+import { isWhole, panelIdentity, panelManifest, requireFree } from '../runs/panel/manifest.js';
+import { readMembers } from '../runs/panel/members.js';
+import { writePanel } from '../runs/panel/writing.js';
+import { COMBINATIONS } from '../score/agreement/panel.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+import { shellLine } from '../shell.js';
+import type { Io } from '../types.js';
+
+const OPTIONS = {
+  judged: {
+    kind: 'list',
+    value: 'RUN',
+    required: true,
+    help: 'judged files of awb judge, or their folders: the same predictions under the same rubrics, each by another judge',
+  },
+  output: { kind: 'text', value: 'FILE', short: 'o', required: true, help: 'the judged file to write' },
+  combine: {
+    kind: 'choice',
+    choices: keysOf(COMBINATIONS),
+    default: 'mean',
+    help: "how the judges' ratings of a dimension become one",
+  },
+  quorum: {
+    kind: 'integer',
+    min: 1,
+    help: "a row needs N judges, not all of them; each judge's offset by domain and dimension is then taken out",
+  },
+  fresh: { kind: 'boolean', help: 'write over another file; the old one is kept aside' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
+  examples: [
+    {
+      line: 'awb panel results/judged.jsonl results/judged.qwen.jsonl --output results/judged.panel.jsonl',
+      does: 'the mean of two judges',
+    },
+    { line: 'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl', does: 'the middle of three' },
+    {
+      line: 'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl',
+      does: 'rows that one judge failed on, too',
+    },
+  ],
+  options: OPTIONS,
+  operands: ['judged'],
+  run: panel,
+});
+
+async function panel(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  const { combine, quorum, fresh } = settings;
+  const members = await readMembers(settings.judged, io);
+  if (quorum !== undefined && quorum > members.length) {
+    throw new UserError(
+      `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
+    );
+  }
+  const path = resolve(io.cwd, settings.output);
+  const rule = { combine, quorum };
+  const { rows, panel } = joinMembers(members, rule);
+  const identity = panelIdentity(path, members, rule, panel.offsets);
+  await requireFree({ path, shown: shownPath(path, io), fresh }, members, identity);
+  const output = await writePanel(path, rows, members, panel.offsets);
+  const manifest = panelManifest({ path, identity, members, rows, panel, settings: shown, output });
+  await writeManifest(manifestBeside(path), manifest);
+  const exitCode = isWhole(panel, manifest.counts) ? EXIT.done : EXIT.incomplete;
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify(panelDocument(panel, { output: path, exitCode }))}\n`);
+    return exitCode;
+  }
+  const next = shellLine(['score', '--predictions', shownPath(path, io)]);
+  io.stdout.write(panelText(panel, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
+  io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
+  return exitCode;
+}
