@@ -38,7 +38,8 @@ function valuesOf(text: string): Content | undefined {
   });
 }
 
-function isJson(text: string): boolean {
+/** Whether the whole text is an object or list of JSON. */
+export function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false;
   try {
     return isContainer(JSON.parse(text));

@@ -6,6 +6,7 @@ import { CANARIES } from './canaries.js';
 import { DOSES } from './doses.js';
 import { ORDER } from './order.js';
 import { REWRITES } from './rewrites.js';
+import { SINGLES } from './singles.js';
 import { otherTruth } from './truth.js';
 import type { Variant } from './variant.js';
 
@@ -35,6 +36,7 @@ export const VARIANTS = {
       otherTruth({ sample, donor }) === undefined ? undefined : BASELINES.shuffled(sample, donor),
   },
   empty: { family: 'baseline', help: 'nothing at all', make: BASELINES.empty },
+  ...SINGLES,
   ...CANARIES,
 } satisfies Record<string, Variant>;
 

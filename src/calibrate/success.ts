@@ -1,0 +1,92 @@
+// An observation that shows an error, told as if the action had succeeded.
+
+import { OBSERVATION_MARKER } from '../reply.js';
+import { actionOf, earlierTurns } from '../turn.js';
+import type { Sample } from '../types.js';
+import { type ToolCall, toolCallIn } from './action-tool.js';
+import { isJson } from './content.js';
+import { withoutErrorLines } from './error-lines.js';
+
+/** Undefined where the observation shows no error of this turn. */
+export function successOf(sample: Sample, text: string): string | undefined {
+  const turned = isJson(text)
+    ? jsonSuccess(sample, text)
+    : (messageSuccess(sample, text) ?? linesSuccess(sample, text));
+  return turned === undefined || turned === text || turned.trim() === '' ? undefined : turned;
+}
+
+/** Members that tell of an error, and what they are after a success. */
+const JSON_ERRORS: readonly (readonly [pattern: RegExp, success: string])[] = [
+  [/("(?:is_?error|failed)"\s*:\s*)true/gi, '$1false'],
+  [/("(?:success|succeeded|ok)"\s*:\s*)false/gi, '$1true'],
+  [/("(?:status|state|result|outcome)"\s*:\s*)"(?:error|failed|failure|fail|denied|not_found)"/gi, '$1"success"'],
+  [/("(?:status|code|status_?code)"\s*:\s*)[45]\d\d\b/gi, '$1200'],
+  [/("(?:exit_?(?:code|status)|return_?code)"\s*:\s*)(?:-?[1-9]\d*)/gi, '$10'],
+];
+const JSON_ERROR_TEXT = /"(error)"(\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+const ERROR_STRING = /(:\s*)"(?:(?:\w*Error|Exception|Failed|Failure|fatal)\b[: ]|Traceback \()(?:[^"\\]|\\.)*"/gi;
+
+function jsonSuccess(sample: Sample, text: string): string {
+  const said = JSON.stringify(successText(sample));
+  let turned = text.replace(ERROR_STRING, (_, colon: string) => colon + said);
+  turned = turned.replace(JSON_ERROR_TEXT, (_, _key, colon: string) => `"message"${colon}${said}`);
+  for (const [pattern, success] of JSON_ERRORS) turned = turned.replace(pattern, success);
+  return turned;
+}
+
+const MESSAGE_LENGTH = 400;
+const ERROR_MESSAGE =
+  /^\s*(?:<?error\b|failed\b|failure\b|exception\b|fatal\b)|\b(?:not found|does not exist|no such|already exists|not allowed|permission denied|is invalid|unable to|could not be|cannot be)\b/i;
+
+/** A tool's short message as a whole: what the same tool said when it succeeded, with this call's own arguments, else that it did. */
+function messageSuccess(sample: Sample, text: string): string | undefined {
+  const call = toolCallIn(actionOf(sample));
+  const isMessage = text.length <= MESSAGE_LENGTH && text.trim().split('\n').length <= 2;
+  if (call === undefined || !isMessage || !ERROR_MESSAGE.test(text)) return undefined;
+  return earlierSuccess(sample, call) ?? successText(sample);
+}
+
+function earlierSuccess(sample: Sample, call: ToolCall): string | undefined {
+  const successes = earlierTurns(sample).flatMap(({ prompt, response }) => {
+    const earlier = toolCallIn(prompt);
+    const said = response.replace(OBSERVATION_MARKER, '').trim();
+    const isOther = earlier?.name !== call.name || said === '' || ERROR_MESSAGE.test(said.slice(0, MESSAGE_LENGTH));
+    return isOther ? [] : [{ earlier, said }];
+  });
+  const names = (of: ToolCall) => Object.keys(of.arguments).sort().join();
+  const alike = successes.findLast(({ earlier }) => names(earlier) === names(call)) ?? successes.at(-1);
+  return alike && withArguments(alike.said, alike.earlier, call);
+}
+
+/** The text about the earlier call with the texts of the later one in it, so far as they stand under the same names. */
+function withArguments(said: string, earlier: ToolCall, later: ToolCall): string {
+  let text = said;
+  for (const [name, value] of Object.entries(earlier.arguments)) {
+    const now = later.arguments[name];
+    if (typeof value === 'string' && typeof now === 'string' && isShort(value) && isShort(now))
+      text = text.replaceAll(value, () => now);
+  }
+  return text;
+}
+
+/** A name, a path, an address: longer texts stand in a response in other words. */
+const isShort = (value: string) => value.length > 2 && /^[\w./:@~-]+$/.test(value);
+
+function successText(sample: Sample): string {
+  const call = toolCallIn(actionOf(sample));
+  return call === undefined ? 'Completed successfully.' : `${call.name} completed successfully.`;
+}
+
+const LAST_ERROR = /^([^\n:]{0,60}\berror\b[^\n:]{0,60}): +(?!(?:none|null|no|-)$)\S.*$/gim;
+
+/** Lines of error left out or turned, but for those that stood there before; on pages, only a field that says whether there was one. */
+function linesSuccess(sample: Sample, text: string): string {
+  const before = earlierTurns(sample).map(({ response }) => response);
+  const fields = text.replace(LAST_ERROR, (line, label: string) => {
+    return before.some((response) => response.includes(`${label}: none`)) ? `${label}: none` : line;
+  });
+  return PAGES.has(sample.domain) ? fields : withoutErrorLines(fields, new Set(before.at(-1)?.split('\n')));
+}
+
+/** What these show is a page or a screen: an error that stands there is what it is about. */
+const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
