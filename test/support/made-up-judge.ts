@@ -18,7 +18,7 @@ export interface Opinion {
 }
 
 /** SDs on the scale of ratings: of trajectories, of rows, of one variant of a row, and of one rating (the judge's noise). */
-export const SPREADS = { trajectory: 0.5, row: 0.4, prediction: 0.3, noise: 0.6 };
+const SPREADS = { trajectory: 0.5, row: 0.4, prediction: 0.3, noise: 0.6 };
 
 export const OPINIONS: readonly Opinion[] = [
   { variant: facts('truth', 'truth'), centre: 4.6, judgements: 2 },
@@ -33,7 +33,7 @@ export const OPINIONS: readonly Opinion[] = [
 /** Ratings of 1 to 4 rows in each trajectory. */
 export function simulateJudge(seed: number, domains: Readonly<Record<string, number>>): CalibratedRow[] {
   const { uniform } = randomOf(seed);
-  const normal = (sd: number) => sd * Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  const normal = (sd: number) => sd * normalFrom(uniform);
   const rows: CalibratedRow[] = [];
   for (const [domain, trajectories] of Object.entries(domains)) {
     for (let place = 0; place < trajectories; place++) {
@@ -59,13 +59,41 @@ export function simulateJudge(seed: number, domains: Readonly<Record<string, num
   return rows;
 }
 
+/** Where a rating belongs: what is drawn for it depends on nothing else. */
+export interface Seeds {
+  readonly trajectory: number;
+  readonly row: number;
+  readonly prediction: number;
+  readonly judgement: number;
+}
+
+/** The ratings of one judgement. */
+export function ratingsOf(name: string, seeds: Seeds, opinions: readonly Opinion[]): number[] {
+  const { centre, shifts = {} } = opinionOf(name, opinions);
+  const drawn = (seed: number, sd: number) => sd * normalFrom(randomOf(seed).uniform);
+  const latent =
+    centre +
+    drawn(seeds.trajectory, SPREADS.trajectory) +
+    drawn(seeds.row, SPREADS.row) +
+    drawn(seeds.prediction, SPREADS.prediction);
+  const { uniform } = randomOf(seeds.judgement);
+  return DIMENSIONS.map((dimension) =>
+    rounded(latent + (shifts[dimension] ?? 0) + SPREADS.noise * normalFrom(uniform)),
+  );
+}
+
+/** A standard normal figure (Box & Muller). */
+function normalFrom(uniform: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+
 function rounded(latent: number): number {
   return Math.min(5, Math.max(1, Math.round(latent)));
 }
 
 /** The expected points of a variant in a dimension, or in total: of what is left after rounding. */
-export function expectedPoints(name: string, dimension?: Dimension): number {
-  const { centre, shifts = {} } = opinionOf(name);
+export function expectedPoints(name: string, dimension?: Dimension, opinions = OPINIONS): number {
+  const { centre, shifts = {} } = opinionOf(name, opinions);
   const { trajectory, row, prediction, noise } = SPREADS;
   const sd = Math.hypot(trajectory, row, prediction, noise);
   const means = DIMENSIONS.filter((each) => dimension === undefined || each === dimension).map(
@@ -74,19 +102,29 @@ export function expectedPoints(name: string, dimension?: Dimension): number {
   return ratingToPoints(means.reduce((sum, one) => sum + one, 0) / means.length);
 }
 
-/** The SD of judgements of one prediction, over all predictions of the variants that are judged twice. */
-export function expectedNoise(): number {
-  const repeated = OPINIONS.filter(({ judgements }) => judgements === 2);
-  const variances = repeated.map(({ centre }) => {
-    const spread = Math.hypot(SPREADS.trajectory, SPREADS.row, SPREADS.prediction);
-    const step = 1 / 32;
-    let sum = 0;
-    for (let z = -8; z <= 8; z += step) {
-      sum += normalDensity(z) * momentsOf(centre + spread * z, SPREADS.noise).variance;
+/**
+ * The SD of judgements of one prediction, over the predictions of the variants that are judged twice; `countOf` gives how many
+ * predictions each of them has, where that is not the same.
+ */
+export function expectedNoise(opinions = OPINIONS, countOf: (name: string) => number = () => 1): number {
+  const repeated = opinions.filter(({ judgements }) => judgements === 2);
+  const counts = repeated.map(({ variant }) => countOf(variant.name));
+  const sum = repeated.reduce((total, opinion, place) => total + varianceOf(opinion) * (counts[place] ?? 0), 0);
+  return 25 * Math.sqrt(sum / counts.reduce((total, count) => total + count, 0));
+}
+
+/** The variance of a prediction's total from judgement to judgement, averaged over its predictions. */
+function varianceOf({ centre, shifts = {} }: Opinion): number {
+  const spread = Math.hypot(SPREADS.trajectory, SPREADS.row, SPREADS.prediction);
+  const step = 1 / 32;
+  let sum = 0;
+  for (let z = -8; z <= 8; z += step) {
+    for (const dimension of DIMENSIONS) {
+      const { variance } = momentsOf(centre + (shifts[dimension] ?? 0) + spread * z, SPREADS.noise);
+      sum += normalDensity(z) * variance;
     }
-    return (sum * step) / DIMENSIONS.length;
-  });
-  return 25 * Math.sqrt(variances.reduce((sum, one) => sum + one, 0) / variances.length);
+  }
+  return (sum * step) / DIMENSIONS.length ** 2;
 }
 
 /** Mean and variance of a normal figure that is rounded to 1 to 5. */
@@ -97,8 +135,8 @@ function momentsOf(centre: number, sd: number) {
   return { mean, variance: squares - mean ** 2 };
 }
 
-function opinionOf(name: string): Opinion {
-  const found = OPINIONS.find(({ variant }) => variant.name === name);
+function opinionOf(name: string, opinions: readonly Opinion[]): Opinion {
+  const found = opinions.find(({ variant }) => variant.name === name);
   if (found === undefined) throw new Error(`the judge has no opinion on ${name}`);
   return found;
 }

@@ -1,0 +1,116 @@
+// awb calibrate against a scripted judge on loopback: what was put into the judge is what the calibration says of it.
+
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readCalibrated } from '../../src/bench/calibrated.js';
+import { variantFacts } from '../../src/calibrate/variants.js';
+import type { CalibratedRow } from '../../src/calibration.js';
+import { calibrationOf } from '../../src/score/calibration/calibration.js';
+import { mean } from '../../src/score/mean.js';
+import { knownTexts, startBiasedJudge } from '../support/biased-judge.js';
+import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { facts } from '../support/known-ratings.js';
+import { expectedNoise, expectedPoints, type Opinion } from '../support/made-up-judge.js';
+
+type Bounds = { readonly low?: number | undefined; readonly high?: number | undefined } | undefined;
+
+/** Seen well, seen in one dimension above all, and not seen at all; one trick works, the other does not. */
+const OPINIONS: readonly Opinion[] = [
+  { variant: facts('truth', 'truth'), centre: 4.6, judgements: 2 },
+  { variant: facts('rewrite-runtime', 'rewrite'), centre: 4.3 },
+  { variant: facts('rewrite-keys', 'rewrite'), centre: 4.3 },
+  { variant: facts('rewrite-space', 'rewrite'), centre: 4.3 },
+  { variant: facts('determined-1of8', 'dose', 1 / 8), centre: 4.5 },
+  { variant: facts('determined-1of3', 'dose', 1 / 3), centre: 3.6 },
+  { variant: facts('light', 'order'), centre: 4, shifts: { factuality: -1.2 }, judgements: 2 },
+  { variant: facts('heavy', 'order'), centre: 2.6, judgements: 2 },
+  { variant: facts('shuffled', 'baseline'), centre: 1.7, judgements: 2 },
+  { variant: facts('flattery', 'canary'), centre: 2.6 },
+  { variant: facts('order-language', 'canary'), centre: 1.7 },
+];
+const DAMAGES = 'determined-1of8,determined-1of3,light,heavy,shuffled';
+
+/** The recorded rows, each trajectory several times under ids of its own. */
+async function copies(count: number): Promise<string> {
+  const folder = join(await temporaryFolder(), 'data');
+  await mkdir(folder);
+  for (const name of await readdir(RECORDED)) {
+    const lines = (await readFile(join(RECORDED, name), 'utf8')).split('\n').filter((line) => line !== '');
+    const copied = Array.from({ length: count }, (_, copy) =>
+      lines.map((line) => {
+        const row = JSON.parse(line);
+        return JSON.stringify({ ...row, id: `${row.id}-${copy}`, system_str: `${row.system_str}\nCopy ${copy}.` });
+      }),
+    );
+    await writeFile(join(folder, name), `${copied.flat().join('\n')}\n`);
+  }
+  return folder;
+}
+
+const expected = (name: string) => expectedPoints(name, undefined, OPINIONS);
+const REWRITE = expected('rewrite-keys');
+
+/** What was put in, as far as the rows have it: not each of them can be rewritten or damaged in each way. */
+function putIn(rows: readonly CalibratedRow[]) {
+  const having = (name: string) => new Set(rows.filter(({ variant }) => variant === name).map(({ key }) => key));
+  const rewrites = OPINIONS.filter(({ variant }) => variant.family === 'rewrite').map(({ variant }) =>
+    having(variant.name),
+  );
+  /** The mean of truth and rewrites of a row. */
+  const whole = (key: string) => {
+    const count = rewrites.filter((keys) => keys.has(key)).length;
+    return (expected('truth') + count * REWRITE) / (1 + count);
+  };
+  return {
+    loss: (name: string) => mean([...having(name)].map(whole)) - expected(name),
+    noise: expectedNoise(OPINIONS, (name) => having(name).size),
+  };
+}
+
+test('a scripted judge with biases and noise comes out of awb calibrate as it was made', async () => {
+  const data = await copies(2);
+  const names = OPINIONS.map(({ variant }) => variant.name);
+  const server = await startBiasedJudge(await knownTexts(data, names), OPINIONS, 1);
+  const dir = join(await temporaryFolder(), 'calibration');
+  try {
+    const { code, stderr } = await awb([
+      ...['calibrate', '--data-dir', data, '--output-dir', dir, '--max-calls', '600'],
+      ...['--judge-base-url', server.url, '--judge-model', 'biased', '--concurrency', '8'],
+      ...['--damages', DAMAGES, '--canaries', 'flattery,order-language'],
+    ]);
+    expect(code, stderr).toBe(0);
+  } finally {
+    await server.close();
+  }
+  const rows = await readCalibrated(join(dir, 'calibration.jsonl'));
+  const { overall } = calibrationOf(rows, variantFacts());
+  const { loss, noise } = putIn(rows);
+  const lossOf = (name: string) => overall.losses.find(({ variant }) => variant.name === name);
+  const gainOf = (name: string) => overall.canaries.find(({ variant }) => variant.name === name)?.gain;
+  const known: readonly (readonly [string, number, Bounds])[] = [
+    ['ceiling', REWRITE, overall.ceiling],
+    ['truth', expected('truth'), overall.truth],
+    ['floor', expected('shuffled'), overall.floor],
+    ['false penalty', expected('truth') - REWRITE, overall.falsePenalty?.cost],
+    ...DAMAGES.split(',').map((name) => [`loss to ${name}`, loss(name), lossOf(name)?.loss] as const),
+    ['gain of flattery', expected('flattery') - expected('shuffled'), gainOf('flattery')],
+    ['gain of orders', 0, gainOf('order-language')],
+    ['noise', noise, overall.noise],
+  ];
+  // How often such intervals miss is held by simulations; here chance is one with which none of the twelve does.
+  for (const [name, value, bounds] of known) {
+    expect(bounds?.low, name).toBeLessThanOrEqual(value);
+    expect(bounds?.high, name).toBeGreaterThanOrEqual(value);
+  }
+  expect(overall).toMatchObject({ failed: 0, trajectories: 32 });
+  expect(overall.losses.map(({ variant, sight }) => [variant.name, sight])).toEqual([
+    ['determined-1of8', 'blind'],
+    ['determined-1of3', 'seen'],
+    ['light', 'seen'],
+    ['heavy', 'seen'],
+    ['shuffled', 'seen'],
+  ]);
+  expect(lossOf('light')?.most).toBe('factuality');
+  expect(overall.gullibility?.variant.name).toBe('flattery');
+}, 120_000);

@@ -1,0 +1,90 @@
+// A judge on 127.0.0.1 that knows what it is shown, and rates it by opinions and with noise that were put into it.
+
+import { createHash } from 'node:crypto';
+import { openPredictions } from '../../src/asking/calibrate/predictions.js';
+import { openDataset } from '../../src/bench/dataset.js';
+import { shownPrediction, withoutMarker } from '../../src/reply.js';
+import { groundTruthOf } from '../../src/turn.js';
+import { DIMENSIONS } from '../../src/types.js';
+import { verdict } from './judging.js';
+import { type LoopbackServer, type SeenRequest, startLoopbackServer } from './loopback-server.js';
+import { type Opinion, ratingsOf } from './made-up-judge.js';
+
+/** The variant behind a pair of texts, by their hash. */
+type KnownTexts = ReadonlyMap<string, string>;
+
+/** What `awb calibrate --sample-seed` makes of the rows of a folder; of two variants with one text the first is taken. */
+export async function knownTexts(dataDir: string, variants: readonly string[], seed = 0): Promise<KnownTexts> {
+  const dataset = await openDataset(dataDir);
+  try {
+    const predictions = openPredictions(dataset, seed);
+    const known = new Map<string, string>();
+    for (let row = 0; row < dataset.rows.length; row++) {
+      for (const variant of variants) {
+        const made = await predictions.make(row, variant);
+        if (made === undefined) continue;
+        const id = hashOf(withoutMarker(groundTruthOf(made.sample)), withoutMarker(shownPrediction(made.gen)));
+        if (!known.has(id)) known.set(id, variant);
+      }
+    }
+    return known;
+  } finally {
+    await dataset.close();
+  }
+}
+
+/**
+ * Starts the judge. The same trajectory, row and prediction have the same effect in each request about them, and what is drawn for a
+ * judgement depends on the request's seed, and on how often the prediction was judged before. What it does not know is refused (400),
+ * which stops the run.
+ * @param chance another number draws all of it anew
+ */
+export async function startBiasedJudge(
+  known: KnownTexts,
+  opinions: readonly Opinion[],
+  chance = 0,
+): Promise<LoopbackServer> {
+  const asked = new Map<string, number>();
+  return startLoopbackServer(
+    ({ body }: SeenRequest) => {
+      const shown = shownIn(String(body.messages?.at(-1)?.content));
+      const name = shown && known.get(hashOf(shown.truth, shown.prediction));
+      if (shown === undefined || name === undefined) {
+        return { status: 400, body: { error: { message: 'a prediction that this judge does not know' } } };
+      }
+      const { history, turn, truth, prediction } = shown;
+      const id = hashOf(history, turn, truth, prediction, String(body.seed ?? ''));
+      const before = asked.get(id) ?? 0;
+      asked.set(id, before + 1);
+      const seeds = {
+        trajectory: seedOf(String(chance), history),
+        row: seedOf(String(chance), history, turn, truth),
+        prediction: seedOf(String(chance), history, turn, truth, prediction),
+        judgement: seedOf(String(chance), id, String(before)),
+      };
+      const ratings = ratingsOf(name, seeds, opinions);
+      const scores = Object.fromEntries(DIMENSIONS.map((dimension, place) => [dimension, ratings[place]]));
+      return { content: verdict(scores), model: 'biased-judge-1' };
+    },
+    { record: false },
+  );
+}
+
+/** The framed texts of a prompt: the mark of the prediction's frame stands around the truth, too, and no text holds it. */
+function shownIn(prompt: string) {
+  const mark = /<prediction-(\w+) turn="\d+">/.exec(prompt)?.[1];
+  const framed = (name: string) =>
+    new RegExp(`<${name}-${mark} turn="(\\d+)">\\n([\\s\\S]*)\\n</${name}-${mark}>`).exec(prompt);
+  const [truth, prediction] = [framed('truth'), framed('prediction')];
+  const history = /<history-(\w+)>/.exec(prompt)?.[1];
+  if (mark === undefined || truth === null || prediction === null || history === undefined) return undefined;
+  return { history, turn: String(truth[1]), truth: String(truth[2]), prediction: String(prediction[2]) };
+}
+
+function hashOf(...texts: readonly string[]): string {
+  return createHash('sha256').update(texts.join('\0')).digest('hex');
+}
+
+function seedOf(...texts: readonly string[]): number {
+  return Number.parseInt(hashOf(...texts).slice(0, 8), 16);
+}
