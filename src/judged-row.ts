@@ -1,6 +1,7 @@
 // A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
 // version, or the official script.
 
+import { type Fact, readFacts } from './facts.js';
 import { isInteger, isObject, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
 import { LARGEST_MEASURE } from './measures.js';
@@ -166,6 +167,8 @@ function impossible(key: string, value: number, why: string): RangeError {
 export interface Remarks {
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
+  /** The checklist; absent where the row holds none that can be read. */
+  readonly facts?: readonly Fact[];
   /** The judge's reply as it came, and its reasoning; absent where the row holds none. */
   readonly judgeReply?: string;
   readonly judgeReasoning?: string;
@@ -177,9 +180,11 @@ export function remarksIn(fields: JsonObject): Remarks {
   const judge = isObject(awb.judge) ? awb.judge : {};
   const replies = textsOf(judge.raw_outputs);
   const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find((reply) => typeof reply === 'string');
+  const facts = readFacts(judge.facts);
   return {
     strengths: textsIn(fields.strengths),
     weaknesses: textsIn(fields.weaknesses),
+    ...(typeof facts === 'string' ? {} : { facts }),
     ...(judgeReply === undefined ? {} : { judgeReply }),
     ...(typeof judge.reasoning === 'string' ? { judgeReasoning: judge.reasoning } : {}),
   };

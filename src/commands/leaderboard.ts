@@ -57,7 +57,7 @@ const OPTIONS = {
   columns: {
     kind: 'list',
     group: 'Table',
-    help: 'columns behind the name, such as mcp,web,overall,interval,cost,judge-cost,tokens',
+    help: 'columns behind the name, such as mcp,web,overall,interval,facts-recall,cost,tokens',
   },
   sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
   dimensions: { kind: 'boolean', group: 'Table', help: 'add the five dimensions, each a mean over domains' },

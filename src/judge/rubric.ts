@@ -7,7 +7,7 @@ import type { Verdict } from '../types.js';
 import type { Mode } from './mode.js';
 import type { VerdictReader } from './readings.js';
 
-const RECALL = { one: 'recall of determined facts', many: 'recalls of determined facts' };
+const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
 
 export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   help: 'an LLM rates five dimensions',

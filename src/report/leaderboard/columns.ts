@@ -5,6 +5,7 @@ import { percent } from '../../coverage.js';
 import { domainName, inTableOrder } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { twoDecimals } from '../../figures.js';
+import { FACTS_RECALL } from '../../judgement.js';
 import { dollars } from '../../money.js';
 import { oneLine } from '../../printable.js';
 import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../types.js';
@@ -122,9 +123,24 @@ const COST_COLUMNS: readonly FigureColumn[] = [
   }),
 ];
 
+/** How much of what was determined the predictions met, by their judge's checklists; shown where it is asked for. */
+const RECALL_COLUMN = figureColumn(
+  'facts-recall',
+  'Facts recall',
+  { name: FACTS_RECALL },
+  ({ card }) => measuredFigure(card.overallMeasures, FACTS_RECALL),
+  { short: 'Facts', isMean: false, isTested: false },
+);
+
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
 const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
-const RESERVED = [...MEANS, ...COST_COLUMNS.map(({ id }) => id), 'name', ...TEXT_COLUMNS.map(({ id }) => id)];
+const RESERVED = [
+  ...MEANS,
+  RECALL_COLUMN.id,
+  ...COST_COLUMNS.map(({ id }) => id),
+  'name',
+  ...TEXT_COLUMNS.map(({ id }) => id),
+];
 
 function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
   const name = measure ?? 'total';
@@ -178,7 +194,7 @@ export function columnsOf(
   const domains = [...new Set([...DOMAINS, ...having])]
     .sort(inTableOrder)
     .map((domain) => domainColumn(domain, measure));
-  const known: AnyColumn[] = [...domains, ...meanColumns(measure), ...COST_COLUMNS, ...TEXT_COLUMNS];
+  const known: AnyColumn[] = [...domains, ...meanColumns(measure), RECALL_COLUMN, ...COST_COLUMNS, ...TEXT_COLUMNS];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
   const cards = runs.map((run) => run.card);
@@ -219,7 +235,7 @@ export function requireMeasure(runs: readonly BoardRun[], measure: string | unde
 export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
   const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsOf(run.card, measure))]);
   const ofDomains = [...domains].map((domain) => domainColumn(domain, measure));
-  const columns = [...ofDomains, ...meanColumns(measure), ...COST_COLUMNS];
+  const columns = [...ofDomains, ...meanColumns(measure), RECALL_COLUMN, ...COST_COLUMNS];
   return new Map(columns.map((column) => [column.id, column]));
 }
 

@@ -1,5 +1,6 @@
 // The JSON in a report's page, as its makers write it and its script reads it. Names are short where there are thousands.
 
+import type { Fact } from '../../facts.js';
 import type { Step } from '../../step.js';
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */
@@ -66,6 +67,8 @@ export interface SideTextData {
   readonly steps?: readonly Step[];
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
+  /** Absent where there is no checklist. */
+  readonly facts?: readonly Fact[];
   readonly reply?: number;
   readonly thoughts?: number;
 }

@@ -1,6 +1,7 @@
 // The texts of a report's samples, as the page holds them.
 
 import { difference } from '../../difference.js';
+import type { Fact } from '../../facts.js';
 import type { ChunkData, RowTextData, SideTextData } from './data.js';
 import { scriptJson } from './frame.js';
 
@@ -10,6 +11,7 @@ interface SideTexts {
   readonly prediction: string;
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
+  readonly facts?: readonly Fact[];
   readonly judgeReply?: string;
   readonly judgeReasoning?: string;
 }
@@ -51,6 +53,7 @@ export function textsChunk(): TextsChunk {
       : { prediction: placeOf(side.prediction), steps: difference(truth, side.prediction) }),
     strengths: side.strengths,
     weaknesses: side.weaknesses,
+    ...(side.facts === undefined || side.facts.length === 0 ? {} : { facts: side.facts }),
     ...(side.judgeReply === undefined ? {} : { reply: placeOf(side.judgeReply) }),
     ...(side.judgeReasoning === undefined ? {} : { thoughts: placeOf(side.judgeReasoning) }),
   });

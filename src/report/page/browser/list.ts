@@ -113,7 +113,8 @@ export async function searchAndDraw(): Promise<void> {
     const places = new Set(strings.flatMap((text, at) => (holds(text) ? [at] : [])));
     const isAt = (place: number | undefined) => place !== undefined && places.has(place);
     const isIn = (side: SideTextData) =>
-      [side.prediction, side.reply, side.thoughts].some(isAt) || [...side.strengths, ...side.weaknesses].some(holds);
+      [side.prediction, side.reply, side.thoughts].some(isAt) ||
+      [...side.strengths, ...side.weaknesses, ...(side.facts ?? []).map(({ claim }) => claim)].some(holds);
     for (const [at, row] of rows.entries()) {
       if (isAt(row.truth) || isAt(row.action) || isIn(row) || (row.other !== undefined && isIn(row.other))) {
         holding.add(start + at);

@@ -1,5 +1,6 @@
 // The view of one sample: its figures, its prediction beside the ground truth, what the judge says, and the texts behind it.
 
+import type { Fact } from '../../../facts.js';
 import type { RowTextData, SampleData, SideTextData } from '../data.js';
 import {
   count,
@@ -130,10 +131,15 @@ function verdict(who: string, side: SideTextData, { text }: Texts): HTMLElement 
     'section',
     { class: 'judge' },
     make('h3', {}, who),
+    side.facts && list('Checklist', side.facts.map(factText)),
     make('div', { class: 'verdicts' }, list('Strengths', side.strengths), list('Weaknesses', side.weaknesses)),
     whole("The judge's whole reply", side.reply),
     whole("The judge's reasoning", side.thoughts),
   );
+}
+
+function factText({ claim, kind, met }: Fact): string {
+  return `${met ? 'met' : 'not met'}, ${kind}: ${claim}`;
 }
 
 function historyOf({ row, text }: Texts): HTMLElement {
