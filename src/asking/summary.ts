@@ -27,12 +27,13 @@ export function printStageResult(
   result: StageResult,
   words: Words,
 ): void {
-  const spending = spendingOf(result.ledger, settings);
-  if (settings.json) io.stdout.write(`${JSON.stringify(documentOf(result, spending))}\n`);
-  else io.stdout.write(`${linesOf(io, settings.fresh, result, spending, words).join('\n')}\n`);
+  if (settings.json) io.stdout.write(`${JSON.stringify(stageDocument(result, settings))}\n`);
+  else
+    io.stdout.write(`${linesOf(io, settings.fresh, result, spendingOf(result.ledger, settings), words).join('\n')}\n`);
 }
 
-function documentOf(result: StageResult, spending: Spending) {
+/** What a stage has come to, as the document of `--json`. */
+export function stageDocument(result: StageResult, settings: BudgetSettings) {
   const { manifest } = result;
   return {
     schema: `awb.${manifest.kind}/1`,
@@ -47,7 +48,7 @@ function documentOf(result: StageResult, spending: Spending) {
     counts: manifest.counts,
     reasons: result.reasons,
     tokens: manifest.tokens,
-    spent: spending,
+    spent: spendingOf(result.ledger, settings),
     served_models: manifest.servedModels,
     notices: manifest.notices,
     asked: result.asked,

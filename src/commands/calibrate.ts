@@ -15,7 +15,7 @@ import { listenersOf } from '../asking/listening.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { runStage } from '../asking/stage.js';
-import { printStageResult } from '../asking/summary.js';
+import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
@@ -23,11 +23,19 @@ import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
 import { chosenVariants } from '../calibrate/choice.js';
-import type { ExitCode } from '../errors.js';
+import { EXIT, type ExitCode } from '../errors.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
+import type { Manifest } from '../run/manifest.js';
+import { TELLING_OPTIONS } from '../runs/calibration/options.js';
+import { tellCalibration } from '../runs/calibration/telling.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
+
+const OPTIONS = { ...CALIBRATE_OPTIONS, ...TELLING_OPTIONS } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -38,14 +46,19 @@ export const command = defineCommand({
       does: 'the bill first, then at most 3,000 calls',
     },
     { line: 'awb calibrate … --dry-run', does: 'the bill alone; nothing is asked or written' },
+    {
+      line: 'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2',
+      does: 'a gate for judges: exit 0, 4, or 5 where undecided',
+    },
+    { line: 'awb calibrate … --html judge.html', does: 'a page with dose curves' },
   ],
   daily: ['data-dir', 'output-dir', 'domains', 'max-calls', 'judge-base-url', 'judge-model', 'rubrics', 'dry-run'],
-  options: CALIBRATE_OPTIONS,
+  options: OPTIONS,
   alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['judge-base-url', 'judge-model']),
   run: calibrate,
 });
 
-async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
@@ -81,7 +94,7 @@ function given(names: readonly string[]): readonly string[] | undefined {
   return names.length === 0 ? undefined : names;
 }
 
-async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
+async function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof OPTIONS> }): Promise<ExitCode> {
   const { settings, io, target } = work;
   const run = await openRun({
     kind: 'calibrate',
@@ -100,14 +113,37 @@ async function calibrateJudge(work: Calibrating): Promise<ExitCode> {
     if (!settings.quiet) io.stderr.write(`${[planText(work.jobs), ...remarksOn(work.jobs)].join('\n')}\n\n`);
     await showBill(stage, target, settings);
     const result = await runStage(stage, listenersOf(io, settings));
-    printStageResult(io, settings, result, {
-      noun: 'judgements',
-      absent: 'left out',
-      final: FINAL_FAILURES,
-      next: 'awb',
-    });
-    return result.exitCode;
+    const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
+    if (!settings.json || !isWhole) {
+      printStageResult(io, settings, result, {
+        noun: 'judgements',
+        remark: remarkOnEmpty(result.manifest),
+        absent: 'left out',
+        final: FINAL_FAILURES,
+        next: nextStep(settings, io),
+      });
+    }
+    if (!isWhole || result.manifest.counts.ok === 0) return result.exitCode;
+    if (!settings.json) io.stdout.write('\n');
+    const beside = { notes: [], run: stageDocument(result, settings) };
+    const verdict = await tellCalibration(run.outputPath, settings, beside, io);
+    return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
     await run.close();
   }
+}
+
+/** What counts as failed in the summary although it was meant. */
+function remarkOnEmpty({ counts }: Manifest): string | undefined {
+  const { empty = 0 } = counts.failures;
+  return empty === 0 ? undefined : `of them ${empty} empty predictions, which are rated 1 without a call`;
+}
+
+/** How to have predictions judged by the judge that was calibrated. */
+function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, io: Io): string {
+  const judge =
+    local === undefined
+      ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
+      : ['--local', local];
+  return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge])}`;
 }
