@@ -73,7 +73,7 @@ function otherDigits(text: string, random: Random): string {
 function otherName(token: string, isPath: boolean, words: readonly string[], random: Random): string {
   const from = isPath ? (/^\w+:\/\/[^/]*\//.exec(token)?.[0].length ?? 0) : 0;
   const ending = isPath ? (/\.\w{1,6}$/.exec(token.slice(from))?.index ?? token.length - from) + from : token.length;
-  const places = [...token.matchAll(/[A-Z]?[a-z]+|[A-Z]+/g)].filter(({ index }) => index >= from && index < ending);
+  const places = [...token.matchAll(/\p{Lu}?\p{Ll}+|\p{Lu}+/gu)].filter(({ index }) => index >= from && index < ending);
   const longest = places.filter((match) => match[0].length > 2);
   const choice = longest.length > 0 ? longest : places;
   // A path of digits alone, such as 2025/1.txt, has its ending for a word.
@@ -90,8 +90,8 @@ function nearIn(words: readonly string[], length: number): readonly string[] {
 }
 
 function inCaseOf(word: string, other: string): string {
-  if (/^[A-Z]+$/.test(word) && word.length > 1) return other.toUpperCase();
-  return /^[A-Z]/.test(word) ? other.charAt(0).toUpperCase() + other.slice(1) : other;
+  if (/^\p{Lu}+$/u.test(word) && word.length > 1) return other.toUpperCase();
+  return /^\p{Lu}/u.test(word) ? other.charAt(0).toUpperCase() + other.slice(1) : other;
 }
 
 function pick<T>(list: readonly T[], random: Random): T {

@@ -3,7 +3,7 @@
 import { isContainer } from '../../json.js';
 import { withoutMarker } from '../../reply.js';
 import type { Turn } from '../../turn.js';
-import { specificTokens, tokensOfValue } from './specific.js';
+import { type SpecificToken, specificTokens, tokensOfValue } from './specific.js';
 import { type Unit, unitsOf } from './units.js';
 
 export interface Known {
@@ -25,8 +25,10 @@ export interface Context {
 /** Before the first unit of an observation, and of any other text. */
 export const FIRST: Context = { near: '^', far: '^' };
 const NOWHERE: Context = { near: '', far: '' };
-/** A line of less than this says nothing. */
-export const SAYS_SOMETHING = /\w.*\w.*\w.*\w/;
+/** A line of less than this says nothing of what follows it. */
+const SAYS_SOMETHING = /\w.*\w.*\w.*\w/;
+/** What is left out of an excerpt depends on what was asked, and so does what is left. */
+const EXCERPT = /(?:^|\s)(?:\.\.\.|…)(?=\s|$)/;
 const LONGEST_LABEL = 120;
 const PROMPT = /^\S*(?:[@:~/]|>>>).{0,80}[$#>%]$/;
 const ACTION = '**Action:**';
@@ -39,19 +41,25 @@ export function contextAfter({ near }: Context, { words }: Unit): Context {
   return { near: SAYS_SOMETHING.test(words) ? words : both, far: both };
 }
 
-/** The words before a token in its unit; undefined where they are too many, or say nothing. */
-export function labelOf(text: string, unit: Unit, start: number): string | undefined {
-  if (start - unit.start > LONGEST_LABEL) return undefined;
+/** The words before a token in its unit; undefined where they are too many, or fewer than two: many a line starts with the same one. */
+export function labelOf(text: string, unit: Unit, { kind, start }: SpecificToken): string | undefined {
+  if (start - unit.start > LONGEST_LABEL || EXCERPT.test(unit.words)) return undefined;
   const label = unit.label + text.slice(unit.start, start);
-  return /[A-Za-z]{2}/.test(label) ? label : undefined;
+  // A key is two words, but what has a name may well have another one the next time.
+  const isKey = unit.label !== '' && kind !== 'name';
+  return isKey || /[A-Za-z]{2}.*?[^A-Za-z].*?[A-Za-z]{2}/.test(label) ? label : undefined;
 }
 
-/** The specific tokens of a unit, placed in the text. */
-export function tokensIn(text: string, unit: Unit): ReturnType<typeof specificTokens> {
+/** The specific tokens of a unit, placed in the text. Of numbers that say where something is, the first stands for all. */
+export function tokensIn(text: string, unit: Unit): SpecificToken[] {
   const words = text.slice(unit.start, unit.end);
   const tokens = unit.kind === 'leaf' && unit.label !== '' ? tokensOfValue(words) : specificTokens(words);
+  let places = 0;
   return tokens
-    .filter(({ start, end }) => !isForm(words, start, end))
+    .filter(({ kind, start, end }) => {
+      if (isForm(words, start, end)) return false;
+      return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
+    })
     .map(({ kind, start, end }) => ({ kind, start: unit.start + start, end: unit.start + end }));
 }
 
@@ -72,7 +80,7 @@ export function knownOf(earlier: readonly Turn[], action: string): Known {
       further.put(context.far, unit.words, turn);
       context = contextAfter(context, unit);
       for (const token of tokensIn(text, unit)) {
-        const label = labelOf(text, unit, token.start);
+        const label = labelOf(text, unit, token);
         if (label !== undefined) labelled.put(label, text.slice(token.start, token.end), turn);
       }
     }
@@ -88,6 +96,7 @@ export function knownOf(earlier: readonly Turn[], action: string): Known {
   return {
     groundOf({ words }, { near, far }) {
       if (asked.words.has(words)) return 'action-line';
+      if (EXCERPT.test(words)) return undefined;
       const isNext = next.isUndecided(near) ? further.get(far) === words : next.get(near) === words;
       return isNext ? 'history-line' : undefined;
     },

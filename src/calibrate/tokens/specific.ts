@@ -44,8 +44,8 @@ const TOKEN = new RegExp(
     String.raw`(\bhttps?:\/\/[^\s"'<>)\]\\]+|(?<![\w/.~@:+*<-])(?:~|\.{1,2}|[\w@][\w.@+-]*)?\/[\w@*{},.+-]*(?:\/[\w@*{},.+-]*)*)`,
     // 2: a state that is a value: behind = or : or in quotes, or a column of its own.
     String.raw`((?<==)${STATE}(?![\w-])|(?<=[\t"']|: |\.\.\. |^)${STATE}(?=$|["',;)\]}>\t])|(?<=\s)(?:not-checked|checked|disabled|enabled)(?= bounds=))`,
-    // 3: a whole quoted text.
-    String.raw`((?<=(?:^|[\s=([{,:>])")[^"\\\n]{3,60}(?="(?:$|[\s,;:)\]}.<]))|(?<=(?:^|[\s=([{,:])')[^'\\\n]{3,60}(?='(?:$|[\s,;:)\]}.<])))`,
+    // 3: a whole quoted text, a column between tabs, or what an element of markup holds.
+    String.raw`((?<=(?:^|[\s=([{,:>])")[^"\\\n]{3,60}(?="(?:$|[\s,;:)\]}.<]))|(?<=(?:^|[\s=([{,:])')[^'\\\n]{3,60}(?='(?:$|[\s,;:)\]}.<]))|(?<=\t)[^\t\n]{3,60}(?=\t)|(?<=>)[^<>\n]{3,60}(?=<\/))`,
     // 4: a run of letters, digits and the marks that join the parts of a name, or a number with thousands set off.
     String.raw`((?<![\w@.,[(=-])[1-9]\d{0,2}(?:,\d{3})+(?![\w,\]-])|(?<![\w@.\\-])[\w@-][\w.@-]*)`,
   ].join('|'),

@@ -4,7 +4,7 @@ import { actionOf, earlierTurns } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import type { Span } from '../json-spans.js';
 import { observationOf } from '../truth.js';
-import { contextAfter, FIRST, type Known, knownOf, labelOf, SAYS_SOMETHING, tokensIn } from './known.js';
+import { contextAfter, FIRST, type Known, knownOf, labelOf, tokensIn } from './known.js';
 import { tokensByRule } from './rules.js';
 import { type RuntimeKind, runtimeTokens } from './runtime.js';
 import type { SpecificToken } from './specific.js';
@@ -87,13 +87,16 @@ function tokensOfUnits(text: string, known: Known): DeterminedToken[] {
   return found;
 }
 
+/** A line of one word is mostly form: what holds other lines together. */
+const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
+
 function grounded(tokens: readonly SpecificToken[], ground: Ground): DeterminedToken[] {
   return tokens.map((token) => ({ ...token, ground }));
 }
 
 /** A line without a specific token can be dropped; of JSON, a number under the key of the action can be another. */
 function wholly(text: string, unit: Unit, ground: Ground): DeterminedToken[] {
-  if (unit.kind === 'line') return SAYS_SOMETHING.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
+  if (unit.kind === 'line') return TWO_WORDS.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
   const isNumber = ground === 'action-line' && /^-?\d+(?:\.\d+)?$/.test(text.slice(unit.start, unit.end));
   return isNumber ? [{ kind: 'number', ground, start: unit.start, end: unit.end }] : [];
 }
@@ -104,7 +107,7 @@ function tokenGround(text: string, unit: Unit, token: SpecificToken, known: Know
   if (known.actionHas(said)) return [{ ...token, ground: 'action-token' }];
   const isPrompt = unit.words.startsWith(known.prompt) && token.end <= unit.start + known.prompt.length;
   if (isPrompt) return [{ ...token, ground: 'prompt' }];
-  const label = labelOf(text, unit, token.start);
+  const label = labelOf(text, unit, token);
   return label !== undefined && known.historyHas(label, said) ? [{ ...token, ground: 'history-label' }] : [];
 }
 

@@ -122,6 +122,103 @@ describe('runtime is what has the pattern of it, and is never determined', () =>
   });
 });
 
+describe('of a recorded row in each domain', () => {
+  it.each<[string, number, string[]]>([
+    [
+      'mcp',
+      10,
+      [
+        'Kestrel (name, action-token)',
+        'service (name, history-line)',
+        'Kestrel (name, action-token)',
+        'Orchard (name, history-line)',
+        'depends on (name, history-line)',
+      ],
+    ],
+    ['search', 6, ['http://pydocs.test/library/csvs.html (path, action-token)']],
+    [
+      'terminal',
+      17,
+      [
+        'root@sandbox (name, prompt)',
+        'sha1sum (name, action-token)',
+        'archive/2025/*.txt (path, action-token)',
+        'archive/*/*.txt (path, action-token)',
+        '145 (number, rule)',
+        'root@sandbox (name, prompt)',
+      ],
+    ],
+    ['swe', 3, ['text (name, action-token)', 'naïve (name, action-token)']],
+    [
+      'android',
+      3,
+      [
+        'org.example.groceries (name, history-line)',
+        'Navigate up (name, history-line)',
+        '140 (number, history-line)',
+        '160 (number, history-line)',
+        'New item (name, history-line)',
+        '240 (number, history-label)',
+        '450 (number, history-label)',
+        'Amount (optional) (name, history-label)',
+        '780 (number, history-line)',
+        'SAVE (name, history-line)',
+      ],
+    ],
+    [
+      'web',
+      21,
+      [
+        'Open tabs: (line, history-line)',
+        'http://desk.test/# (path, history-line)',
+        'Accessibility tree: (line, history-line)',
+        'Tickets – Service desk (name, history-line)',
+        'New ticket (name, history-line)',
+        'New ticket (name, history-line)',
+        'Title (name, history-line)',
+        'Priority (name, history-line)',
+        'normal (name, history-line)',
+        'false (state, history-line)',
+        'low (name, history-line)',
+        'false (state, history-line)',
+        'normal (name, history-line)',
+        'true (state, history-line)',
+        'high (name, history-line)',
+        'false (state, history-line)',
+        '686 (number, action-token)',
+      ],
+    ],
+    [
+      'os',
+      5,
+      [
+        'name (name, history-line)',
+        'text (name, history-line)',
+        'states (name, history-line)',
+        'top-left (name, history-line)',
+        'application\tmousepad (line, history-line)',
+        '700 (number, history-label)',
+        'File (name, history-line)',
+        'Edit (name, history-line)',
+        '100 (number, history-line)',
+        'Search (name, history-line)',
+        '141 (number, history-line)',
+        'View (name, history-line)',
+        '201 (number, history-line)',
+        'Document (name, history-line)',
+        '249 (number, history-line)',
+        'Help (name, history-line)',
+        '332 (number, history-line)',
+        '107 (number, history-line)',
+        '108 (number, history-label)',
+      ],
+    ],
+  ])('%s, turn %i, these are determined', (domain, turn, expected) => {
+    const sample = RECORDED.find((row) => row.domain === domain && row.turnIdx === turn);
+    expect(sample && found(sample).determined).toEqual(expected);
+  });
+});
+
 describe('on every recorded row', () => {
   it('tokens stand in order, overlap nothing, and each is a part of the text', () => {
     for (const sample of RECORDED) {
