@@ -12,7 +12,7 @@ export interface CalibrationHeader {
   readonly sampling: string;
   /** Where the judgements stand. */
   readonly source: string;
-  /** Sentences on what to heed: rows left out, the precision of what counts as determined, how the calibration was cut short. */
+  /** Sentences on what to heed: rows left out, how the calibration was cut short. */
   readonly notes: readonly string[];
   /** What came of the limits that the judge was held to; empty where there are none. */
   readonly limits: readonly LimitResult[];

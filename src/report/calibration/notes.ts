@@ -1,6 +1,7 @@
 // What a calibration cannot tell, in sentences.
 
 import type { Calibration } from '../../calibration.js';
+import { determinedPrecision } from '../../determined-precision.js';
 import { domainName } from '../../domains.js';
 import { LEAST_CLUSTERS } from '../../types.js';
 
@@ -17,6 +18,10 @@ export function limitsOfCalibration({ overall, domains }: Calibration): string[]
       `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. What is said of such a domain is rough; below ${LEAST_CLUSTERS} it has no interval, so that no damage is seen or blind in it and no order kept or inverted.`,
     ),
     ...has(overall.ceiling === undefined, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
+    ...has(
+      overall.scores.some(({ variant }) => variant.family === 'dose'),
+      determinedPrecision(domains.map(({ domain }) => domain)),
+    ),
     ...has(overall.noise === undefined, "Nothing was judged twice, so the judge's own noise is unknown."),
   ];
 }

@@ -9,7 +9,12 @@ import { calibrationPart, madeUpCalibration } from '../../support/calibrations.j
 const calibration = madeUpCalibration();
 
 test('the document has trust, all figures unrounded, and nothing that JSON would drop', () => {
-  const document = calibrationDocument(calibration, calibrationHeader({ notes: ['a note'] }));
+  const document = calibrationDocument(
+    calibration,
+    calibrationHeader({
+      notes: ['Determined tokens, precision by hand: 81 of 81 in MCP, 100 of 100 in Terminal.', 'a note'],
+    }),
+  );
   expect(JSON.parse(JSON.stringify(document))).toEqual(document);
   expect(document).toMatchObject({
     schema: 'awb.calibrate/1',
@@ -17,7 +22,7 @@ test('the document has trust, all figures unrounded, and nothing that JSON would
     rubric_pack: 'awb-2',
     trust: { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 },
     limits: null,
-    notes: ['a note'],
+    notes: ['Determined tokens, precision by hand: 81 of 81 in MCP, 100 of 100 in Terminal.', 'a note'],
   });
   expect(document.trust.line).toMatch(/^judge: ceiling 97\.1/);
   expect(Object.keys(document.domains)).toEqual(['mcp', 'terminal']);
