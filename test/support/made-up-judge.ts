@@ -30,7 +30,7 @@ export const OPINIONS: readonly Opinion[] = [
   { variant: facts('padding', 'canary'), centre: 1.8 },
 ];
 
-/** Ratings of 1 to 4 rows in each trajectory. */
+/** Ratings of 1 to 3 rows in each trajectory. */
 export function simulateJudge(seed: number, domains: Readonly<Record<string, number>>): CalibratedRow[] {
   const { uniform } = randomOf(seed);
   const normal = (sd: number) => sd * normalFrom(uniform);
@@ -39,7 +39,7 @@ export function simulateJudge(seed: number, domains: Readonly<Record<string, num
     for (let place = 0; place < trajectories; place++) {
       const trajectory = `${domain}-${place}`;
       const ofTrajectory = normal(SPREADS.trajectory);
-      const count = 1 + Math.floor(4 * uniform());
+      const count = 1 + Math.floor(3 * uniform());
       for (let row = 0; row < count; row++) {
         const ofRow = ofTrajectory + normal(SPREADS.row);
         for (const { variant, centre, shifts = {}, judgements = 1 } of OPINIONS) {

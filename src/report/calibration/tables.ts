@@ -12,7 +12,7 @@ import { type Column, dimensionName, NONE, type Table } from '../table.js';
 const NAME_COLUMNS = 18;
 
 /** A table of which some cells stand out. */
-export type MarkedTable = Table & { isStrong(group: number, row: number, column: number): boolean };
+type MarkedTable = Table & { isStrong(group: number, row: number, column: number): boolean };
 
 function left(heading: string): Column {
   return { heading, short: heading, align: 'left' };

@@ -21,7 +21,7 @@ export function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFa
 }
 
 /** Without an interval nothing is decided. */
-export function sightOf({ low, high }: Estimate): Sight {
+function sightOf({ low, high }: Estimate): Sight {
   if (low !== undefined && low > EQUIVALENT_POINTS) return 'seen';
   return high !== undefined && high < EQUIVALENT_POINTS ? 'blind' : 'undecided';
 }

@@ -8,7 +8,7 @@ import { DOMAINS } from '../../../src/types.js';
 import { facts } from '../../support/known-ratings.js';
 import { expectedNoise, expectedPoints, OPINIONS, simulateJudge } from '../../support/made-up-judge.js';
 
-const SETS = 400;
+const SETS = 300;
 const VARIANTS = OPINIONS.map(({ variant }) => variant);
 /** As many as 8 in each of the seven domains are. */
 const TRAJECTORIES = 56;
@@ -46,16 +46,16 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
     for (let seed = 1; seed <= SETS; seed++) {
       made.push(calibrationOf(simulateJudge(seed, { web: TRAJECTORIES }), VARIANTS).overall);
     }
-  }, 60_000);
+  }, 120_000);
   const share = (isTrue: (part: CalibrationPart) => boolean) => made.filter(isTrue).length / SETS;
 
   test('known values lie in their intervals 93 to 97 times in 100, and no figure is far from that', () => {
     const held = FIGURES.map(([, known, figureOf]) => share((part) => holds(figureOf(part), known)));
     expect(mean(held)).toBeGreaterThan(0.93);
     expect(mean(held)).toBeLessThan(0.97);
-    // Of 400 calibrations the share of one figure has a standard error of 1.1 in 100.
+    // Of 300 calibrations the share of one figure has a standard error of 1.3 in 100.
     for (const [place, [name]] of FIGURES.entries()) {
-      expect(held[place], name).toBeGreaterThan(0.915);
+      expect(held[place], name).toBeGreaterThan(0.91);
       expect(held[place], name).toBeLessThan(0.985);
     }
   });
@@ -86,7 +86,7 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
 
 test('in a domain of 8 trajectories the known values lie in their intervals as often', () => {
   const made = Array.from(
-    { length: 200 },
+    { length: 150 },
     (_, seed) => calibrationOf(simulateJudge(seed, { os: 8 }), VARIANTS).domains[0],
   );
   for (const [name, known, figureOf] of FIGURES) {
@@ -109,15 +109,15 @@ test('steps that are turned round are inverted, and equal ones are so at most 2.
 
   // Padding and another row's truth are rated alike: a step between them is the null hypothesis itself.
   const steps = [facts('truth', 'truth'), facts('padding', 'order')];
-  const equal = Array.from({ length: 400 }, (_, seed) => {
-    const rows = simulateJudge(seed, { web: 20 }).filter(
+  const equal = Array.from({ length: 200 }, (_, seed) => {
+    const rows = simulateJudge(seed, { web: 12 }).filter(
       ({ variant }) => variant === 'padding' || variant === 'shuffled',
     );
     const asTruth = rows.map((row) => (row.variant === 'shuffled' ? { ...row, variant: 'truth' } : row));
     return calibrationOf(asTruth, steps).overall.steps[0]?.order;
   });
-  expect(equal.filter((order) => order === 'inverted').length).toBeLessThanOrEqual(18);
-  expect(equal.filter((order) => order === 'kept').length).toBeLessThanOrEqual(18);
+  expect(equal.filter((order) => order === 'inverted').length).toBeLessThanOrEqual(11);
+  expect(equal.filter((order) => order === 'kept').length).toBeLessThanOrEqual(11);
 });
 
 test('a calibration over domains has the known values in all, too', () => {
