@@ -1,18 +1,20 @@
-// Compiles the program into dist, and joins the modules of the report's browser script into one plain script there, which pages
-// hold inline. What has no source any more leaves dist.
+// Compiles the program into dist, and joins the modules of each browser script into one plain script there, which pages hold
+// inline. What has no source any more leaves dist.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BROWSER = 'report/page/browser';
+/** The scripts by the modules that they begin with: the report's, and that of the page on which people rate. */
+const SCRIPTS = { 'report/page/browser.js': 'page.ts', 'report/page/rating-script.js': 'rating/page.ts' };
 
 const codes = await Promise.all([tsc('tsconfig.json'), tsc(`src/${BROWSER}/tsconfig.json`)]);
 if (codes.some((code) => code !== 0)) process.exit(1);
-await joinBrowserScript();
+for (const [script, entry] of Object.entries(SCRIPTS)) await joinBrowserScript(script, entry);
 clearDist();
 
 /** What it prints goes to stderr. */
@@ -25,9 +27,8 @@ function tsc(project) {
 }
 
 /** @throws Error where the script could end the element that it stands in */
-async function joinBrowserScript() {
-  const file = `${BROWSER.split('/').at(-1)}.js`;
-  const outDir = join(root, 'dist', BROWSER, '..');
+async function joinBrowserScript(script, entry) {
+  const [outDir, file] = [join(root, 'dist', dirname(script)), basename(script)];
   await build({
     configFile: false,
     root,
@@ -37,16 +38,16 @@ async function joinBrowserScript() {
       emptyOutDir: false,
       minify: true,
       target: 'es2022',
-      lib: { entry: `src/${BROWSER}/page.ts`, formats: ['iife'], name: 'page', fileName: () => file },
+      lib: { entry: `src/${BROWSER}/${entry}`, formats: ['iife'], name: 'page', fileName: () => file },
     },
   });
   if (/<(?:!--|\/?script)/i.test(readFileSync(join(outDir, file), 'utf8'))) {
-    throw new Error('the browser script holds text that ends or opens a script element');
+    throw new Error(`${script} holds text that ends or opens a script element`);
   }
 }
 
 function clearDist() {
-  const isMade = (path) => path === `${BROWSER}.js` || existsSync(join(root, 'src', path.replace(/\.js$/, '.ts')));
+  const isMade = (path) => path in SCRIPTS || existsSync(join(root, 'src', path.replace(/\.js$/, '.ts')));
   for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
     if (path.endsWith('.js') && !isMade(path)) rmSync(join(root, 'dist', path));
   }

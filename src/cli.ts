@@ -27,6 +27,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'gate', load: () => import('./commands/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
   { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: () => import('./commands/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },
   { name: 'agree', load: () => import('./commands/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'runs list', load: () => import('./commands/runs-list.js'), summary: 'list the runs of a SQLite file' },
   { name: 'runs show', load: () => import('./commands/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },

@@ -5,15 +5,18 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, temporaryFolder } from '../support/cli.js';
-import { judgedFile, type MadeRow, predictionOf, ratingLine, sha256Of } from '../support/people.js';
+import { judgedFile, keyOf, type MadeRow, ratingLine, sha256Of } from '../support/people.js';
 
 const ROWS: MadeRow[] = Array.from({ length: 12 }, (_, at) => ({
-  key: `k${at}`,
+  name: `k${at}`,
   domain: at < 8 ? 'mcp' : 'os',
   rating: 1 + (at % 5),
 }));
 /** A person who agrees with the judge on every row but each third, which they rate one lower. */
 const like = (row: MadeRow, at: number) => Math.max(1, (row.rating ?? 3) - (at % 3 === 0 ? 1 : 0));
+
+/** A row that the judged file does not have. */
+const stranger = (name: string): MadeRow => ({ name, rating: 3 });
 
 let dir: string;
 let judged: string;
@@ -86,7 +89,7 @@ describe('ratings that do not count', () => {
   it('are named with file, line and reason, and the others count', async () => {
     const [first, second, third, ...rest] = ROWS as [MadeRow, MadeRow, MadeRow, ...MadeRow[]];
     await file('ann.jsonl', [
-      ratingLine({ key: 'gone' }, 'Ann', 3),
+      ratingLine(stranger('gone'), 'Ann', 3),
       ratingLine({ ...first, prediction: 'as it was before' }, 'Ann', 3),
       ratingLine(second, 'Ann', 1),
       ratingLine(second, 'Ann', 5),
@@ -114,7 +117,7 @@ describe('ratings that do not count', () => {
   });
 
   it('are counted where they are many', async () => {
-    const gone = Array.from({ length: 14 }, (_, at) => ratingLine({ key: `gone${at}` }, 'Ann', 3));
+    const gone = Array.from({ length: 14 }, (_, at) => ratingLine(stranger(`gone${at}`), 'Ann', 3));
     await file('ann.jsonl', [...gone, ...ann()]);
     const { stderr } = await agree('ann.jsonl');
     expect(stderr.match(/: left out: /g)).toHaveLength(10);
@@ -123,7 +126,7 @@ describe('ratings that do not count', () => {
   });
 
   it('are all of them where the judged file is another', async () => {
-    await file('ann.jsonl', [ratingLine({ key: 'other' }, 'Ann', 3)]);
+    await file('ann.jsonl', [ratingLine(stranger('other'), 'Ann', 3)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
     expect(stderr).toContain(
@@ -168,7 +171,7 @@ describe('predictions', () => {
   });
 
   it('of two runs are told apart by their hash, and a rating without one is ambiguous', async () => {
-    const other = ROWS.map((row) => ({ ...row, rating: 5, prediction: `other ${row.key}` }));
+    const other = ROWS.map((row) => ({ ...row, rating: 5, prediction: `other ${row.name}` }));
     const otherFile = await judgedFile(join(dir, 'other'), other);
     await file('blind.jsonl', [
       ...ROWS.map((row) => ratingLine(row, 'Ann', row.rating ?? 0)),
@@ -181,7 +184,7 @@ describe('predictions', () => {
   });
 
   it('of a CSV file without hashes are matched by key, and that is said', async () => {
-    const lines = ROWS.map(({ key, rating }) => `${key},"Ann, B.",${Array(5).fill(rating).join(',')}\r\n`);
+    const lines = ROWS.map((row) => `${keyOf(row)},"Ann, B.",${Array(5).fill(row.rating).join(',')}\r\n`);
     await file('ann.csv', ['key,rater,format,factuality,consistency,realism,quality\r\n', ...lines]);
     const { stdout, stderr } = await agree('ann.csv', '--json');
     expect(stderr).toContain('note: 12 ratings without prediction_sha256: nobody can tell');
@@ -193,14 +196,13 @@ describe('predictions', () => {
   });
 
   it('are hashed as the judge is shown them', async () => {
-    const marked = '**Environment Observation:**\n  the text \n';
-    judged = await judgedFile(join(dir, 'marked'), [{ key: 'm', rating: 2, prediction: marked }]);
+    const marked: MadeRow = { name: 'm', rating: 2, prediction: '**Environment Observation:**\n  the text \n' };
+    judged = await judgedFile(join(dir, 'marked'), [marked]);
     await file('ann.jsonl', [
-      ratingLine({ key: 'm' }, 'Ann', 2, { prediction_sha256: sha256Of('the text') }),
-      ratingLine({ key: 'm', prediction: marked }, 'Bob', 2),
+      ratingLine(marked, 'Ann', 2, { prediction_sha256: sha256Of('the text') }),
+      ratingLine(marked, 'Bob', 2),
     ]);
     const { stdout } = await agree('ann.jsonl', '--json');
-    expect(predictionOf({ key: 'm', prediction: marked })).toBe(marked);
     expect(JSON.parse(stdout)).toMatchObject({
       raters: { Ann: 1 },
       left_out: [{ place: 'ann.jsonl:2', why: 'changed' }],

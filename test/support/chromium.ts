@@ -29,6 +29,8 @@ export interface Page {
   look(width: number, height: number, scheme?: 'light' | 'dark'): Promise<void>;
   /** Writes a PNG of the window. */
   screenshot(path: string): Promise<void>;
+  /** Lets the page save files, into this folder. */
+  saveInto(folder: string): Promise<void>;
 }
 
 export interface Browser {
@@ -192,6 +194,9 @@ async function newPage(
     async screenshot(path) {
       const { data } = await call('Page.captureScreenshot', { format: 'png' });
       await writeFile(path, Buffer.from(data, 'base64'));
+    },
+    async saveInto(folder) {
+      await send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
     },
   };
 }

@@ -3,11 +3,13 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readRow } from '../../src/bench/sample.js';
 import { DIMENSIONS } from '../../src/types.js';
 
 /** A row of a judged file. */
 export interface MadeRow {
-  readonly key: string;
+  /** What the row is called here; the key that files have is `keyOf`. */
+  readonly name: string;
   readonly domain?: string;
   readonly trajectory?: string;
   readonly repeat?: number;
@@ -19,8 +21,7 @@ export interface MadeRow {
   readonly weakness?: string;
 }
 
-export const predictionOf = ({ key, prediction = `prediction of ${key}` }: Pick<MadeRow, 'key' | 'prediction'>) =>
-  prediction;
+export const predictionOf = ({ name, prediction = `prediction of ${name}` }: MadeRow) => prediction;
 
 export const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex');
 
@@ -32,14 +33,29 @@ export async function judgedFile(dir: string, rows: readonly MadeRow[]): Promise
   return path;
 }
 
-function lineOf(row: MadeRow) {
-  const { key, domain = 'mcp', trajectory = `t-${key}`, repeat = 0, index = 0, rating, weakness = 'it is off' } = row;
-  const awb = { key, trajectory, repeat, flags: [] };
-  const told = {
-    ...{ task: domain, id: key, turn_idx: 2, system_str: 'be a shell' },
-    ...{ prompts: ['ls', `cat ${key}`], responses: ['a b', `truth of ${key}\nsecond line`] },
-    ...{ current_prompt: `cat ${key}`, gen: `<predicted_observation>${predictionOf(row)}</predicted_observation>` },
+/** The row's key, as the benchmark's fields give it. */
+export const keyOf = (row: MadeRow) => idsOf(row).key;
+export const trajectoryOf = (row: MadeRow) => idsOf(row).trajectory;
+
+function idsOf(row: MadeRow) {
+  const reading = readRow(JSON.stringify(inputOf(row)));
+  if (!reading.ok) throw new Error('no row');
+  return reading.row.sample;
+}
+
+function inputOf({ name, domain = 'mcp', trajectory = name }: MadeRow) {
+  return {
+    ...{ task: domain, id: name, turn_idx: 2, total_turns: 2, system_str: 'be a shell' },
+    ...{ prompt: [`ls ${trajectory}`, `cat ${name}`], response: ['a b', `truth of ${name}\nsecond line`] },
+    current_prompt: `cat ${name}`,
   };
+}
+
+function lineOf(row: MadeRow) {
+  const { repeat = 0, index = 0, rating, weakness = 'it is off' } = row;
+  const { key, trajectory } = idsOf(row);
+  const awb = { key, trajectory, repeat, flags: [] };
+  const told = { ...inputOf(row), gen: `<predicted_observation>${predictionOf(row)}</predicted_observation>` };
   if (rating === null) {
     const judge = { status: 'failed', class: 'judge-timeout', reason: 'no end' };
     return { ...told, total_score: 0, failed: 1, awb: { ...awb, judge } };
@@ -51,12 +67,12 @@ function lineOf(row: MadeRow) {
 
 /** A line of a ratings file: the same rating in each dimension, unless some are given. */
 export function ratingLine(
-  row: Pick<MadeRow, 'key' | 'prediction'>,
+  row: MadeRow,
   rater: string,
   rating: number,
   change: Readonly<Record<string, unknown>> = {},
 ): string {
   const ratings = Object.fromEntries(DIMENSIONS.map((name) => [name, rating]));
-  const hash = sha256Of(predictionOf(row));
-  return `${JSON.stringify({ schema: 'awb.person-rating/1', key: row.key, repeat: 0, rater, ...ratings, prediction_sha256: hash, ...change })}\n`;
+  const ids = { schema: 'awb.person-rating/1', key: keyOf(row), repeat: 0, rater };
+  return `${JSON.stringify({ ...ids, ...ratings, prediction_sha256: sha256Of(predictionOf(row)), ...change })}\n`;
 }

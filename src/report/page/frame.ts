@@ -19,12 +19,18 @@ export function escapeHtml(text: string): string {
 /**
  * The start of a page up to its body's first element. A policy allows the page's own style, and its script where it has one, by
  * their hashes, and no request.
+ * @param own what it runs, and what it looks like beyond the other pages
  */
-export function pageHead(title: string, sha256: Sha256, script?: string): string {
+export function pageHead(
+  title: string,
+  sha256: Sha256,
+  { script, style = '' }: { readonly script?: string; readonly style?: string } = {},
+): string {
+  const look = STYLE + style;
   const policy = [
     "default-src 'none'",
     ...(script === undefined ? [] : [`script-src 'sha256-${sha256(script)}'`]),
-    `style-src 'sha256-${sha256(STYLE)}'`,
+    `style-src 'sha256-${sha256(look)}'`,
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
@@ -34,7 +40,7 @@ export function pageHead(title: string, sha256: Sha256, script?: string): string
     `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
-    `<link rel="icon" href="data:,"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body>`,
+    `<link rel="icon" href="data:,"><title>${escapeHtml(title)}</title><style>${look}</style></head><body>`,
     '<a class="skip" href="#main">Skip to the content</a>',
   ].join('');
 }

@@ -25,7 +25,7 @@ export function* reportPage(
   chunks: { readonly inline: readonly string[] } | { readonly pages: string },
   page: PageScript,
 ): Generator<string> {
-  yield pageHead(report.run.name, page.sha256, page.script);
+  yield pageHead(report.run.name, page.sha256, page);
   yield navigation(report, '');
   yield `<main class="wrap" id="main" tabindex="-1"><noscript><p>The samples need scripts.</p></noscript><div id="overview">${overview(report)}</div>`;
   yield `<div id="samples" hidden>${sampleList(report)}</div><div id="sample" hidden></div></main>`;
@@ -51,7 +51,7 @@ export function textsPage(
   const samples = report.samples.slice(from, report.starts[chunk + 1]);
   const data = pageData(report, from, samples, { pages: links.own, chunk, back: links.back });
   return [
-    pageHead(`${report.run.name}, texts ${chunk + 1}`, page.sha256, page.script),
+    pageHead(`${report.run.name}, texts ${chunk + 1}`, page.sha256, page),
     navigation(report, links.back),
     '<main class="wrap" id="main" tabindex="-1"><div id="sample"></div></main>',
     `<footer class="wrap">${escapeHtml(report.tool)}</footer>`,

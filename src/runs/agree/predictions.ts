@@ -53,7 +53,7 @@ export async function readPredictions(
 }
 
 /** What the judge gave a prediction, averaged over its judgements. Of a row that could not be judged nothing is known. */
-export function judgeFigures({ rows }: JudgedPrediction): Partial<Record<Figure, number>> {
+export function judgeFigures({ rows }: Pick<JudgedPrediction, 'rows'>): Partial<Record<Figure, number>> {
   const figures: Partial<Record<Figure, number>> = {};
   for (const figure of FIGURES) {
     const value = meanFigure(rows, (row) => possibleRating(row, figure));

@@ -6,10 +6,6 @@ import { part } from './dom.js';
 export const data: PageData = JSON.parse(part('data').textContent ?? '');
 export const { samples, figures, starts, from } = data;
 
-export function count(number: number): string {
-  return number.toLocaleString('en');
-}
-
 /** A score as it is listed. */
 export function scoreText(score: number | undefined): string | undefined {
   return score?.toFixed(data.decimals ?? 1);

@@ -1,8 +1,8 @@
 // A prediction beside its ground truth: equal, changed, missing and added lines, and within changed lines what changed.
 
 import type { Ranges, Step } from '../../../step.js';
-import { count } from './data.js';
 import { button, make } from './dom.js';
+import { count } from './numbers.js';
 import { visible } from './visible.js';
 
 /** Equal lines that are shown around a change. */

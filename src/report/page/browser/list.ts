@@ -1,9 +1,10 @@
 // The list of samples: page by page, as the filters have it, and searched through.
 
 import type { FigureData, SampleData, SideTextData } from '../data.js';
-import { chunkTexts, count, data, figures, from, hrefOf, nameOf, samples, scoreText, starts } from './data.js';
+import { chunkTexts, data, figures, from, hrefOf, nameOf, samples, scoreText, starts } from './data.js';
 import { button, make, part } from './dom.js';
 import { chosen, gainOf, select, writeFilters } from './filters.js';
+import { count } from './numbers.js';
 
 /** Samples on a page of the list. */
 const PAGE = 100;

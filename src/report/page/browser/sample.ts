@@ -1,22 +1,12 @@
 // The view of one sample: its figures, its prediction beside the ground truth, what the judge says, and the texts behind it.
 
 import type { Fact } from '../../../facts.js';
-import type { RowTextData, SampleData, SideTextData } from '../data.js';
-import {
-  count,
-  data,
-  figures,
-  from,
-  hrefOf,
-  nameOf,
-  rowHref,
-  samples,
-  scoreText,
-  type Texts,
-  textsOf,
-} from './data.js';
+import type { SampleData, SideTextData } from '../data.js';
+import { data, figures, from, hrefOf, nameOf, rowHref, samples, scoreText, type Texts, textsOf } from './data.js';
 import { fold, make, part } from './dom.js';
 import { chosen } from './filters.js';
+import { historyFold } from './history.js';
+import { count, sizeOf } from './numbers.js';
 import { comparisonOf } from './side-by-side.js';
 import { block, visible } from './visible.js';
 
@@ -43,7 +33,7 @@ export function drawSample(index: number, listHref: string): HTMLElement {
       'div',
       { class: 'folds' },
       whole('Action', row.action),
-      historyOf(texts),
+      historyFold(row.history.map(text)),
       row.system === undefined ? undefined : whole('System prompt', row.system),
     ),
   );
@@ -140,25 +130,4 @@ function verdict(who: string, side: SideTextData, { text }: Texts): HTMLElement 
 
 function factText({ claim, kind, met }: Fact): string {
   return `${met ? 'met' : 'not met'}, ${kind}: ${claim}`;
-}
-
-function historyOf({ row, text }: Texts): HTMLElement {
-  const turns = turnsOf(row).map((turn) => turn.map(text));
-  const size = `${count(turns.length)}${turns.length === 1 ? ' earlier turn, ' : ' earlier turns, '}`;
-  return fold('History', size + sizeOf(...turns.flat()), () =>
-    turns.map((turn, at) =>
-      fold(`Turn ${at + 1}`, sizeOf(...turn), () =>
-        turn.flatMap((said, place) => [make('h4', {}, place === 0 ? 'Action' : 'Observation'), block(said)]),
-      ),
-    ),
-  );
-}
-
-/** Places of the action and the observation of each earlier turn. */
-function turnsOf({ history }: RowTextData): number[][] {
-  return Array.from({ length: history.length / 2 }, (_, turn) => history.slice(2 * turn, 2 * turn + 2));
-}
-
-function sizeOf(...texts: readonly string[]): string {
-  return `${count(texts.reduce((sum, text) => sum + text.length, 0))} characters`;
 }
