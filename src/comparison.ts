@@ -1,6 +1,6 @@
 // How two runs differ: the words in which score compares them and report shows it.
 
-import { DIMENSIONS, type Domain, type Estimate } from './types.js';
+import { DIMENSIONS, type Domain, type Estimate, type VarianceSplit } from './types.js';
 
 /** What of a row has points: the five dimensions and their mean. */
 export const FIGURES = [...DIMENSIONS, 'total'] as const;
@@ -10,21 +10,6 @@ export type Figure = (typeof FIGURES)[number];
 export interface Interval {
   readonly low: number;
   readonly high: number;
-}
-
-/** What the variance (SE²) of an estimate is made of, in its unit squared. */
-export interface VarianceSplit {
-  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where a run generated nothing twice. */
-  readonly row: number;
-  /**
-   * Sampling of the world model, and of the judge, too, where `judge` is absent: every prediction is judged anew. Absent where a run
-   * has no repeats.
-   */
-  readonly generation?: number;
-  /** Sampling of the judge, as the judgements of one prediction differ. Absent where a run judged nothing twice. */
-  readonly judge?: number;
-  /** Sampling of both, if every row had one repeat in each run, judged as often as now: n repeats leave the nth part of it. */
-  readonly perRepeat?: number;
 }
 
 /** How the candidate differs from the base in one figure, in points of 0-100 and on the compared rows. */

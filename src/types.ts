@@ -225,6 +225,21 @@ export interface Estimate {
   readonly high?: number;
 }
 
+/** What the variance (SE²) of an estimate is made of, in its unit squared. */
+export interface VarianceSplit {
+  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where a run generated nothing twice. */
+  readonly row: number;
+  /**
+   * Sampling of the world model, and of the judge, too, where `judge` is absent: every prediction is judged anew. Absent where a run
+   * has no repeats.
+   */
+  readonly generation?: number;
+  /** Sampling of the judge, as the judgements of one prediction differ. Absent where a run judged nothing twice. */
+  readonly judge?: number;
+  /** Sampling of both, if every row had one repeat in each run, judged as often as now: n repeats leave the nth part of it. */
+  readonly perRepeat?: number;
+}
+
 /** Scores of the five dimensions and of their mean (`total`); one that no row counts for is absent. */
 export type ScoreSet = Readonly<Partial<Record<Dimension | 'total', Estimate>>>;
 
@@ -248,6 +263,8 @@ export interface DomainScore {
   readonly scores: ScoreSet;
   /** The same with model-caused failures at rating 1. */
   readonly withFailures: ScoreSet;
+  /** What the variance of the total among these is made of, as far as repeats tell; absent where it has no standard error. */
+  readonly variance?: VarianceSplit;
   /** Text measures, each 0-100 as they are. */
   readonly measures: Readonly<Record<string, Estimate>>;
   readonly flags: Readonly<Record<string, number>>;
@@ -265,6 +282,8 @@ export interface ScoreCard {
   /** Mean over samples, as the official script prints. */
   readonly overallMicro: ScoreSet;
   readonly overallWithFailures: ScoreSet;
+  /** What the variance of the total among these is made of; absent where a domain has none. */
+  readonly variance?: VarianceSplit;
   readonly overallMeasures: Readonly<Record<string, Estimate>>;
   readonly chosen: number;
   readonly valid: number;

@@ -5,6 +5,7 @@ import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type Score
 import { costsDocument } from './cost-json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
 import { type Trust, trustDocument } from './trust.js';
+import { varianceDocument } from './variance.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
 export interface ScoredRun {
@@ -66,6 +67,7 @@ export function cardDocument(card: ScoreCard) {
     overall: scoresDocument(card.overall),
     overall_with_failures: scoresDocument(card.overallWithFailures),
     overall_micro: scoresDocument(card.overallMicro),
+    variance: varianceDocument(card.variance),
     overall_measures: measuresDocument(card.overallMeasures),
     macro_of: card.macroOf,
   };
@@ -81,6 +83,7 @@ function domainDocument(score: DomainScore) {
     flags: score.flags,
     ...scoresDocument(score.scores),
     with_failures: scoresDocument(score.withFailures),
+    variance: varianceDocument(score.variance),
     measures: measuresDocument(score.measures),
   };
 }

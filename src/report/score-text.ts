@@ -11,6 +11,7 @@ import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal } from './terminal.js';
 import { type Trust, trustText } from './trust.js';
+import { varianceText } from './variance.js';
 
 /** How a scored run is shown. */
 interface Showing {
@@ -58,6 +59,7 @@ export function countLines(card: ScoreCard): string[] {
       card.domains.map((domain) => domain.failures),
     ),
     judgementsLine(card),
+    varianceLine(card),
     tallyLine(
       'flags',
       card.domains.map((domain) => domain.flags),
@@ -97,6 +99,15 @@ function judgementsLine({ judgements }: ScoreCard): string | undefined {
   if (judgements === undefined) return undefined;
   const failed = tallyLine('failed', [judgements.failures]);
   return `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`;
+}
+
+/** What the variance of the mean over domains is made of, where anything was repeated. */
+function varianceLine({ variance, domains }: ScoreCard): string | undefined {
+  const text = varianceText(
+    variance,
+    domains.flatMap((domain) => domain.variance ?? []),
+  );
+  return text && `variance: ${text}`;
 }
 
 /** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */

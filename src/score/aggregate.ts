@@ -11,6 +11,8 @@ import { countPredictions } from './counts.js';
 import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 import { isJudgedAgain, type Judgements, meanFigure, predictionsOf } from './predictions.js';
+import { meanOfSplits } from './sampling.js';
+import { varianceOf } from './variance.js';
 
 /** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
 type Repeats = Some<Judgements>;
@@ -70,6 +72,7 @@ export function aggregate(
       domains.map((score) => score.withFailures),
       () => 'score',
     ),
+    ...overallVariance(domains),
     overallMeasures: macro(
       domains.map((score) => score.measures),
       (name) => measureOf(name).range,
@@ -80,6 +83,13 @@ export function aggregate(
     coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
     ...judgementsIn([...byDomain.values()].flat()),
   };
+}
+
+/** Of the mean over the domains that have a total; absent where one of them has no standard error. */
+function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'variance'> {
+  const scored = domains.filter(({ withFailures }) => withFailures.total !== undefined);
+  const splits = scored.flatMap(({ variance }) => variance ?? []);
+  return splits.length === 0 || splits.length < scored.length ? {} : { variance: meanOfSplits(splits) };
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
@@ -108,12 +118,15 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
   const predictions = predictionsOf(rows);
   const samples: Repeats[] = [...groupBy(predictions, ([{ key }]) => key).values()];
   const { counts, covered } = countPredictions(predictions, asked);
+  const withFailures = scoreSet(samples, countedRating);
+  const variance = varianceOf(samples, withFailures.total);
   const score: DomainScore = {
     domain,
     ...counts,
     coverage: covered / counts.chosen,
     scores: scoreSet(samples, officialRating),
-    withFailures: scoreSet(samples, countedRating),
+    withFailures,
+    ...(variance === undefined ? {} : { variance }),
     measures: measureSet(samples, measureOf),
   };
   return { score, samples, covered };

@@ -1,10 +1,10 @@
 // What the bounds of a policy demand of the evidence: figures that have to be at least so much.
 
-import type { Difference, Figure, VarianceSplit } from '../comparison.js';
+import type { Difference, Figure } from '../comparison.js';
 import type { Tier } from '../decision.js';
 import { isPublished } from '../domains.js';
 import { twoDecimals } from '../figures.js';
-import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type Estimate } from '../types.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type Estimate, type VarianceSplit } from '../types.js';
 import { meanOfEstimates } from './clusters.js';
 import type { Evidence } from './evidence.js';
 import { mean } from './mean.js';

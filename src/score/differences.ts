@@ -9,7 +9,7 @@ import { holm } from './multiple.js';
 import { type Compared, comparedIn, judgingsOf, type Part, type PointsOf } from './pairing.js';
 import { isJudgedAgain } from './predictions.js';
 import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
-import { judgingOf, meanOfSplits, onTheseRows, samplingOf, splitVariance } from './sampling.js';
+import { generatingOf, judgingOf, meanOfSplits, onTheseRows, samplingOf, splitVariance } from './sampling.js';
 
 /** Differences by domain, in the order of the parts, and over all; a figure that no compared row has is absent. */
 interface Differences {
@@ -69,7 +69,7 @@ function differenceOf(
     ...sureness(difference, [observations], figure, resampling),
     ...(difference.se === undefined
       ? {}
-      : { split: splitVariance(difference.se, sampling, judgeVariance(rows, figure, pointsOf)) }),
+      : { split: splitVariance(difference.se, sampling, ...judgeVariances(rows, figure, pointsOf)) }),
     ...(fixed === undefined ? {} : { onTheseRows: fixed }),
   };
 }
@@ -113,12 +113,17 @@ function sureness(
   };
 }
 
-/** Undefined where a run judged nothing twice, as most do. */
-function judgeVariance(rows: readonly Compared[], figure: Figure, pointsOf: PointsOf): number | undefined {
+/** The judge's part and the generations' own; empty where a run judged nothing twice, as most do. */
+function judgeVariances(
+  rows: readonly Compared[],
+  figure: Figure,
+  pointsOf: PointsOf,
+): [judge?: number | undefined, generating?: number | undefined] {
   const isAgain = (side: 'base' | 'candidate') => rows.some(({ pair }) => isJudgedAgain(pair[side]));
-  if (!isAgain('base') || !isAgain('candidate')) return undefined;
+  if (!isAgain('base') || !isAgain('candidate')) return [];
   const judgings = (side: 'base' | 'candidate') => rows.map(({ pair }) => judgingsOf(pair[side], figure, pointsOf));
-  return judgingOf([judgings('base'), judgings('candidate')]);
+  const both = [judgings('base'), judgings('candidate')];
+  return [judgingOf(both), generatingOf(both)];
 }
 
 function observationsOf(rows: readonly Compared[]): Observation[] {

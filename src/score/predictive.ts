@@ -1,7 +1,7 @@
 // What more repeats would do for an open rule: the chance that they decide it.
-import type { VarianceSplit } from '../comparison.js';
+
 import type { RepeatAdvice } from '../decision.js';
-import type { Estimate } from '../types.js';
+import type { Estimate, VarianceSplit } from '../types.js';
 import { normalTail } from './normal.js';
 import { studentTQuantile } from './student.js';
 

@@ -1,6 +1,5 @@
 // What of a variance is sampling, as repeats tell, and what more rows alone would shrink.
-import type { VarianceSplit } from '../comparison.js';
-import type { Estimate } from '../types.js';
+import type { Estimate, VarianceSplit } from '../types.js';
 import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
 
@@ -68,17 +67,43 @@ export function judgingOf(runs: readonly (readonly Judgings[])[]): number | unde
 }
 
 /**
+ * The variance that the generations alone give the same, without the judge's part, by the method of moments for unequal numbers: the mean
+ * square of generations within rows has `σ²_generation + h σ²_judge`, where h is the mean of 1 / k over the generations of k judgements in
+ * those rows, weighted by their degrees of freedom. Undefined where a run has no repeats, or judged nothing twice.
+ */
+export function generatingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
+  let variance = 0;
+  for (const rows of runs) {
+    const judge = pooledVariance(rows.flat());
+    const generations = pooledVariance(rows.map((row) => row.map(mean)));
+    if (judge === undefined || generations === undefined) {
+      return undefined;
+    }
+    const shares = rows.map((row) => (1 - 1 / row.length) * row.reduce((sum, { length }) => sum + 1 / length, 0));
+    const share = shares.reduce((sum, part) => sum + part, 0) / generations.df;
+    const own = Math.max(0, generations.value - share * judge.value);
+    variance += (own * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
+  }
+  return variance;
+}
+
+/**
  * The variance `se²` in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
  * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
  * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
- * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
+ * is 0. `generating` is `generatingOf`, which alone is right where the numbers of judgements differ. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
  */
-export function splitVariance(se: number, sampling: Sampling | undefined, judge?: number): VarianceSplit {
+export function splitVariance(
+  se: number,
+  sampling: Sampling | undefined,
+  judge?: number,
+  generating?: number,
+): VarianceSplit {
   const ofJudge = judge === undefined ? {} : { judge };
   if (sampling === undefined) {
     return { row: Math.max(0, se ** 2 - (judge ?? 0)), ...ofJudge };
   }
-  const generation = Math.max(0, sampling.variance - (judge ?? 0));
+  const generation = generating ?? Math.max(0, sampling.variance - (judge ?? 0));
   return {
     row: Math.max(0, se ** 2 - generation - (judge ?? 0)),
     generation,

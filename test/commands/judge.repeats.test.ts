@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DIMENSIONS } from '../../src/types.js';
 import { awb, type CliResult } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
@@ -37,6 +38,52 @@ const judgedIn = ({ dir }: Folder) => rowsOf(join(dir, 'judged.jsonl'));
 const manifestIn = ({ dir }: Folder) => jsonOf(join(dir, 'judged.manifest.json'));
 const indexesOf = (rows: readonly Row[]) => rows.map((row) => row.awb.judge.index);
 const seedsOf = (asked: readonly SeenRequest[]) => asked.map(({ body }) => body.seed);
+
+describe('what score says of the variance', () => {
+  const row = (id: number, repeat: number, index: number) => {
+    const total = 1 + ((id * 7 + repeat * 3 + index * 5) % 5);
+    const key = `k${id}`;
+    const judgedBy = index === 0 ? { status: 'ok' } : { index, status: 'ok' };
+    const awb = { key, trajectory: `t${id}`, repeat, judge: judgedBy };
+    const ratings = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, total]));
+    return { task: 'web', id, turn_idx: 1, gen: 'g', total_score: total, ...ratings, failed: 0, awb };
+  };
+  const design = (repeats: number, judgements: number) =>
+    Array.from({ length: 12 * repeats * judgements }, (_, at) =>
+      row(Math.floor(at / repeats / judgements), Math.floor(at / judgements) % repeats, at % judgements),
+    );
+
+  it.each([
+    [2, 2, /^variance: rows \d+ %, generation \d+ %, judge \d+ %$/m, []],
+    [
+      1,
+      2,
+      /^variance: rows with generation \d+ % \(not separable: no repeats\), judge \d+ %$/m,
+      ['generation from row'],
+    ],
+    [
+      2,
+      1,
+      /^variance: rows \d+ %, generation with judge \d+ % \(not separable: judged once\)$/m,
+      ['judge from generation'],
+    ],
+    [1, 1, undefined, ['generation from row', 'judge from row']],
+  ])('of %s repeats and %s judgements names what is not separable', async (repeats, judgements, line, inseparable) => {
+    const folder = await begin();
+    const file = join(folder.dir, 'design.jsonl');
+    await writeRows(file, design(repeats, judgements));
+    const score = (options: readonly string[]) =>
+      awb(['score', file, '--db', join(folder.dir, 'x.sqlite'), ...options]);
+    const { stdout } = await score([]);
+    if (line === undefined) expect(stdout).not.toContain('variance:');
+    else expect(stdout).toMatch(line);
+    const document = JSON.parse((await score(['--json'])).stdout);
+    expect(document.variance.not_separable).toEqual(inseparable);
+    expect(document.domains.web.variance).toEqual(document.variance);
+    const compared = JSON.parse((await awb(['compare', file, file, '--json'])).stdout);
+    expect(compared.overall.total.variance.not_separable).toEqual(inseparable);
+  });
+});
 
 describe('several judgements of a prediction', () => {
   it('follow each other in the file, each with what the judge said then', async () => {

@@ -1,6 +1,6 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import { describe, expect, test } from 'vitest';
-import type { Comparison, Difference, DomainComparison, VarianceSplit } from '../../src/comparison.js';
+import type { Comparison, Difference, DomainComparison } from '../../src/comparison.js';
 import { domainOf, type GateDecision } from '../../src/decision.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import { compareRuns } from '../../src/score/compare.js';
@@ -8,7 +8,7 @@ import type { Evidence } from '../../src/score/evidence.js';
 import { decide } from '../../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
 import { studentTQuantile } from '../../src/score/student.js';
-import type { Dimension, JudgedRow } from '../../src/types.js';
+import type { Dimension, JudgedRow, VarianceSplit } from '../../src/types.js';
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */
 function difference(value: number, se?: number, split?: VarianceSplit): Difference {

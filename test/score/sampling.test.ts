@@ -4,7 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
 import { clusteredEstimate, type Observation } from '../../src/score/clusters.js';
 import { mean } from '../../src/score/mean.js';
-import { judgingOf, meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/score/sampling.js';
+import {
+  generatingOf,
+  judgingOf,
+  meanOfSplits,
+  noiseOf,
+  onTheseRows,
+  samplingOf,
+  splitVariance,
+} from '../../src/score/sampling.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly split: {
@@ -12,6 +20,7 @@ const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json
     readonly generationMeanSquare: number;
     readonly judgementMeanSquare: number;
   };
+  readonly unequal: { readonly rows: number[][][]; readonly generation: number; readonly judge: number }[];
 };
 
 const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
@@ -102,6 +111,30 @@ describe('the judge’s part of the variance', () => {
     expect(split.generation).toBeCloseTo((generationMeanSquare - judgementMeanSquare / 2) / (12 * 3), 9);
     expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
     expect(split.perRepeat).toBeCloseTo(generationMeanSquare / 12, 9);
+  });
+
+  test.each(compared.unequal)(
+    'is that of whole matrices for unequal numbers, and so is generation: $judge',
+    (known) => {
+      expect(judgingOf([known.rows])).toBeCloseTo(known.judge, 9);
+      expect(generatingOf([known.rows])).toBeCloseTo(known.generation, 9);
+      // Two runs add up.
+      expect(generatingOf([known.rows, rows])).toBeCloseTo(known.generation + (generatingOf([rows]) ?? 0), 9);
+    },
+  );
+
+  test('leaves generation unbiased where repeated rows are judged less often than the others', () => {
+    const { uniform } = randomOf(77);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const judgements = (generation: number, count: number) =>
+      Array.from({ length: count }, () => generation + noise(10));
+    const run = Array.from({ length: 40_000 }, (_, place) => {
+      const row = noise(12);
+      const generations = Array.from({ length: place % 2 === 0 ? 2 : 1 }, () => row + noise(5));
+      return generations.map((generation) => judgements(generation, place % 2 === 0 ? 1 : 4));
+    });
+    // Half of the rows have one generation, half have two: 25 * (1 + 1/2) / 2 a row.
+    expect(Math.abs((generatingOf([run]) ?? 0) * 40_000 - 18.75)).toBeLessThan(3);
   });
 
   test('can be told without repeats, when generation stays with the rows', () => {

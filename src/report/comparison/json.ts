@@ -4,6 +4,7 @@ import type { Comparison, DifferenceSet } from '../../comparison.js';
 import { DIMENSIONS, type Estimate } from '../../types.js';
 import { spreadDocument } from '../estimate-json.js';
 import { trustDocument } from '../trust.js';
+import { varianceDocument } from '../variance.js';
 import { type ComparisonView, openingOf, type ShownRun } from './view.js';
 
 /** The figures as documents list them. */
@@ -72,7 +73,7 @@ function setDocument(set: DifferenceSet) {
       const chance = { p: p ?? null, p_adjusted: adjustedP ?? null, smallest_effect: smallestEffect ?? null };
       const more = {
         on_these_rows: fixed === undefined ? null : intervalDocument(fixed),
-        variance: split ?? null,
+        variance: varianceDocument(split),
         bootstrap: bootstrap ?? null,
       };
       return [figure, { ...estimate, base, candidate, wins, ties, losses, ...chance, ...more }];

@@ -5,6 +5,7 @@ import { domainName } from '../../domains.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { DIMENSIONS } from '../../types.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
+import { varianceText } from '../variance.js';
 import { overallName, rowsText } from './view.js';
 
 const COLUMNS: readonly Column[] = [
@@ -55,6 +56,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
         [...domains.map(({ figures }) => figures.total), overall.total].map((found) => found?.difference),
       ),
       ...fixedNote(name, overall.total),
+      ...varianceNote(comparison),
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
   };
@@ -67,6 +69,13 @@ function fixedNote(name: string, total: Difference | undefined): string[] {
   return [
     `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed, signed) ?? NONE}.`,
   ];
+}
+
+/** What the variance of the difference is made of, where both runs repeated something. */
+function varianceNote({ domains, overall }: Comparison): string[] {
+  const parts = domains.flatMap(({ figures }) => figures.total?.split ?? []);
+  const text = varianceText(overall.total?.split, parts);
+  return text === undefined ? [] : [`Variance of the difference: ${text}.`];
 }
 
 function differenceRow(name: string, rows: string, found: Difference | undefined): string[] {
