@@ -82,6 +82,19 @@ describe('a panel', () => {
     expect(Math.max(...widths)).toBeLessThanOrEqual(80);
   });
 
+  it('has the mean of the measures that its judges have for the row', async () => {
+    const where = await folder();
+    const files = [await judged(where, 'a', () => 3), await judged(where, 'b', () => 5)];
+    for (const [at, file] of files.entries()) {
+      await changeRows(file, (row, index) => {
+        if (at === 0 || index > 0) row.awb.measures = { facts_recall: 40 + 20 * at };
+      });
+    }
+    await panelOf(where, files);
+    const recalls = (await panelIn(where)).map(({ awb: { measures } }) => measures.facts_recall);
+    expect(recalls.slice(0, 2)).toEqual([40, 50]);
+  });
+
   it('has the median where it is asked for', async () => {
     const where = await folder();
     const files = [

@@ -13,18 +13,18 @@ import {
   totalOf,
 } from '../../score/agreement/panel.js';
 import { mean } from '../../score/mean.js';
-import { DIMENSIONS, type JudgedRow, type Ratings } from '../../types.js';
+import { DIMENSIONS, type JudgedRow, type Measures, type Ratings } from '../../types.js';
 import type { Member, PlacedRow } from './members.js';
 
 /** What one judge gave one prediction. */
 export type Voice =
-  | { readonly status: 'rated'; readonly ratings: Ratings }
+  | { readonly status: 'rated'; readonly ratings: Ratings; readonly measures: Measures }
   | { readonly status: 'failed'; readonly failure: NoJudgement }
   | { readonly status: 'absent' };
 
 /** What the panel says of a prediction that has a row in its file. */
 type Outcome =
-  | { readonly status: 'rated'; readonly rating: PanelRating }
+  | { readonly status: 'rated'; readonly rating: PanelRating; readonly measures: Measures }
   | { readonly status: 'failed'; readonly failure: NoJudgement };
 
 /** A prediction of the panel, and where each member has its lines. */
@@ -90,10 +90,21 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
       if (values.length > 0) ratings[dimension] = mean(values);
     }
   }
-  if (Object.keys(ratings).length > 0) return { status: 'rated', ratings };
+  if (Object.keys(ratings).length > 0)
+    return {
+      status: 'rated',
+      ratings,
+      measures: meanMeasures(rows.flatMap(({ measures }) => (measures === undefined ? [] : [measures]))),
+    };
   const failures = rows.flatMap(({ failure }) => failure ?? []);
   const failure = failures.find(({ class: cause }) => isModelCaused(cause)) ?? failures[0];
   return { status: 'failed', failure: failure ?? { class: 'unreadable', reason: 'the row holds no rating of 1 to 5' } };
+}
+
+/** The mean of each measure over those that have it. */
+function meanMeasures(all: readonly Measures[]): Measures {
+  const names = new Set(all.flatMap((measures) => Object.keys(measures)));
+  return Object.fromEntries([...names].map((name) => [name, mean(all.flatMap((measures) => measures[name] ?? []))]));
 }
 
 /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
@@ -106,7 +117,10 @@ function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offse
   const caused = modelCaused(one.voices);
   if (caused !== undefined) return { status: 'failed', failure: caused };
   const rating = combinedRating(one, rule, offsets);
-  if (rating !== undefined) return { status: 'rated', rating };
+  if (rating !== undefined) {
+    const rated = one.voices.flatMap((voice) => (voice.status === 'rated' ? [voice.measures] : []));
+    return { status: 'rated', rating, measures: meanMeasures(rated) };
+  }
   if (one.voices.some(({ status }) => status === 'absent')) return undefined;
   const at = one.voices.findIndex(({ status }) => status === 'failed');
   const voice = one.voices[at];

@@ -75,7 +75,9 @@ function recordOf(
   const asked = { ...rubrics, panel };
   if (outcome?.status !== 'rated') return unrated(present(outcome).failure, asked);
   const { ratings, total } = outcome.rating;
-  return rated({ status: 'ok', ratings, total, ...remarksOf(members, texts) }, asked);
+  const record = rated({ status: 'ok', ratings, total, ...remarksOf(members, texts) }, asked);
+  const { measures } = outcome;
+  return Object.keys(measures).length === 0 ? record : { ...record, measures };
 }
 
 /** What the judges said in words, each under its name. */
@@ -89,7 +91,11 @@ function remarksOf(members: readonly Member[], texts: readonly (string | undefin
 function voiceDocument(voice: Voice): JsonObject {
   switch (voice.status) {
     case 'rated':
-      return { status: 'ok', ratings: voice.ratings };
+      return {
+        status: 'ok',
+        ratings: voice.ratings,
+        ...(Object.keys(voice.measures).length === 0 ? {} : { measures: voice.measures }),
+      };
     case 'failed':
       return { status: 'failed', class: voice.failure.class, reason: voice.failure.reason };
     case 'absent':
