@@ -103,7 +103,8 @@ function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: s
   const output = ['--output-dir', folder];
   return [
     { args: ['infer', ...data, ...local, '--max-tokens', '128', ...output, '--label', TINY] },
-    { args: ['judge', ...predictions, ...local, '--max-tokens', '2048', ...output] },
+    // A random model fills every checklist to its end, which takes minutes: the first edition asks for none.
+    { args: ['judge', ...predictions, ...local, '--rubrics', 'awb-1', '--max-tokens', '2048', ...output] },
     scored(join(folder, 'judged.jsonl'), db, RATED),
     { args: ['judge', ...predictions, '--mode', 'metrics', '--label', 'metrics', ...output] },
     scored(join(folder, 'judged.metrics.jsonl'), db, TINY),

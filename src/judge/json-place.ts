@@ -82,11 +82,11 @@ function matchedBackwards(text: string): Span | undefined {
   return undefined;
 }
 
-/** Where the object that opens at a brace ends (exclusive), braces within strings not counted; undefined where it never does. */
-export function balancedAt(text: string, start: number): number | undefined {
+/** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
+export function objectEnd(text: string): number | undefined {
   let depth = 0;
   let quoted = false;
-  for (let i = start; i < text.length; i++) {
+  for (let i = 0; i < text.length; i++) {
     const char = text.charAt(i);
     if (quoted && char === '\\') i++;
     else if (char === '"') quoted = !quoted;

@@ -1,14 +1,17 @@
 // What the world model was told of its environment, as far as a judge needs it: an excerpt of the row's system prompt.
 
-import { balancedAt, type Span } from './json-place.js';
+import { objectEnd, type Span } from './json-place.js';
 
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;
 /** Changes with what is taken into an excerpt. */
 export const TOLD_VERSION = 1;
 
-/** Opening braces in front of a tool's name that are tried as the start of its schema. */
+/** Opening braces in front of a tool's name that are tried as the start of its schema, and how long a schema may be. */
 const MOST_BRACES = 40;
+const LONGEST_SCHEMA = 30_000;
+/** Places of names that are looked at: so the time stays bounded, whatever the text is. */
+const MOST_PLACES = 20;
 const LEFT_OUT = (count: number) => `\n[... ${count} characters left out ...]`;
 /** No excerpt is so long that this could be longer. */
 const NOTICE_LENGTH = LEFT_OUT(Number.MAX_SAFE_INTEGER).length;
@@ -47,9 +50,12 @@ const NAME = /"name"\s*:\s*"([^"\\]{1,200})"/g;
 /** Where the JSON objects stand that describe a tool which the action names, in the order in which the action names them. */
 function namedSchemas(systemPrompt: string, action: string): Span[] {
   const found: { readonly span: Span; readonly at: number }[] = [];
+  let places = 0;
   for (const match of systemPrompt.matchAll(NAME)) {
     const at = placeOfName(action, match[1] ?? '');
-    const span = at === -1 ? undefined : objectAround(systemPrompt, match.index);
+    if (at === -1) continue;
+    if (++places > MOST_PLACES) break;
+    const span = objectAround(systemPrompt, match.index);
     const isNew = span !== undefined && !found.some(({ span: { start, end } }) => span.start < end && start < span.end);
     if (isNew) found.push({ span, at });
   }
@@ -69,8 +75,8 @@ function placeOfName(action: string, name: string): number {
 function objectAround(text: string, place: number): Span | undefined {
   let start = text.lastIndexOf('{', place);
   for (let tried = 0; start !== -1 && tried < MOST_BRACES; tried++) {
-    const end = balancedAt(text, start);
-    if (end !== undefined && end > place) return { start, end };
+    const end = objectEnd(text.slice(start, start + LONGEST_SCHEMA));
+    if (end !== undefined && start + end > place) return { start, end: start + end };
     start = start === 0 ? -1 : text.lastIndexOf('{', start - 1);
   }
   return undefined;

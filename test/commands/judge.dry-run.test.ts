@@ -117,7 +117,9 @@ test('of a judge whose verdicts could not always be read says how many calls mor
   expect(server.requests.length).toBe(14);
   const { asked_again: again, total } = await bill('--fresh');
   expect(total.calls).toBe(7);
-  expect(again).toMatchObject({ times: 2, calls: 14, prompt_tokens: 2 * total.prompt_tokens, like: 'settings' });
+  expect(again).toMatchObject({ times: 2, calls: 14, like: 'settings' });
+  // Both are estimates, each rounded for itself.
+  expect(Math.abs(again.prompt_tokens - 2 * total.prompt_tokens)).toBeLessThanOrEqual(1);
   const { stdout } = await judge('--fresh', '--dry-run');
   expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');
   expect(stdout.replace(/\s+/g, ' ')).toContain('With as many again it takes about 14 calls,');
