@@ -120,3 +120,10 @@ function within(
     [...changes].flatMap(([place, piece]) => (place >= first && place < first + count ? [[place - first, piece]] : [])),
   );
 }
+
+/** Whether a line is one in which an interactive program waits for input, or shows what it was given. */
+export function isPrompt(line: string): boolean {
+  return PROMPT.test(line);
+}
+
+const PROMPT = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;

@@ -2,7 +2,7 @@
 
 import { present } from '../present.js';
 import type { Random } from '../random.js';
-import { type Content, contentOf, stringIn, wordsOf } from './content.js';
+import { type Content, contentOf, isPrompt, stringIn, wordsOf } from './content.js';
 import { applied, drawn, type Edit, editsOf } from './edits.js';
 import { type Surroundings, surroundingsOf } from './surroundings.js';
 import { changed } from './truth.js';
@@ -82,12 +82,9 @@ function certaintyOf({ kind, old, isSpecific }: Edit, { known, form }: Surroundi
 function damageable({ kind, pieces }: Content, { form }: Surroundings): number[][] {
   const places = [...pieces.keys()];
   if (kind !== 'lines') return [places];
-  const plain = places.filter((place) => !PROMPT.test(present(pieces[place])));
+  const plain = places.filter((place) => !isPrompt(present(pieces[place])));
   return [plain.filter((place) => !form.has(present(pieces[place]))), plain, places];
 }
-
-/** The beginning of a line in which an interactive program waits for input, or shows what it was given. */
-const PROMPT = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;
 
 /** Each single change of a piece, with the piece that it makes. */
 function changesOf(
@@ -116,7 +113,8 @@ function heavyDamage(subject: Subject, text: string): string | undefined {
   // Of a single piece, half of the words.
   if (own.length === 0 && plain.length <= 1) return content.with(new Map([[place, garbled(light, random)]]));
   const changes = new Map<number, string | undefined>([[place, piece]]);
-  const further = plain.filter((other) => other !== place && !own.includes(other));
+  const isOwn = new Set(places);
+  const further = plain.filter((other) => !isOwn.has(other));
   const most = Math.max(1, Math.round(plain.length / 2) - 1);
   for (const other of [...inAnyOrder(own, random), ...inAnyOrder(further, random)].slice(0, most)) {
     changes.set(other, otherPiece(present(content.pieces[other]), content.kind, surroundings, random));
@@ -148,12 +146,10 @@ function foreignPiece(
   { foreign }: Surroundings,
   random: Random,
 ): string | undefined {
-  const isText = piece.startsWith('"');
-  const fitting = foreign[kind].filter((other) =>
-    kind === 'values' ? other.startsWith('"') === isText && other !== piece : !PROMPT.test(other),
-  );
+  const fitting = foreign[kind === 'values' ? (piece.startsWith('"') ? 'texts' : 'others') : kind];
   if (fitting.length === 0) return undefined;
   const other = drawn(fitting, random);
+  if (other === piece) return undefined;
   return kind === 'lines' ? other.replace(/^\s*/, /^\s*/.exec(piece)?.[0] ?? '') : other;
 }
 
