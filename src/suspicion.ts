@@ -9,7 +9,7 @@ import type { Sample } from './types.js';
  * the frame around it, ours or the official one, or opens another. `orders`: it speaks to the judge of this prediction's rating, or
  * tells it to forget what it was told. `padding`: a stretch of 20,000 characters without a letter or digit.
  */
-export type Trick = keyof typeof TRICKS;
+type Trick = keyof typeof TRICKS;
 
 /** Each takes time in proportion to the text's length. The first text is as `folded` makes it, the second as it came. */
 const TRICKS = {

@@ -77,7 +77,7 @@ function numberEdits(text: string, random: Random): Edit[] {
 }
 
 /** Another number of as many digits, far enough from the first to be no rounding. */
-export function otherNumber(number: string, random: Random): string {
+function otherNumber(number: string, random: Random): string {
   const first = Number(number.charAt(0));
   // Of the digits 1 to 9, one that is at least 2 from the first.
   const others = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((digit) => Math.abs(digit - first) >= 2);
