@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DOSES } from '../../src/calibrate/doses.js';
 import { tokensOf } from '../../src/calibrate/tokens/truth-tokens.js';
 import type { Subject } from '../../src/calibrate/variant.js';
-import { recordedSubjects } from '../support/subjects.js';
+import { answered, recordedSubjects, subjectOf } from '../support/subjects.js';
 
 const SUBJECTS = recordedSubjects(1);
 const ENOUGH = SUBJECTS.filter((subject) => tokensOf(subject().sample).determined.length >= 8);
@@ -85,5 +85,62 @@ describe('on every recorded row', () => {
         else expect(row).not.toContain(other);
       }
     }
+  });
+});
+
+describe('of a row made up for it', () => {
+  it('JSON stays JSON, a state becomes the other state, and every digit of a number has its place', () => {
+    const record = {
+      user_name: 'ann_w',
+      home_dir: '/home/ann_w/docs',
+      is_open: true,
+      is_old: false,
+      account: 48151623,
+      balance: 1234.5,
+      note: 'line one\nfile a_b.txt is 777 here',
+      mail: 'ann@example.org',
+      tag: 'Kestrel',
+    };
+    const truth = JSON.stringify(record, null, 2);
+    const action = `**Action:**\n\`\`\`json\n${JSON.stringify({ name: 'put', arguments: record })}\n\`\`\``;
+    for (let seed = 0; seed < 50; seed++) {
+      const made = DOSES['determined-2of3'].make(subjectOf(answered(truth, { action }), undefined, seed)) ?? '';
+      const now = JSON.parse(made.replace(/<\/?predicted_observation>/g, ''));
+      expect(Object.keys(now)).toEqual(Object.keys(record));
+      expect([true, false]).toContain(now.is_open);
+      expect(String(now.account)).toMatch(/^[1-9]\d{7}$/);
+      expect(String(now.balance.toFixed(1))).toMatch(/^[1-9]\d{3}\.\d$/);
+      const changes = Object.entries(record).filter(([key, value]) => now[key] !== value);
+      expect(changes.length).toBeGreaterThanOrEqual(5);
+    }
+  });
+
+  it('an exit status becomes 0, and a line is dropped whole', () => {
+    const lines = ['one two', 'three four', 'five six', 'seven eight', 'nine ten', 'eleven twelve', 'last words'];
+    const before = ['look', ...lines].join('\n');
+    const truth = `${before}\nfatal: no\n[exit status 128]`;
+    const row = answered(truth, { before: [before] });
+    const seen = new Set<string>();
+    for (let seed = 0; seed < 40; seed++) {
+      const made = DOSES['determined-2of3'].make(subjectOf(row, undefined, seed)) ?? '';
+      const now = made.split('\n').slice(1, -1);
+      expect(now.filter((line) => ![...lines, 'look', 'fatal: no'].includes(line))).toHaveLength(1);
+      seen.add(now.at(-1) ?? '');
+    }
+    expect(seen).toEqual(new Set(['[exit status 128]', '[exit status 0]']));
+  });
+
+  it('a row that says every word that could stand in gets one that it does not say', () => {
+    const words =
+      'oak elm fig yew birch maple cedar hazel larch aspen willow laurel poplar walnut spruce acacia juniper cypress sycamore magnolia hawthorn chestnut tamarisk blackthorn boxwood redwood dogwood rosewood sandalwood cottonwood';
+    const names = ['a_one', 'b_two', 'c_three', 'd_four', 'e_five', 'f_six', 'g_seven', 'h_eight'];
+    const row = answered(names.join('\n'), { action: `**Action:**\n\`\`\`\n${names.join(' ')}\n\`\`\`\n${words}` });
+    const made = DOSES['determined-2of3'].make(subjectOf(row, undefined)) ?? '';
+    const fresh = made
+      .split('\n')
+      .slice(1, -1)
+      .filter((name) => !names.includes(name));
+    expect(fresh).toHaveLength(5);
+    for (const name of fresh) expect(`${words} ${names.join(' ')}`).not.toContain(name);
   });
 });
