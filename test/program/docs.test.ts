@@ -65,10 +65,10 @@ describe('the quickstart', () => {
     expect(paste(`printf '%s\\n' ${local}`)).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
   });
 
-  test('leaves a database on which the queries of docs/score.md run', () => {
+  test('leaves a database on which the queries of docs/ run', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
-    expect(queries).toHaveLength(6);
+    expect(queries).toHaveLength(7);
     for (const query of queries) expect(() => database.prepare(query).all()).not.toThrow();
     database.close();
   });

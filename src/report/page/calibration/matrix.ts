@@ -31,7 +31,8 @@ function cell(estimate: Estimate | undefined, tag?: 'b' | 'span'): string {
   if (estimate === undefined) return `<td class="n">${DASH}</td>`;
   const plain = (text: string) => text.replaceAll('+', '');
   const interval = signedRange(estimate);
-  const moved = tag !== undefined && estimate.low !== undefined && estimate.low > 0;
+  const { low, high } = estimate;
+  const moved = tag !== undefined && low !== undefined && high !== undefined && (low > 0 || high < 0);
   const value = plain(signed(estimate.value));
   const under = interval === undefined ? 'no interval' : plain(interval);
   return `<td class="n">${moved ? `<${tag} class="moved">${value}</${tag}>` : value}<span class="range under">${under}</span></td>`;

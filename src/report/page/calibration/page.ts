@@ -50,7 +50,7 @@ export function calibrationPage(
   ].join('\n');
 }
 
-const MATRIX_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, its interval lies above 0. Bold: it lost more than each other one, by the intervals of the paired differences; where none is bold, no dimension alone is to blame.`;
+const MATRIX_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, its interval does not hold 0. Bold: it lost more than each other one, by the intervals of the paired differences; where none is bold, no dimension alone is to blame.`;
 
 const DOMAINS_NOTE =
   'The same figures domain by domain. Intervals of a domain are wide where it has few trajectories; without enough of them there is none.';

@@ -94,7 +94,7 @@ describe('the page of a calibration', () => {
     expect(text).toContain('12.5 % 0.0200 kept');
   });
 
-  it('colours a dimension only where its interval lies above 0', () => {
+  it('colours a dimension only where its interval does not hold 0', () => {
     const row = /<th scope="row">light<.*?<\/tr>/.exec(page)?.[0] ?? '';
     expect(
       [...row.matchAll(/<td class="n">(<span class="moved">)?[\d.]+</g)].map((found) => found[1] !== undefined),
