@@ -97,10 +97,9 @@ async function fetched(name) {
 async function speedOf(path) {
   const server = spawn(
     process.execPath,
-    [BIN, 'serve', '--model', path, '--port', '0', '--context', `${CONTEXT}`, '--json'],
-    {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
+    [BIN, 'serve', '--model', path, '--port', '0', '--context', `${CONTEXT}`, '--until-stdin-closes', '--json'],
+    // It ends with this process, however that ends.
+    { stdio: ['pipe', 'pipe', 'ignore'] },
   );
   try {
     const [line] = await once(createInterface(server.stdout), 'line');
