@@ -23,7 +23,9 @@ export interface RatedPair {
  * pairs of raters, observed and expected disagreement are added up over them. Undefined where nothing is rated, and where all ratings are the same one.
  */
 export function quadraticKappa(pairs: readonly RatedPair[], resampling: Resampling): Coefficient | undefined {
-  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map(sumsOf);
+  const raters = new Map([...new Set(pairs.map(({ who }) => who))].map((who, place) => [who, place]));
+  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map((own) => sumsOf(own, raters));
+  const kappaOf = kappaOver(raters.size);
   const value = kappaOf(clusters);
   if (value === undefined) return undefined;
   const facts = { value, rows: pairs.length, clusters: clusters.length };
@@ -32,46 +34,51 @@ export function quadraticKappa(pairs: readonly RatedPair[], resampling: Resampli
   return interval === undefined ? facts : { ...facts, interval };
 }
 
-/** The sums of one trajectory, for each two. */
-type Sums = ReadonlyMap<string, PairSums>;
-
+/** The sums of one trajectory for one pair of raters: its place among them, then `SUMS` numbers. */
 interface PairSums {
-  readonly count: number;
-  readonly a: number;
-  readonly b: number;
-  /** Of the squares of both. */
-  readonly squares: number;
-  readonly products: number;
+  readonly place: number;
+  readonly sums: Float64Array;
 }
 
-const NONE: PairSums = { count: 0, a: 0, b: 0, squares: 0, products: 0 };
+/** How many ratings, their sums, the sum of the squares of both, and that of their products. */
+const SUMS = 5;
 
-function sumsOf(pairs: readonly RatedPair[]): Sums {
-  const sums = new Map<string, PairSums>();
-  for (const { a, b, who } of pairs) {
-    sums.set(who, added(sums.get(who) ?? NONE, { count: 1, a, b, squares: a * a + b * b, products: a * b }));
-  }
-  return sums;
+function sumsOf(pairs: readonly RatedPair[], raters: ReadonlyMap<string, number>): PairSums[] {
+  return [...groupBy(pairs, ({ who }) => who)].map(([who, own]) => {
+    const sums = new Float64Array(SUMS);
+    // Each place is below `SUMS`.
+    const add = (at: number, value: number) => {
+      sums[at] = (sums[at] as number) + value; // as above
+    };
+    for (const { a, b } of own) {
+      for (const [at, value] of [1, a, b, a * a + b * b, a * b].entries()) add(at, value);
+    }
+    return { place: raters.get(who) ?? 0, sums };
+  });
 }
 
-function added(one: PairSums, other: PairSums): PairSums {
-  return {
-    count: one.count + other.count,
-    a: one.a + other.a,
-    b: one.b + other.b,
-    squares: one.squares + other.squares,
-    products: one.products + other.products,
+/** Reckons kappa over trajectories, of which there may be many and often: it makes no objects. */
+function kappaOver(raters: number): (clusters: readonly (readonly PairSums[])[]) => number | undefined {
+  const whole = new Float64Array(raters * SUMS);
+  return (clusters) => {
+    whole.fill(0);
+    for (const cluster of clusters) {
+      for (const { place, sums } of cluster) {
+        // Every pair of raters has its place below `raters`.
+        for (let at = 0; at < SUMS; at++) {
+          whole[place * SUMS + at] = (whole[place * SUMS + at] as number) + (sums[at] as number); // as above
+        }
+      }
+    }
+    let [observed, expected] = [0, 0];
+    for (let place = 0; place < raters; place++) {
+      const [count = 0, a = 0, b = 0, squares = 0, products = 0] = whole.subarray(place * SUMS, (place + 1) * SUMS);
+      // A draw may hold nothing of two raters.
+      if (count === 0) continue;
+      observed += squares - 2 * products;
+      expected += squares - (2 * a * b) / count;
+    }
+    // What rounding leaves of nothing is nothing.
+    return expected > 1e-9 ? 1 - observed / expected : undefined;
   };
-}
-
-function kappaOf(clusters: readonly Sums[]): number | undefined {
-  const whole = new Map<string, PairSums>();
-  for (const sums of clusters) for (const [who, own] of sums) whole.set(who, added(whole.get(who) ?? NONE, own));
-  let [observed, expected] = [0, 0];
-  for (const { count, a, b, squares, products } of whole.values()) {
-    observed += squares - 2 * products;
-    expected += squares - (2 * a * b) / count;
-  }
-  // What rounding leaves of nothing is nothing.
-  return expected > 1e-9 ? 1 - observed / expected : undefined;
 }
