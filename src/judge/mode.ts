@@ -44,7 +44,7 @@ interface Given {
   /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
   prompt?(mode: string): Promise<JudgePrompt>;
   /** What the predictions of --reference are known by. */
-  reference?(): Promise<JsonObject>;
+  reference?(): Promise<string>;
 }
 
 /** A mode at work: how the predictions of one run are judged. */

@@ -23,7 +23,7 @@ export const reference: Mode<readonly [Choice, Choice]> = {
     const told = await present(prompt)('reference');
     return {
       name: 'reference',
-      identity: { reference: await present(known)(), prompt: told.fingerprint, frame: CHOICE },
+      identity: { reference: await present(known)(), prompt: told.fingerprint.slice(0, 12), frame: CHOICE },
       refusal: () => undefined,
       parts(subject) {
         const [own, other] = textsOf(subject);

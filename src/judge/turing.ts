@@ -28,7 +28,7 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
     const isTruthFirst = ({ sample }: Subject, pair: string) => coin(`${pair} ${sample.key}`);
     return {
       name: 'turing',
-      identity: { prompt: told.fingerprint, frame: CHOICE },
+      identity: { prompt: told.fingerprint.slice(0, 12), frame: CHOICE },
       refusal: () => undefined,
       parts(subject) {
         const { sample, beside } = subject;

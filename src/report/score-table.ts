@@ -8,6 +8,8 @@ import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type Score
 import { capitalized, isLikeScore, measureText } from './measure-text.js';
 import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
+/** So many measures have room for an interval each. */
+const MOST_WITH_INTERVALS = 2;
 /** Longest name of a measure that is shown whole. */
 const NAME_COLUMNS = 16;
 
@@ -77,21 +79,24 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
+  const isFew = names.length <= MOST_WITH_INTERVALS;
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
     String(Math.max(0, ...Object.values(estimates).map((estimate) => estimate.rows))),
-    ...names.map((measure) => figure(estimates[measure])),
+    ...names.flatMap((measure) => [figure(estimates[measure]), ...(isFew ? [intervalCell(estimates[measure])] : [])]),
   ];
   const align = 'right';
+  const estimates = [...measured.map(({ measures }) => measures), card.overallMeasures];
   const others = names.filter((name) => !isLikeScore(measureOf(name)));
   const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measureOf(name))}`);
   return {
     columns: [
       { heading: 'Domain', short: 'Domain', align: 'left' },
       { heading: 'Rows', short: 'Rows', align },
-      ...names.map((name) => {
+      ...names.flatMap((name): Column[] => {
         const heading = oneLine(name, NAME_COLUMNS);
-        return { heading, short: heading, align } satisfies Column;
+        const column = { heading, short: heading, align } as const;
+        return isFew ? [column, { heading: '95 % interval', short: '95 %', align }] : [column];
       }),
     ],
     groups: [
@@ -101,6 +106,7 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
     footnotes: [
       `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
       ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
+      ...(isFew ? withoutIntervalNote(estimates.flatMap((own) => names.flatMap((name) => own[name] ?? []))) : []),
     ],
   };
 }

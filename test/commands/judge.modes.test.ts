@@ -148,7 +148,10 @@ describe('--mode reference', () => {
     await judge(own, 'reference', reference);
     const { fingerprint, startedAt } = await jsonOf(join(other.dir, 'predictions.manifest.json'));
     const { identity } = await jsonOf(join(own.dir, 'judged.manifest.json'));
-    expect(identity).toMatchObject({ mode: 'reference', reference: { run: fingerprint, begun: startedAt } });
+    expect(identity).toMatchObject({
+      mode: 'reference',
+      reference: `baseline persistence, begun ${startedAt}, run ${fingerprint.slice(0, 12)}`,
+    });
     const before = server.requests.length;
     await judge(own, 'reference', reference);
     expect(server.requests).toHaveLength(before);

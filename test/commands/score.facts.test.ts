@@ -78,7 +78,7 @@ describe('the recall of determined facts', () => {
 
   it('has a table of its own in the terminal, which says that it is no rating', async () => {
     const { stdout } = await awb(['score', dirOf(old), '--db', db]);
-    expect(stdout).toMatch(/\nDomain +Rows +facts_recall\n/);
+    expect(stdout).toMatch(/\nDomain +Rows +facts_recall +95 % interval\n/);
     expect(stdout.replace(/\s+/g, ' ')).toContain(
       'Shares of determined facts that were met, 0-100; they are no ratings.',
     );

@@ -63,12 +63,34 @@ describe('the table of measures', () => {
   it('has a column per measure, apart from the ratings', () => {
     const text = plain(
       measureTable(
-        scoreCard([domainScore('mcp', 50, { chrf: estimate(12.345), exact: estimate(0) })], { chrf: estimate(12.345) }),
+        scoreCard([domainScore('mcp', 50, { chrf: estimate(12.345), exact: estimate(0), line_f1: estimate(7) })], {
+          chrf: estimate(12.345),
+        }),
         measureOf,
       ),
     );
-    expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '12.35', '0.00']);
-    expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual(['macro', 'of', '1', '9', '12.35', '-']);
+    expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '12.35', '0.00', '7.00']);
+    expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual(['macro', 'of', '1', '9', '12.35', '-', '-']);
+  });
+
+  it('has an interval beside each of one or two measures, by domain and over all', () => {
+    const both = { win_rate: estimate(50), other: { value: 40, rows: 9, clusters: 2 } };
+    const text = plain(
+      measureTable(scoreCard([domainScore('mcp', undefined, both)], { win_rate: estimate(60) }), measureOf),
+    );
+    expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '9', '50.00', '46.00–54.00', '40.00', '-']);
+    expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual([
+      'macro',
+      'of',
+      '1',
+      '9',
+      '60.00',
+      '56.00–64.00',
+      '-',
+      '-',
+    ]);
+    expect(text).toContain('No interval: fewer than 5 trajectories');
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   it('says of each measure that is not from 0 to 100 what its numbers mean', () => {

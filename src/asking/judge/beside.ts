@@ -8,11 +8,11 @@ import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
 import type { Beside } from '../../beside.js';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
-import type { JsonObject } from '../../json.js';
 import type { Method, Mode } from '../../judge/mode.js';
 import { listOf } from '../../list.js';
 import { present } from '../../present.js';
 import { rowId } from '../../row-id.js';
+import { madeWith } from '../../run/made-with.js';
 import { readManifest } from '../../run/manifest-file.js';
 import { groundTruthOf } from '../../turn.js';
 
@@ -42,15 +42,21 @@ export function requireReference(
   }
 }
 
+/** As much of a fingerprint as tells runs apart that began at the same time. */
+const SHORT = 12;
+
 /**
  * What a predictions file is known by, wherever it lies and however often it is continued: the run that made it, and when that began.
- * One without a manifest is known by its bytes. @throws UserError (66) where it cannot be read.
+ * One without a manifest is known by its bytes. In words, since tables show it. @throws UserError (66) where it cannot be read.
  */
-export async function referenceIdentity(named: string | undefined): Promise<JsonObject> {
+export async function referenceIdentity(named: string | undefined): Promise<string> {
   const path = present(named);
   const beside = await readManifest(path.replace(/\.jsonl$/, '.manifest.json'));
   const manifest = beside?.kind === 'judge' ? beside.predictions : beside;
-  if (manifest?.startedAt !== undefined) return { run: manifest.fingerprint, begun: manifest.startedAt };
+  if (manifest?.startedAt !== undefined) {
+    const { worldModel = 'predictions' } = madeWith({ predictions: manifest });
+    return `${worldModel}, begun ${manifest.startedAt}, run ${manifest.fingerprint.slice(0, SHORT)}`;
+  }
   const hash = createHash('sha256');
   try {
     for await (const chunk of createReadStream(path)) hash.update(chunk);
@@ -60,7 +66,7 @@ export async function referenceIdentity(named: string | undefined): Promise<Json
       EXIT.inputMissing,
     );
   }
-  return { sha256: hash.digest('hex') };
+  return `sha256 ${hash.digest('hex')}`;
 }
 
 /**

@@ -108,7 +108,7 @@ function isBegun({ manifest }: StoredJudging): boolean {
 }
 
 /** Fields of a mode's identity that the user chooses: all others change with the version alone. */
-const CHOSEN = ['verdicts', 'verdict_schema', 'rubrics.name', 'reference.run', 'reference.begun', 'reference.sha256'];
+const CHOSEN = ['verdicts', 'verdict_schema', 'rubrics.name', 'reference'];
 /** Changes with the version, or where the user has changed a pack of the same name. */
 const WORDED = 'rubrics.fingerprint';
 

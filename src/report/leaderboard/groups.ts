@@ -65,7 +65,9 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
 
 function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
   const { judgedWith, runs, isRecorded } = group;
-  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, method = {}, sampling, protocol } = judgedWith;
+  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol } = judgedWith;
+  // A panel is named after its judges and its rule; how its judges were asked tells two panels apart as a sampling does.
+  const { members, combine: _combine, quorum: _quorum, ...method } = judgedWith.method ?? {};
   const name = (text: string) => oneLine(text, 60);
   const judgeText = snapshot === undefined || snapshot === judge ? judge : `${judge} (${snapshot})`;
   const measure = shownMeasure(group, options);
@@ -83,6 +85,7 @@ function titleOf(group: Group, options: BoardOptions, withSampling: boolean): st
   const valueText = (value: unknown) => (typeof value === 'string' ? value : canonicalJson(value));
   parts.push(...Object.entries(method).map(([field, value]) => name(`${field} ${valueText(value)}`)));
   if (withSampling && sampling !== undefined) parts.push(`sampling ${name(canonicalJson(sampling))}`);
+  if (withSampling && members !== undefined) parts.push(`members ${oneLine(canonicalJson(members), 400)}`);
   if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
   else if (!isRecorded) parts.push('protocol not recorded');
   if (!isRecorded && !options.assumeSame) parts.push(...runs.map((run) => nameOf(run, 'label')));
