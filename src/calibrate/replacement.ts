@@ -12,7 +12,7 @@ const WORDS =
   );
 const MOST_TRIES = 30;
 
-export interface Replacer {
+interface Replacer {
   /** The same token is always replaced by the same. Empty for a line: it is dropped. */
   replace(kind: DeterminedKind, token: string): string;
 }

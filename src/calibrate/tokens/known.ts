@@ -17,7 +17,7 @@ export interface Known {
 }
 
 /** What stands before a unit: the unit before it, and the two before it. */
-export interface Context {
+interface Context {
   readonly near: string;
   readonly far: string;
 }

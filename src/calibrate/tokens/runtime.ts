@@ -2,21 +2,19 @@
 
 import type { Span } from '../json-spans.js';
 
-export const RUNTIME_KINDS = [
-  'time',
-  'date',
-  'duration',
-  'process',
-  'hash',
-  'uuid',
-  'address',
-  'temporary',
-  'session',
-  'size',
-] as const;
-export type RuntimeKind = (typeof RUNTIME_KINDS)[number];
+export type RuntimeKind =
+  | 'time'
+  | 'date'
+  | 'duration'
+  | 'process'
+  | 'hash'
+  | 'uuid'
+  | 'address'
+  | 'temporary'
+  | 'session'
+  | 'size';
 
-export interface RuntimeToken extends Span {
+interface RuntimeToken extends Span {
   readonly kind: RuntimeKind;
 }
 

@@ -14,7 +14,7 @@ import { type Unit, unitsOf } from './units.js';
 export type DeterminedKind = 'number' | 'path' | 'name' | 'state' | 'line';
 
 /** How it is told that a token is determined. */
-export type Ground =
+type Ground =
   /** The same line stands in the action, or the same key with the same value. */
   | 'action-line'
   /** The token stands in the action. */
