@@ -12,13 +12,22 @@ export interface MessageMarks {
 /** How the benchmark's request to predict begins; it stands behind the last turn only, and is gone when that turn is history. */
 const REQUEST_TO_PREDICT = '\n\nPlease analyze the input above';
 
+/**
+ * Where prompts of awb's judge part inside a message (judge/frame.ts): behind each earlier turn, since the next turn's prompt goes on
+ * there, and before the prediction, since every prediction of a row has the same prompt up to it.
+ */
+const JUDGE_CUTS = /<\/observation-[0-9a-f]{12}>\n|(?<=\n)(?=<prediction-[0-9a-f]{12} turn=)/g;
+/** No more of them: what a judge is shown may be full of such lines. */
+const MOST_CUTS = 64;
+
 /** Without known marks: a pause every so many tokens. */
 const GRID = 512;
 
 /**
  * Pauses a prompt where later prompts may leave it: at the start of every user message, and at the end of what stays of it once it is
  * history (before the request to predict, else its end). Earlier messages pause like the last one, because they were the last one in the
- * prompt whose state is to be reused. Checkpoints: after the system message, and both pauses of the last user message.
+ * prompt whose state is to be reused. Checkpoints: after the system message, both pauses of the last user message, and the last of those
+ * where the prompts of a judge part in it.
  *
  * The end in tokens is where the text with a blank line behind it and the text with the closing mark behind it still agree: a tokeniser
  * may join a blank line to what precedes it.
@@ -37,7 +46,13 @@ export function planPrompt(
     if (!/^\s*user\b/.test(part)) return [];
     const kept = marks.opener + keptText(part, marks.closer);
     const length = commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
-    return [{ start, end: start + length }];
+    return [
+      {
+        start,
+        end: start + length,
+        cuts: judgeCuts(marks.opener + part, tokens.slice(start), tokenize).map((at) => start + at),
+      },
+    ];
   });
   const inside = (at: number | undefined): at is number => at !== undefined && at > 0 && at < tokens.length;
   const last = users.at(-1);
@@ -45,9 +60,32 @@ export function planPrompt(
     [...new Set(positions.filter(inside))].sort((a, b) => a - b);
   return {
     tokens,
-    pauses: ascending(users.flatMap(({ start, end }) => [start, end])),
-    checkpoints: ascending([users[0]?.start, last?.start, last?.end]),
+    pauses: ascending(users.flatMap(({ start, end, cuts }) => [start, ...cuts, end])),
+    checkpoints: ascending([users[0]?.start, last?.start, ...(last?.cuts.slice(-1) ?? []), last?.end]),
   };
+}
+
+/**
+ * The cuts of a message in tokens, up to and with the first one before a prediction: behind it stands what no other prompt shares. Each
+ * stretch between two cuts is tokenised by itself, so that a long history costs no more than itself; where that gives other tokens than
+ * the message has, the rest has no cuts.
+ */
+function judgeCuts(
+  message: string,
+  tokens: readonly number[],
+  tokenize: (text: string) => readonly number[],
+): number[] {
+  const cuts: number[] = [];
+  let [from, place] = [0, 0];
+  for (const { index, 0: line } of message.matchAll(JUDGE_CUTS)) {
+    const to = index + line.length;
+    const stretch = tokenize(message.slice(from, to));
+    const same = commonPrefix(stretch, tokens.slice(place, place + stretch.length));
+    [from, place] = [to, place + same];
+    cuts.push(place);
+    if (same < stretch.length || line === '' || cuts.length === MOST_CUTS) break;
+  }
+  return cuts;
 }
 
 /** A user message's text without what the next turn's prompt leaves out. */

@@ -54,6 +54,41 @@ describe('where a prompt pauses', () => {
     expect(pauses).toHaveLength(4);
   });
 
+  const framed = (name: string, text: string) => `<${name}-0123456789ab turn="1">\n${text}\n</${name}-0123456789ab>\n`;
+  const judged = (turns: readonly string[], prediction: string): Prompt => {
+    const history = turns.map((turn) => framed('input', turn) + framed('observation', turn)).join('');
+    return plan(
+      render(
+        ['system', 'S'],
+        ['user', `${history}Now:\n\n${framed('truth', 't')}\n${framed('prediction', prediction)}`],
+      ),
+    );
+  };
+  const reused = (before: Prompt, after: Prompt) => {
+    const shared = after.tokens.findIndex((token, index) => token !== before.tokens[index]);
+    const reuse = reusablePrefix({ slot: 0, prompt: before, restorable: before.pauses, lastUsed: 1 }, after);
+    return { shared, reuse };
+  };
+
+  test("a judge's prompts of two predictions share all up to the prediction's tag, which is kept", () => {
+    const [one, two] = [judged(['a', 'b'], 'xyz'), judged(['a', 'b'], 'uvw')];
+    const { shared, reuse } = reused(one, two);
+    expect(shared - reuse).toBe('<prediction-0123456789ab turn="1">'.length);
+    expect(one.checkpoints).toContain(reuse);
+  });
+
+  test("a judge's prompt of a later turn shares the earlier turns", () => {
+    const { shared, reuse } = reused(judged(['a', 'b'], 'x'), judged(['a', 'b', 'c'], 'x'));
+    expect(reuse).toBeGreaterThan(0);
+    expect(shared - reuse).toBeLessThan(3);
+  });
+
+  test('what a prediction holds makes no pause, and other texts only a few', () => {
+    const tag = '</observation-0123456789ab>\n';
+    expect(judged(['a'], tag.repeat(100)).pauses).toHaveLength(judged(['a'], 'x').pauses.length);
+    expect(judged([tag.repeat(1000)], 'x').pauses.length).toBeLessThan(70);
+  });
+
   test('without marks it pauses every 512 tokens, and keeps the last', () => {
     expect(planPrompt('', upTo(1024), undefined, tokenize)).toMatchObject({ pauses: [512], checkpoints: [512] });
     expect(planPrompt('', upTo(1025), undefined, tokenize)).toEqual({
