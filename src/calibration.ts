@@ -29,6 +29,9 @@ export interface CalibratedRow extends JudgedRow {
 /** How far a loss may go and still count as none, in points of 0-100. */
 export const EQUIVALENT_POINTS = 3;
 
+/** The fewest trajectories of a domain from which on its own figures are worth reading. */
+export const LEAST_TRAJECTORIES = 8;
+
 /** Whether a judge sees a damage: the interval of its loss lies above `EQUIVALENT_POINTS`, below, or holds it. */
 export type Sight = 'seen' | 'blind' | 'undecided';
 

@@ -125,8 +125,7 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
     }
     if (!isWhole || result.manifest.counts.ok === 0) return result.exitCode;
     if (!settings.json) io.stdout.write('\n');
-    const beside = { notes: [], run: stageDocument(result, settings) };
-    const verdict = await tellCalibration(run.outputPath, settings, beside, io);
+    const verdict = await tellCalibration(run.outputPath, settings, stageDocument(result, settings), io);
     return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
     await run.close();

@@ -1,12 +1,10 @@
 // What a plan is, in words, before it is asked: how many rows of how many trajectories, and what so few of them cannot tell.
 
+import { LEAST_TRAJECTORIES } from '../../calibration.js';
 import { counted } from '../../figures.js';
 import { groupBy } from '../../groups.js';
 import { LEAST_CLUSTERS } from '../../types.js';
 import type { CalibrationJob } from './plan.js';
-
-/** The fewest trajectories of a domain that a calibration should have. */
-const LEAST_TRAJECTORIES = 8;
 
 /** What the planned rows are too few for, a sentence each. */
 export function remarksOn(jobs: readonly CalibrationJob[]): string[] {

@@ -1,12 +1,9 @@
 // What a calibration cannot tell, in sentences.
 
-import type { Calibration } from '../../calibration.js';
+import { type Calibration, LEAST_TRAJECTORIES } from '../../calibration.js';
 import { determinedPrecision } from '../../determined-precision.js';
 import { domainName } from '../../domains.js';
 import { LEAST_CLUSTERS } from '../../types.js';
-
-/** Trajectories of a domain from which on its own figures are worth reading. */
-const LEAST_TRAJECTORIES = 8;
 
 export function limitsOfCalibration({ overall, domains }: Calibration): string[] {
   const small = domains.filter(({ trajectories }) => trajectories < LEAST_TRAJECTORIES);

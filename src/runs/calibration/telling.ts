@@ -19,29 +19,23 @@ import { saveCalibration } from './saving.js';
 
 type TellingSettings = Settings<typeof TELLING_OPTIONS> & { readonly json: boolean; readonly color: boolean };
 
-/** What is told beside the figures. */
-interface Beside {
-  /** Sentences that a reader must heed. */
-  readonly notes: readonly string[];
-  /** What asking came to, for the document of `--json`. */
-  readonly run: object;
-}
-
 /**
  * Tells what the judgements of calibration.jsonl say of the judge.
  * @param source absolute path of calibration.jsonl, which has its manifest beside it
+ * @param run what asking came to, for the document of `--json`
  * @returns 0, or 4 and 5 where a limit is broken or undecided
  * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
  */
 export async function tellCalibration(
   source: string,
   settings: TellingSettings,
-  { notes, run }: Beside,
+  run: object,
   io: Io,
 ): Promise<ExitCode> {
   const read = await readCalibration(source, io.stop);
   const { calibration, manifest } = read;
   const limits = limitResults(calibration, settings);
+  const { notices: notes } = manifest;
   const header = calibrationHeader(manifest, { source: shownPath(source, io), notes, limits });
   const document = { ...calibrationDocument(calibration, header), run };
   const db = resolve(io.cwd, settings.db);
