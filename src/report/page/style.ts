@@ -237,6 +237,7 @@ ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
   .chart.one tr { grid-template-columns: minmax(0, 1fr) 3.5rem; }
   .wide { display: none; }
   .curves { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem 0.75rem; }
+  .damages th[scope=row] { min-width: 8.5rem; max-width: 9.5rem; overflow-wrap: anywhere; }
   .curves .sum { grid-column: 1 / -1; }
   .curves figure:not(.sum) svg { height: 6.5rem; }
   form.filters { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
