@@ -70,7 +70,7 @@ function sidesOf(report: Report): (row: JudgedRow, points: number | undefined) =
   const figures = figuresOf(report);
   const hasRatings = leadingMeasure(report.run.card, report.measureOf) === undefined;
   const figuresOfRow = (row: JudgedRow) => {
-    if (hasRatings) return isRated(row) ? DIMENSIONS.map((name) => row.ratings[name] ?? null) : [];
+    if (hasRatings) return isRated(row) ? DIMENSIONS.map((name) => shownRating(row.ratings[name])) : [];
     return row.measures === undefined ? [] : figures.map(([name]) => row.measures?.[name] ?? null);
   };
   return (row, points) => ({
@@ -78,6 +78,11 @@ function sidesOf(report: Report): (row: JudgedRow, points: number | undefined) =
     f: figuresOfRow(row),
     ...(row.failure === undefined ? {} : { x: row.failure.class, y: row.failure.reason }),
   });
+}
+
+/** With two decimals: those of panels are fractions. */
+function shownRating(rating: number | undefined): number | null {
+  return rating === undefined ? null : Math.round(rating * 100) / 100;
 }
 
 /** How far it moved; and how much better that made it, where that is another number. */

@@ -8,7 +8,7 @@ import { cssPercent } from './scale.js';
 
 /** How often each rating was given, by dimension, over valid rows. */
 export function ratingChart(rows: readonly JudgedRow[]): string {
-  const lines = DIMENSIONS.map((dimension) => ratingLine(dimension, countsOf(rows, dimension)));
+  const lines = DIMENSIONS.map((dimension) => ratingLine(dimension, ratingsOf(rows, dimension)));
   const keys = [1, 2, 3, 4, 5].map(
     (rating) =>
       `<li><svg aria-hidden="true"><rect class="f${rating}" width="100%" height="100%" rx="2"/></svg>${rating}</li>`,
@@ -23,14 +23,14 @@ export function ratingChart(rows: readonly JudgedRow[]): string {
   ].join('');
 }
 
-/** How many rows have each rating, from 1 to 5. */
-function countsOf(rows: readonly JudgedRow[], dimension: Dimension): number[] {
-  const rounded = rows.map((row) => Math.round(possibleRating(row, dimension) ?? 0));
-  return [1, 2, 3, 4, 5].map((rating) => rounded.filter((each) => each === rating).length);
+function ratingsOf(rows: readonly JudgedRow[], dimension: Dimension): number[] {
+  return rows.flatMap((row) => possibleRating(row, dimension) ?? []);
 }
 
-function ratingLine(dimension: Dimension, counts: readonly number[]): string {
-  const total = counts.reduce((sum, times) => sum + times, 0);
+/** Fractions, as panels give them, are counted with the nearest whole rating; the mean is theirs as they are. */
+function ratingLine(dimension: Dimension, ratings: readonly number[]): string {
+  const total = ratings.length;
+  const counts = [1, 2, 3, 4, 5].map((rating) => ratings.filter((each) => Math.round(each) === rating).length);
   let before = 0;
   const bars = counts.map((times, index) => {
     const share = total === 0 ? 0 : (times / total) * 100;
@@ -43,7 +43,7 @@ function ratingLine(dimension: Dimension, counts: readonly number[]): string {
         : `<text class="o${index + 1}" x="${cssPercent(from + share / 2)}" y="52%">${Math.round(share)} %</text>`;
     return `<rect class="f${index + 1}" x="${cssPercent(from)}" width="${cssPercent(share)}" height="100%"/>${label}`;
   });
-  const mean = counts.reduce((sum, times, index) => sum + times * (index + 1), 0) / total;
+  const mean = ratings.reduce((sum, rating) => sum + rating, 0) / total;
   const cells = [
     ...counts.map((times, index) => `<td class="${ratingClass(String(index + 1))}">${count(times)}</td>`),
     `<td class="n">${total === 0 ? DASH : mean.toFixed(2)}</td>`,
