@@ -20,7 +20,7 @@ export interface CalibrationJob extends StageJob {
 }
 
 /** What a plan is made by. */
-export interface PlanChoice {
+interface PlanChoice {
   readonly seed: number;
   readonly variants: readonly string[];
   /** Judgements at most, of those that take a call. */
