@@ -1,8 +1,8 @@
 // What differs between a ground truth and a prediction: line by line, and within changed lines word by word.
 
-import { equalRuns } from './equal-runs.js';
-import type { Step } from './step.js';
-import { changedWords, sharedWords, wordsOf } from './words.js';
+import { equalRuns } from './difference-runs.js';
+import type { Step } from './difference-step.js';
+import { changedWords, sharedWords, wordsOf } from './difference-words.js';
 
 /** Cells above which lines are paired in their order. */
 const MAX_PAIRINGS = 10_000;

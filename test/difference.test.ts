@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { difference } from '../src/difference.js';
-import type { Step } from '../src/step.js';
+import type { Step } from '../src/difference-step.js';
 
 /** Follows the steps through both texts; what each text has outside of its changes. */
 function follow(truth: string, prediction: string, steps: readonly Step[]) {

@@ -3,10 +3,10 @@
 import { resolve } from 'node:path';
 import { printBill, showBill } from '../asking/bill/dry-run.js';
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
+import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
 import { planOf } from '../asking/calibrate/plan.js';
 import { planText, remarksOn } from '../asking/calibrate/plan-text.js';
-import { openPredictions } from '../asking/calibrate/predictions.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
 import { judgementState } from '../asking/judge/records.js';
@@ -52,7 +52,12 @@ export const command = defineCommand({
     },
     { line: 'awb calibrate … --html judge.html', does: 'a page with dose curves' },
   ],
-  daily: ['data-dir', 'output-dir', 'domains', 'max-calls', 'judge-base-url', 'judge-model', 'rubrics', 'dry-run'],
+  daily: [
+    ...(['data-dir', 'output-dir', 'domains', 'fresh', 'max-calls', 'damages', 'canaries'] as const),
+    ...(['judge-base-url', 'judge-model', 'judge-api-key', 'rubrics', 'local'] as const),
+    ...(['concurrency', 'dry-run', 'budget-usd', 'db', 'html'] as const),
+    ...(['min-ceiling', 'max-noise', 'max-blind', 'max-gullible'] as const),
+  ],
   options: OPTIONS,
   alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['judge-base-url', 'judge-model']),
   run: calibrate,
@@ -70,7 +75,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
   try {
     requireUsable(dataset, settings, io);
     const { sampleSeed: seed } = settings;
-    const predictions = openPredictions(dataset, seed);
+    const predictions = openMadePredictions(dataset, seed);
     const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
     const { maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
     const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };

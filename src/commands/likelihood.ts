@@ -44,7 +44,7 @@ export const command = defineCommand({
     },
   ],
   daily: [
-    ...(['output-dir', 'domains', 'sample', 'shard', 'label', 'fresh'] as const),
+    ...(['data-dir', 'output-dir', 'domains', 'sample', 'shard', 'label', 'fresh'] as const),
     ...(['model-base-url', 'model-name', 'model-api-key', 'local'] as const),
     ...(['concurrency', 'dry-run', 'budget-usd'] as const),
   ],

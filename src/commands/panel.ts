@@ -46,7 +46,7 @@ export const command = defineCommand({
     'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
   examples: [
     {
-      line: 'awb panel results/judged.jsonl results/judged.qwen.jsonl --output results/judged.panel.jsonl',
+      line: 'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl',
       does: 'the mean of two judges',
     },
     { line: 'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl', does: 'the middle of three' },

@@ -1,10 +1,10 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
-import type { Beside, BesideKind } from '../beside.js';
 import type { JsonObject } from '../json.js';
 import type { JudgePrompt } from '../judge-prompt.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
 import type { Measure, MeasureWords } from '../measures.js';
+import type { NoPrediction } from '../prediction.js';
 import type { RubricPack } from '../rubric.js';
 import type { ModelReply, Question, Sample } from '../types.js';
 import type { VerdictReading } from './readings.js';
@@ -19,8 +19,11 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   readonly asksJudge: boolean;
   /** Whether its records rate the dimensions of the rubric; else they hold measures alone. */
   readonly rates: boolean;
-  /** What it puts beside each prediction; absent where it judges the prediction by itself. */
-  readonly beside?: BesideKind;
+  /**
+   * What it puts beside each prediction, to choose between: `prediction` is that of the same row in another file, `truth` that of
+   * another row of the domain. Absent where it judges the prediction by itself.
+   */
+  readonly beside?: 'prediction' | 'truth';
   /** The measures in its records, by name. */
   readonly measures: Readonly<Record<string, Measure>>;
   /** The measure that stands for a run without ratings; the first that it has where absent. */
@@ -77,6 +80,14 @@ export interface Subject {
   readonly gen: string;
   /** What the mode has put beside it. */
   readonly beside?: Beside;
+}
+
+/** What stands beside a prediction. */
+export interface Beside {
+  /** The other world model's reply as it came, or the other row's truth; empty where there is none. */
+  readonly text: string;
+  /** Why there is none. */
+  readonly failure?: NoPrediction | undefined;
 }
 
 /** One request about a prediction. */

@@ -1,7 +1,7 @@
 // A judge on 127.0.0.1 that knows what it is shown, and rates it by opinions and with noise that were put into it.
 
 import { createHash } from 'node:crypto';
-import { openPredictions } from '../../src/asking/calibrate/predictions.js';
+import { openMadePredictions } from '../../src/asking/calibrate/made-predictions.js';
 import { openDataset } from '../../src/bench/dataset.js';
 import { shownPrediction, withoutMarker } from '../../src/reply.js';
 import { groundTruthOf } from '../../src/turn.js';
@@ -17,7 +17,7 @@ type KnownTexts = ReadonlyMap<string, string>;
 export async function knownTexts(dataDir: string, variants: readonly string[], seed = 0): Promise<KnownTexts> {
   const dataset = await openDataset(dataDir);
   try {
-    const predictions = openPredictions(dataset, seed);
+    const predictions = openMadePredictions(dataset, seed);
     const known = new Map<string, string>();
     for (let row = 0; row < dataset.rows.length; row++) {
       for (const variant of variants) {

@@ -24,9 +24,9 @@ import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
+import type { MadePredictions } from './made-predictions.js';
 import type { CalibrateSettings } from './options.js';
 import { type CalibrationJob, takesCall } from './plan.js';
-import type { Predictions } from './predictions.js';
 
 /** Everything that one calibration works on. */
 export interface Calibrating {
@@ -34,7 +34,7 @@ export interface Calibrating {
   readonly io: Io;
   readonly shown: ShownSettings;
   readonly dataset: Dataset;
-  readonly predictions: Predictions;
+  readonly predictions: MadePredictions;
   readonly jobs: readonly CalibrationJob[];
   readonly mode: Mode;
   /** The mode, opened. */

@@ -51,7 +51,7 @@ export const CALIBRATE_OPTIONS = {
     kind: 'list',
     value: 'LIST',
     group: 'Calibration',
-    help: 'only these injections, or none; all by default',
+    help: 'only these canaries (predictions with a trick), or none; all by default',
   },
   'judge-repeats': {
     kind: 'integer',

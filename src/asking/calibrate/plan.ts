@@ -6,7 +6,7 @@ import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
 import { variantId } from '../../row-id.js';
 import type { StageJob } from '../stage-contract.js';
-import { type Predictions, variantOf } from './predictions.js';
+import { type MadePredictions, variantOf } from './made-predictions.js';
 
 /** One judgement of one variant of one row. */
 export interface CalibrationJob extends StageJob {
@@ -41,7 +41,7 @@ const ROWS_LOOKED_AT = 3;
 export async function planOf(
   rows: RowIndex,
   chosen: Uint32Array,
-  predictions: Predictions,
+  predictions: MadePredictions,
   choice: PlanChoice,
 ): Promise<CalibrationJob[]> {
   const domains = groupBy(chosen, (row) => rows.domain(row));
@@ -77,7 +77,7 @@ class RowQueue {
   constructor(
     private readonly rows: RowIndex,
     members: readonly number[],
-    private readonly predictions: Predictions,
+    private readonly predictions: MadePredictions,
     private readonly choice: PlanChoice,
   ) {
     const rank = (text: string) => createHash('sha256').update(`calibrate ${choice.seed} ${text}`).digest('hex');
@@ -120,7 +120,7 @@ class RowQueue {
 async function jobsOf(
   rows: RowIndex,
   row: number,
-  predictions: Predictions,
+  predictions: MadePredictions,
   { variants, judgeRepeats }: PlanChoice,
 ): Promise<CalibrationJob[]> {
   const [key, group, domain] = [rows.key(row), rows.trajectory(row), rows.domain(row)];

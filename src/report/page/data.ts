@@ -1,7 +1,7 @@
 // The JSON in a report's page, as its makers write it and its script reads it. Names are short where there are thousands.
 
+import type { Step } from '../../difference-step.js';
 import type { Fact } from '../../facts.js';
-import type { Step } from '../../step.js';
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */
 export type FigureData = readonly [name: string, end: 5 | 100 | null];

@@ -28,5 +28,5 @@ export const TELLING_OPTIONS = {
     help: 'largest SD of judgements of one prediction, in points',
   },
   'max-blind': { kind: 'integer', min: 0, group: 'Limits', help: 'how many damages the judge may not see' },
-  'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that an injection may buy' },
+  'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that a trick may buy' },
 } as const satisfies OptionTable;

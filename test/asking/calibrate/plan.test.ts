@@ -1,8 +1,8 @@
 // Which judgements a calibration plans: seeded, within its calls, and every domain alike.
 
 import { describe, expect, it } from 'vitest';
+import { openMadePredictions } from '../../../src/asking/calibrate/made-predictions.js';
 import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
-import { openPredictions } from '../../../src/asking/calibrate/predictions.js';
 import { openDataset } from '../../../src/bench/dataset.js';
 import { RECORDED } from '../../support/cli.js';
 
@@ -15,7 +15,7 @@ async function planned(
   const dataset = await openDataset(RECORDED);
   try {
     const all = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
-    const predictions = openPredictions(dataset, seed);
+    const predictions = openMadePredictions(dataset, seed);
     return await planOf(dataset.rows, all, predictions, {
       seed,
       variants: VARIANTS,

@@ -22,13 +22,13 @@ interface Made {
   readonly gen: string;
 }
 
-export interface Predictions {
+export interface MadePredictions {
   /** Undefined where the row has nothing that the variant could be made of. */
   make(row: number, variant: string): Promise<Made | undefined>;
 }
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
-export function openPredictions(dataset: Dataset, seed: number): Predictions {
+export function openMadePredictions(dataset: Dataset, seed: number): MadePredictions {
   const donors = donorsOf(dataset.rows);
   let latest: { readonly row: number; readonly samples: Promise<Samples> } | undefined;
   const samplesOf = (row: number) => {

@@ -1,6 +1,6 @@
 // What changed within a line, word by word.
 
-import { numbered } from './equal-runs.js';
+import { numbered } from './difference-runs.js';
 import { shortestEdit } from './shortest-edit.js';
 
 /** Words above which a line is not searched for words. */
