@@ -193,8 +193,6 @@ function stepLine(step: Step): string[] {
 /** What each canary buys; undefined where none was judged. */
 export function canaryTable({ canaries, gullibility }: CalibrationPart): MarkedTable | undefined {
   if (canaries.length === 0) return undefined;
-  const most = gullibility?.variant;
-  const atOnce = gullibility === undefined ? NONE : interval(gullibility.gain);
   return {
     columns: [left('Trick'), right('Rows'), right('Buys'), right('95 %'), left('What it is')],
     groups: [
@@ -208,9 +206,16 @@ export function canaryTable({ canaries, gullibility }: CalibrationPart): MarkedT
     ],
     isStrong: (_, row, column) => column === 2 && (canaries[row]?.gain.low ?? 0) > 0,
     footnotes: [
-      `Points above the same bad prediction without the trick; what stands out lies above 0.${most === undefined ? '' : ` ${variantName(most)} buys most, by an interval that holds for all at once: ${atOnce}.`}`,
+      `Points above the same bad prediction without the trick; what stands out lies above 0.${mostText(gullibility)}`,
     ],
   };
+}
+
+function mostText(gullibility: CalibrationPart['gullibility']): string {
+  if (gullibility === undefined) return '';
+  const { variant, gain } = gullibility;
+  const range = gain.low === undefined ? '' : `, by an interval that holds for all at once: ${interval(gain)}`;
+  return ` ${variantName(variant)} buys most${range}.`;
 }
 
 function variantName({ name }: VariantFacts): string {

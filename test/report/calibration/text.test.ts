@@ -109,6 +109,14 @@ describe('a calibration as text', () => {
     );
   });
 
+  test('names the trick that buys most without an interval where there is none', () => {
+    const part = calibrationPart(1);
+    const bought = part.gullibility as NonNullable<typeof part.gullibility>;
+    const { value, rows, clusters } = bought.gain;
+    const few = { ...part, gullibility: { ...bought, gain: { value, rows, clusters } } };
+    expect(textOf({ overall: few, domains: [] }).replaceAll('\n', ' ')).toContain('closed-frame buys most.');
+  });
+
   test('says what two runs have to differ by under the noise, and that it is the noise alone', () => {
     const flat = textOf().replaceAll('\n', ' ');
     expect(flat).toContain('an SD of 7.9 points (7.2 to 8.7; 640 judgements of 320 predictions)');
