@@ -2,20 +2,13 @@
 
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
-import { requireData } from '../asking/infer/data-folder.js';
+import { withChosenRows } from '../asking/infer/chosen-rows.js';
 import { type Inference, inferIdentity, inferRows, inferStage, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
-import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
-import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
-import { namesTarget, openTarget } from '../asking/target.js';
-import { requireNamedTokenizer } from '../asking/too-long.js';
-import { openDataset } from '../bench/dataset.js';
-import { indexBeside } from '../bench/saved-index.js';
-import { chooseRows } from '../bench/selection.js';
-import { loadWorldModelPrompts } from '../bench/world-model-prompts.js';
+import { namesTarget } from '../asking/target.js';
 import { type ExitCode, UserError } from '../errors.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
@@ -65,26 +58,7 @@ export const command = defineCommand({
 
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
-  await requireNamedTokenizer(settings, io);
-  await requireData(settings.dataDir, io);
-  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
-  try {
-    requireUsable(dataset, settings, io);
-    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
-    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
-    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
-    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
-    try {
-      const pricing = await openPricing(target, settings, io);
-      return await inferChosen({ settings, io, shown, dataset, chosen, prompts, target, pricing });
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await dataset.close();
-  }
+  return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
 }
 
 async function inferChosen(work: Inference): Promise<ExitCode> {

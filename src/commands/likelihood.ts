@@ -2,22 +2,15 @@
 
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
-import { requireData } from '../asking/infer/data-folder.js';
-import { choiceOf, requirePrompts, requireUsable } from '../asking/infer/rows.js';
+import { withChosenRows } from '../asking/infer/chosen-rows.js';
 import { judgementState } from '../asking/judge/records.js';
 import { likelihoodIdentity, likelihoodStage, type Measuring } from '../asking/likelihood/measuring.js';
 import { askedAs, LIKELIHOOD_OPTIONS, type LikelihoodSettings } from '../asking/likelihood/options.js';
 import { listenersOf } from '../asking/listening.js';
-import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { runStage } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
-import { namesTarget, openTarget } from '../asking/target.js';
-import { requireNamedTokenizer } from '../asking/too-long.js';
-import { openDataset } from '../bench/dataset.js';
-import { indexBeside } from '../bench/saved-index.js';
-import { chooseRows } from '../bench/selection.js';
-import { loadWorldModelPrompts } from '../bench/world-model-prompts.js';
+import { namesTarget } from '../asking/target.js';
 import { type ExitCode, UserError } from '../errors.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
@@ -55,29 +48,11 @@ export const command = defineCommand({
 
 async function likelihood(given: LikelihoodSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const settings = askedAs(given);
-  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-  if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
+  const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
+  if (namesTarget(settings) && isNamed) {
     throw new UserError('give one world model: --local, or --model-base-url with --model-name');
   }
-  await requireNamedTokenizer(settings, io);
-  await requireData(settings.dataDir, io);
-  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
-  try {
-    requireUsable(dataset, settings, io);
-    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
-    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
-    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
-    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
-    try {
-      const pricing = await openPricing(target, settings, io);
-      return await measureChosen({ settings, io, shown, dataset, chosen, prompts, target, pricing });
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await dataset.close();
-  }
+  return withChosenRows(settings, io, (rows) => measureChosen({ settings, io, shown, ...rows }));
 }
 
 async function measureChosen(work: Measuring): Promise<ExitCode> {

@@ -1,7 +1,6 @@
 // The work of calibrating: predictions of known quality through a judge, in an open run, by the engine that judges any others.
 
 import { createHash } from 'node:crypto';
-import { basename, resolve } from 'node:path';
 import type { Dataset } from '../../bench/dataset.js';
 import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode, Subject } from '../../judge/mode.js';
@@ -14,12 +13,12 @@ import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
+import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { openParts } from '../judge/parts.js';
 import { isDone, recordOf, stampOf } from '../judge/records.js';
 import { replyFormOf } from '../judge/reply-form.js';
 import { adoptSnapshot, requireSameSnapshot } from '../judge/snapshot.js';
-import { priceOf } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
@@ -75,29 +74,12 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
       const made = parts.settle(job, await subjectOf(work, job), outcome, mark);
       return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
-    placeOf({ row, isFurther }) {
-      if (isFurther) return undefined;
-      const { rows, files } = dataset;
-      return { place: `${basename(present(files[rows.file(row)]))}:${rows.line(row)}`, bytes: rows.bytes(row) };
-    },
+    placeOf: ({ row, isFurther }) => (isFurther ? undefined : placeOfRow(dataset, row)),
     async compose(job, { row }) {
       return lineOf(work, job, await subjectOf(work, job), recordedJudgement(row));
     },
     outputForm: { predictions: fingerprintOfJobs(jobs) },
-    manifest: {
-      label: undefined,
-      meta: {},
-      settings: work.shown,
-      endpoints: target.hosts,
-      get price() {
-        return priceOf(run, work.pricing);
-      },
-      data: {
-        dir: resolve(work.io.cwd, settings.dataDir),
-        rows: dataset.rows.length,
-        fingerprint: dataset.fingerprint,
-      },
-    },
+    manifest: manifestOfData(work, run, { label: undefined, meta: {} }),
     absent: {},
   };
   return instrument.guard(stage);

@@ -1,10 +1,8 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
-import { basename, resolve } from 'node:path';
 import { BASELINES, donorsOf } from '../../baselines.js';
 import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
-import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { buildMessages } from '../../infer/messages.js';
 import { flagsOf } from '../../infer/observation.js';
 import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';
@@ -17,30 +15,24 @@ import type { ShownSettings } from '../../settings/command.js';
 import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
 import { requirePriced } from '../budget.js';
+import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { listenersOf } from '../listening.js';
-import { priceOf } from '../pricing.js';
 import type { RowState } from '../row-summary.js';
-import { type Pricing, type Run, STAMP_KEY } from '../run.js';
+import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
-import type { Target } from '../target.js';
+import type { ChosenRows } from './chosen-rows.js';
 import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
 import type { InferSettings } from './options.js';
 import { invalidByDomain } from './rows.js';
 
 /** Everything that one inference works on. */
-export interface Inference {
+export interface Inference extends ChosenRows {
   readonly settings: InferSettings;
   readonly io: Io;
   readonly shown: ShownSettings;
-  readonly dataset: Dataset;
-  /** Numbers of rows, in input order. */
-  readonly chosen: Uint32Array;
-  readonly prompts: WorldModelPrompts | undefined;
-  readonly target: Target;
-  readonly pricing: Pricing;
 }
 
 /** Puts the chosen rows to the world model, in an open run. */
@@ -84,34 +76,16 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
       return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
     },
     settle: async (job, outcome, mark) => recordOf(work, job, outcome, mark),
-    placeOf: (job) => placeOf(dataset, job),
+    placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     async compose(job, record) {
       const text = await dataset.readText(job.row);
       return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
     },
     outputForm: { lean: settings.lean },
-    manifest: {
-      label: settings.label,
-      meta: settings.meta,
-      settings: work.shown,
-      endpoints: target.hosts,
-      get price() {
-        return priceOf(run, work.pricing);
-      },
-      data: {
-        dir: resolve(work.io.cwd, settings.dataDir),
-        rows: dataset.rows.length,
-        fingerprint: dataset.fingerprint,
-      },
-    },
+    manifest: manifestOfData(work, run, settings),
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
   return openInstrument(run, target, settings).guard(stage);
-}
-
-function placeOf({ rows, files }: Dataset, { row, repeat }: InferJob) {
-  if (repeat > 0) return undefined;
-  return { place: `${basename(present(files[rows.file(row)]))}:${rows.line(row)}`, bytes: rows.bytes(row) };
 }
 
 /** Told before rows are asked under other system prompts than their own. */

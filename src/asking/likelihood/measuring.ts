@@ -1,9 +1,6 @@
 // The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
 
-import { basename, resolve } from 'node:path';
-import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
-import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { buildMessages } from '../../infer/messages.js';
 import {
   costOfTruth,
@@ -15,35 +12,28 @@ import {
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '../../judgement.js';
 import { failureToPredict } from '../../points.js';
-import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
 import { requirePriced } from '../budget.js';
+import { manifestOfData, placeOfRow } from '../data-rows.js';
+import type { ChosenRows } from '../infer/chosen-rows.js';
 import { BUNDLED_PROMPTS, TRAJECTORY_KEYS } from '../infer/inferring.js';
 import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
 import { invalidByDomain } from '../infer/rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import type { AskingSettings } from '../options.js';
-import { priceOf } from '../pricing.js';
-import { type Pricing, type Run, STAMP_KEY } from '../run.js';
+import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
-import type { Target } from '../target.js';
 import type { LikelihoodSettings } from './options.js';
 
 /** Everything that one measuring works on. */
-export interface Measuring {
+export interface Measuring extends ChosenRows {
   readonly settings: LikelihoodSettings & AskingSettings;
   readonly io: Io;
   readonly shown: ShownSettings;
-  readonly dataset: Dataset;
-  /** Numbers of rows, in input order. */
-  readonly chosen: Uint32Array;
-  readonly prompts: WorldModelPrompts | undefined;
-  readonly target: Target;
-  readonly pricing: Pricing;
 }
 
 /** Every row is asked once: the same text costs the same each time. */
@@ -68,17 +58,14 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
       const record = measuredRow(outcome, await dataset.readSample(job.row));
       return { id: job.id, row: record, log: { ...outcome.log, [STAMP_KEY.likelihood]: mark, at: now() } };
     },
-    placeOf: ({ row }) => ({
-      place: `${basename(present(dataset.files[dataset.rows.file(row)]))}:${dataset.rows.line(row)}`,
-      bytes: dataset.rows.bytes(row),
-    }),
+    placeOf: ({ row }) => placeOfRow(dataset, row),
     async compose(job, { row }) {
       const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
       return withMembers(await dataset.readText(job.row), leftOut, membersOf(work, job, recordedJudgement(row)));
     },
     remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
     outputForm: { lean: settings.lean },
-    manifest: manifestOf(work, run),
+    manifest: manifestOfData(work, run, settings),
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
   return openInstrument(run, target, settings).guard(stage);
@@ -104,22 +91,6 @@ function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): Judgem
 function membersOf({ dataset: { rows } }: Measuring, { row, repeat }: InferJob, record: JudgementRecord) {
   const prediction = { key: rows.key(row), trajectory: rows.trajectory(row), repeat, gen: '', awb: {}, flags: [] };
   return judgementMembers(prediction, record, 0);
-}
-
-function manifestOf(
-  { settings, shown, dataset, target, pricing, io }: Measuring,
-  run: Run,
-): Stage<InferJob>['manifest'] {
-  return {
-    label: settings.label,
-    meta: settings.meta,
-    settings: shown,
-    endpoints: target.hosts,
-    get price() {
-      return priceOf(run, pricing);
-    },
-    data: { dir: resolve(io.cwd, settings.dataDir), rows: dataset.rows.length, fingerprint: dataset.fingerprint },
-  };
 }
 
 /** What the figures depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */

@@ -1,0 +1,55 @@
+// The chosen rows, opened for whoever puts them to a world model: the data, the prompts, the model and its price.
+
+import { resolve } from 'node:path';
+import { type Dataset, openDataset } from '../../bench/dataset.js';
+import { indexBeside } from '../../bench/saved-index.js';
+import { chooseRows } from '../../bench/selection.js';
+import { loadWorldModelPrompts, type WorldModelPrompts } from '../../bench/world-model-prompts.js';
+import type { Io } from '../../types.js';
+import { openPricing } from '../pricing.js';
+import type { Pricing } from '../run.js';
+import { openTarget, type Target } from '../target.js';
+import { requireNamedTokenizer } from '../too-long.js';
+import { requireData } from './data-folder.js';
+import type { InferSettings } from './options.js';
+import { choiceOf, requirePrompts, requireUsable } from './rows.js';
+
+export interface ChosenRows {
+  readonly dataset: Dataset;
+  /** Numbers of rows, in input order. */
+  readonly chosen: Uint32Array;
+  /** Absent where each row has its own. */
+  readonly prompts: WorldModelPrompts | undefined;
+  readonly target: Target;
+  readonly pricing: Pricing;
+}
+
+/**
+ * What `ask` makes of them; all is closed behind it.
+ * @throws UserError: 66 and 65 for the data, 2 for what the flags choose of them, and what the model's own opening throws
+ */
+export async function withChosenRows<T>(
+  settings: Omit<InferSettings, 'baseline' | 'repeats'>,
+  io: Io,
+  ask: (rows: ChosenRows) => Promise<T>,
+): Promise<T> {
+  await requireNamedTokenizer(settings, io);
+  await requireData(settings.dataDir, io);
+  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
+  try {
+    requireUsable(dataset, settings, io);
+    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
+    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
+    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
+    try {
+      return await ask({ dataset, chosen, prompts, target, pricing: await openPricing(target, settings, io) });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await dataset.close();
+  }
+}
