@@ -1,4 +1,4 @@
-// Reproducible chance for resampling: the same seed gives the same numbers on every machine.
+// Reproducible chance: the same seed gives the same numbers, and so the same draws, on every machine.
 
 /** A stream of pseudo-random numbers. */
 export interface Random {
@@ -43,4 +43,21 @@ export function randomFrom(state: readonly [number, number, number, number]): Ra
 
 function rotate(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
+}
+
+/** One of them, each as likely. @param from is not empty */
+export function drawn<T>(from: readonly T[], random: Random): T {
+  // The place is below the length, so there is something in it, whatever it is.
+  return from[Math.floor(random.uniform() * from.length)] as T;
+}
+
+/** All of them in an order of which every one is as likely (Fisher and Yates). */
+export function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const order = [...items];
+  for (let last = order.length - 1; last > 0; last--) {
+    const other = Math.floor(random.uniform() * (last + 1));
+    // Both places are in the list.
+    [order[last], order[other]] = [order[other] as T, order[last] as T];
+  }
+  return order;
 }

@@ -14,6 +14,11 @@ export function earlierTurns({ prompts, responses, turnIdx }: Sample): Turn[] {
   return prompts.slice(0, turnIdx - 1).map((prompt, index) => ({ prompt, response: present(responses[index]) }));
 }
 
+/** What the turns say: each prompt, and behind it what was answered. */
+export function textsOf(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ prompt, response }) => [prompt, response]);
+}
+
 /** The prompt of the turn to predict, with the request to predict behind it. */
 export function promptOf({ prompts, turnIdx }: Sample): string {
   return present(prompts[turnIdx - 1]);

@@ -2,6 +2,7 @@
 
 import { isContainer } from '../json.js';
 import { present } from '../present.js';
+import type { Span } from './json-spans.js';
 
 /** The pieces of a text, and the text with some of them changed. */
 export interface Content {
@@ -71,11 +72,6 @@ export function wordsOf(text: string): Content {
     end: index + length,
   }));
   return joined('words', text, spans);
-}
-
-interface Span {
-  readonly start: number;
-  readonly end: number;
 }
 
 /** The text with its spans as pieces. @param open looks into a span whose own pieces stand in its place */

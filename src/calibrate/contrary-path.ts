@@ -1,7 +1,7 @@
 // A path of the truth that action or history name, changed so that it contradicts them.
 
-import { actionOf, earlierTurns } from '../turn.js';
-import { drawn } from './edits.js';
+import { drawn } from '../random.js';
+import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { Subject } from './variant.js';
 
 /** Addresses, absolute paths and such of two parts or more, and names of files with a known ending. */
@@ -13,7 +13,7 @@ const OTHER_PARTS = ['backup', 'old', 'legacy', 'staging', 'archive2', 'copy', '
 
 /** Every mention of one path is changed alike, so that the observation still agrees with itself. */
 export function contraryPath({ sample, random }: Subject, text: string): string | undefined {
-  const told = [...earlierTurns(sample).flatMap(({ prompt, response }) => [prompt, response]), actionOf(sample)];
+  const told = [...textsOf(earlierTurns(sample)), actionOf(sample)];
   const known = new Set(told.flatMap(pathsIn));
   const paths = [...new Set(pathsIn(text))].filter((path) => known.has(path));
   if (paths.length === 0) return undefined;

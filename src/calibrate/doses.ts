@@ -1,10 +1,9 @@
 // Graded damage: a share of what action and history determine is replaced by what is wrong; the rest stays byte for byte the truth.
 
-import { present } from '../present.js';
-import type { Random } from '../random.js';
+import { shuffled } from '../random.js';
 import type { Span } from './json-spans.js';
 import { replacerFor } from './replacement.js';
-import { type DeterminedToken, tokensOf } from './tokens/truth-tokens.js';
+import { tokensOf } from './tokens/truth-tokens.js';
 import { changed } from './truth.js';
 import type { Subject, Variant } from './variant.js';
 
@@ -41,13 +40,4 @@ function withChanges(text: string, changes: readonly (Span & { readonly by: stri
     at = end;
   }
   return made + text.slice(at);
-}
-
-function shuffled(tokens: readonly DeterminedToken[], random: Random): DeterminedToken[] {
-  const order = [...tokens];
-  for (let last = order.length - 1; last > 0; last--) {
-    const other = Math.floor(random.uniform() * (last + 1));
-    [order[last], order[other]] = [present(order[other]), present(order[last])];
-  }
-  return order;
 }

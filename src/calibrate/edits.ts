@@ -1,7 +1,7 @@
 // Small changes to a text that make it wrong: a state turned, a number changed, a word put in another's place.
 
 import { present } from '../present.js';
-import type { Random } from '../random.js';
+import { drawn, type Random } from '../random.js';
 
 /** One change, and what stood in its place. */
 export interface Edit {
@@ -128,10 +128,4 @@ function inCaseOf(old: string, word: string): string {
   if (old === old.toUpperCase()) return word.toUpperCase();
   const isCapital = old.charAt(0) !== old.charAt(0).toLowerCase();
   return isCapital ? word.charAt(0).toUpperCase() + word.slice(1) : word;
-}
-
-/** One of them, each as likely. @param from is not empty */
-export function drawn<T>(from: readonly T[], random: Random): T {
-  // The place is below the length, so there is something in it, whatever it is.
-  return from[Math.floor(random.uniform() * from.length)] as T;
 }

@@ -1,10 +1,10 @@
 // The same observation as another tool would say it: another shell, another notation, another report.
 
 import { isContainer, isObject } from '../json.js';
+import { drawn } from '../random.js';
 import { actionOf } from '../turn.js';
 import { toolCallIn } from './action-tool.js';
 import { isJson } from './content.js';
-import { drawn } from './edits.js';
 import type { Subject } from './variant.js';
 
 /** The first notation that the text is in decides. Undefined where none is told. */

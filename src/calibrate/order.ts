@@ -1,9 +1,9 @@
 // The known order: one small damage, and about half of the content damaged, the small damage among it.
 
 import { present } from '../present.js';
-import type { Random } from '../random.js';
+import { drawn, type Random } from '../random.js';
 import { type Content, contentOf, isPrompt, stringIn, wordsOf } from './content.js';
-import { applied, drawn, type Edit, editsOf } from './edits.js';
+import { applied, type Edit, editsOf } from './edits.js';
 import { type Surroundings, surroundingsOf } from './surroundings.js';
 import { changed } from './truth.js';
 import type { Subject, Variant } from './variant.js';

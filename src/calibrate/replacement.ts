@@ -1,7 +1,6 @@
 // What a determined token is replaced by: another of its kind and pattern, which is wrong and stands nowhere in the row.
 
-import { present } from '../present.js';
-import type { Random } from '../random.js';
+import { drawn, type Random } from '../random.js';
 import { OPPOSITES } from './tokens/specific.js';
 import type { DeterminedKind } from './tokens/truth-tokens.js';
 
@@ -77,9 +76,9 @@ function otherName(token: string, isPath: boolean, words: readonly string[], ran
   const longest = places.filter((match) => match[0].length > 2);
   const choice = longest.length > 0 ? longest : places;
   // A path of digits alone, such as 2025/1.txt, has its ending for a word.
-  if (choice.length === 0) return `${token.slice(0, ending)}-${pick(words, random)}${token.slice(ending)}`;
-  const { index, 0: word } = pick(choice, random);
-  const other = inCaseOf(word, pick(nearIn(words, word.length), random));
+  if (choice.length === 0) return `${token.slice(0, ending)}-${drawn(words, random)}${token.slice(ending)}`;
+  const { index, 0: word } = drawn(choice, random);
+  const other = inCaseOf(word, drawn(nearIn(words, word.length), random));
   return token.slice(0, index) + other + token.slice(index + word.length);
 }
 
@@ -92,8 +91,4 @@ function nearIn(words: readonly string[], length: number): readonly string[] {
 function inCaseOf(word: string, other: string): string {
   if (/^\p{Lu}+$/u.test(word) && word.length > 1) return other.toUpperCase();
   return /^\p{Lu}/u.test(word) ? other.charAt(0).toUpperCase() + other.slice(1) : other;
-}
-
-function pick<T>(list: readonly T[], random: Random): T {
-  return present(list[Math.floor(random.uniform() * list.length)]);
 }

@@ -1,9 +1,9 @@
 // Single damages: each takes away one thing that a judge should see, and leaves the rest as it is.
 
+import { drawn } from '../random.js';
 import { PREDICTION_TAG } from '../reply.js';
 import { isJson } from './content.js';
 import { contraryPath } from './contrary-path.js';
-import { drawn } from './edits.js';
 import { foreignTool } from './foreign-tool.js';
 import { renamedKeys } from './renamed-keys.js';
 import { successOf } from './success.js';

@@ -1,6 +1,6 @@
 // What stands around an observation: what is known from action and history, and what another row of the domain looks like.
 
-import { actionOf, earlierTurns } from '../turn.js';
+import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import { contentOf, isPrompt } from './content.js';
 import { observationOf, otherTruth } from './truth.js';
 import type { Subject } from './variant.js';
@@ -20,7 +20,7 @@ export interface Surroundings {
 
 export function surroundingsOf({ sample, donor }: Pick<Subject, 'sample' | 'donor'>): Surroundings {
   const turns = earlierTurns(sample);
-  const told = [...turns.flatMap(({ prompt, response }) => [prompt, response]), actionOf(sample)];
+  const told = [...textsOf(turns), actionOf(sample)];
   const known = new Set(told.flatMap(wordsIn));
   const own = new Set(wordsIn(observationOf(sample)));
   const other = otherTruth({ sample, donor }) === undefined || donor === undefined ? undefined : observationOf(donor);

@@ -2,7 +2,7 @@
 
 import type { JudgePrompt } from '../judge-prompt.js';
 import { withoutMarker, withoutThinking } from '../reply.js';
-import { actionOf, earlierTurns } from '../turn.js';
+import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../types.js';
 import { framed, unusedMark } from './frame.js';
 import type { Reading, Unreadable } from './mode.js';
@@ -29,10 +29,7 @@ interface Shown {
  */
 export function choiceMessages(prompt: JudgePrompt, { sample, first, second, truth }: Shown): ChatMessage[] {
   const earlier = earlierTurns(sample);
-  const historyMark = unusedMark(
-    sample.trajectory,
-    earlier.flatMap(({ prompt: input, response }) => [input, response]),
-  );
+  const historyMark = unusedMark(sample.trajectory, textsOf(earlier));
   const input = actionOf(sample);
   const texts = [input, first, second, ...(truth === undefined ? [] : [truth])];
   const mark = unusedMark([historyMark, sample.key, ...texts].join('\n'), texts);

@@ -3,7 +3,7 @@ import { previousState } from '../baselines.js';
 import { UserError } from '../errors.js';
 import { pythonStrip, withoutMarker } from '../reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
-import { actionOf, earlierTurns, groundTruthOf, type Turn } from '../turn.js';
+import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 import { CHANGES_VERSION, changesOf } from './changes.js';
 import { framed, unusedMark } from './frame.js';
@@ -57,8 +57,7 @@ export function materialOf(sample: Sample, prediction: string, pack?: RubricPack
   const { history, currentTurn, prediction: shown, truth } = readCase(sample, prediction);
   const hasTold = pack !== undefined && optionalSlots(pack).includes('told');
   const told = hasTold ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
-  const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
-  return { prediction: shown, others: [...earlier, currentTurn, truth, ...told] };
+  return { prediction: shown, others: [...textsOf(history), currentTurn, truth, ...told] };
 }
 
 interface Case {
@@ -113,8 +112,7 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
   const { key, trajectory } = sample;
   const extras = extrasOf(pack, sample, shown);
   const { history, turn, currentTurn, prediction, truth } = shown;
-  const earlier = history.flatMap(({ prompt, response }) => [prompt, response]);
-  const historyMark = unusedMark(trajectory, earlier);
+  const historyMark = unusedMark(trajectory, textsOf(history));
   const source = [historyMark, key, truth, ...(frameOf(pack) === FRAMES.plain ? [prediction] : [])];
   const mark = unusedMark(source.join('\n'), [currentTurn, truth, prediction, ...Object.values(extras)]);
   const turns = history.flatMap(({ prompt, response }, index) => [

@@ -1,4 +1,5 @@
 // What of a variance is sampling, as repeats tell, and what more rows alone would shrink.
+
 import type { Estimate, VarianceSplit } from '../types.js';
 import { withInterval } from './intervals.js';
 import { mean } from './mean.js';
@@ -91,7 +92,8 @@ export function generatingOf(runs: readonly (readonly Judgings[])[]): number | u
  * The variance `se²` in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
  * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
  * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
- * is 0. `generating` is `generatingOf`, which alone is right where the numbers of judgements differ. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
+ * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
+ * @param generating what `generatingOf` gives, which alone is right where the numbers of judgements differ
  */
 export function splitVariance(
   se: number,
@@ -112,7 +114,10 @@ export function splitVariance(
   };
 }
 
-/** The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no repeats. */
+/**
+ * The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no
+ * repeats.
+ */
 export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined): Estimate | undefined {
   if (sampling === undefined) {
     return undefined;

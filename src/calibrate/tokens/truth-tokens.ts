@@ -1,6 +1,6 @@
 // What a true observation is made of: what action and history determine, what only a run can know, and what is merely plausible.
 
-import { actionOf, earlierTurns } from '../../turn.js';
+import { actionOf, earlierTurns, textsOf } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import type { Span } from '../json-spans.js';
 import { observationOf } from '../truth.js';
@@ -63,7 +63,7 @@ function read(sample: Sample): TruthTokens {
     text,
     determined: withoutOverlaps(found, runtime),
     runtime,
-    told: [sample.systemPrompt, action, ...earlier.flatMap(({ prompt, response }) => [prompt, response])],
+    told: [sample.systemPrompt, action, ...textsOf(earlier)],
   };
 }
 

@@ -8,7 +8,7 @@ export interface CalibrationHeader {
   readonly rubricPack: string;
   /** How verdicts were read: `strict` or `official`. */
   readonly verdicts: string;
-  /** What was sampled with, such as `temperature 0.6, max_tokens 32768`. */
+  /** What was sampled with, such as `maxTokens 32768, temperature 0.6`. */
   readonly sampling: string;
   /** Where the judgements stand. */
   readonly source: string;

@@ -28,7 +28,7 @@ export function panelDocument(
     missing: panel.missing,
     not_judged: panel.notJudged,
     offsets: offsets === undefined ? null : offsetsDocument(offsets),
-    agreement: agreementDocument(agreement),
+    agreement: alphasDocument(agreement),
   };
 }
 
@@ -45,7 +45,7 @@ function byDimension(ratings: Ratings): JsonObject {
 }
 
 /** Krippendorff's alpha: ordinal for a dimension, interval for the total. */
-export function agreementDocument({ figures, domains }: PanelAgreement): JsonObject {
+export function alphasDocument({ figures, domains }: PanelAgreement): JsonObject {
   const named = (figure: (typeof FIGURES)[number]) => (figure === 'total' ? 'total_score' : figure);
   return {
     all: Object.fromEntries(FIGURES.map((figure) => [named(figure), alphaDocument(figures[figure])])),

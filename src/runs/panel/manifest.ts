@@ -7,7 +7,7 @@ import { EXIT, UserError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../json.js';
 import type { JoinedPanel, Offsets, PanelRule } from '../../panel.js';
 import { present } from '../../present.js';
-import { agreementDocument, offsetsDocument } from '../../report/panel/json.js';
+import { alphasDocument, offsetsDocument } from '../../report/panel/json.js';
 import { setAside } from '../../run/folder.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Counts, DomainCost, Manifest } from '../../run/manifest.js';
@@ -153,7 +153,7 @@ function panelFacts({ judges, byFewer, agreement }: JoinedPanel): JsonObject {
       return { name, file, rated, failed, absent, mean_total: meanTotal ?? null };
     }),
     by_fewer: byFewer,
-    agreement: agreementDocument(agreement),
+    agreement: alphasDocument(agreement),
   };
 }
 

@@ -3,7 +3,7 @@
 import { inTableOrder } from '../../domains.js';
 import { groupBy } from '../../groups.js';
 import { isRated } from '../../points.js';
-import { randomOf } from '../../random.js';
+import { type Random, randomOf, shuffled } from '../../random.js';
 import { rowId } from '../../row-id.js';
 import { type Judgements, predictionsOf } from '../../score/predictions.js';
 import type { JudgedRow } from '../../types.js';
@@ -26,8 +26,7 @@ interface Draw {
  * widely as the whole. Only predictions that the judge has rated are drawn.
  */
 export function drawSamples(rows: readonly JudgedRow[], { samples, seed }: Draw): Drawn[] {
-  const { uniform } = randomOf(seed);
-  return spread(ratedIn(rows), samples, uniform).map((judgements) => ({ judgements, run: 0 }));
+  return spread(ratedIn(rows), samples, randomOf(seed)).map((judgements) => ({ judgements, run: 0 }));
 }
 
 /**
@@ -35,17 +34,17 @@ export function drawSamples(rows: readonly JudgedRow[], { samples, seed }: Draw)
  * has had its turn, so that the two stand far apart.
  */
 export function drawBlind(rows: readonly JudgedRow[], others: readonly JudgedRow[], { samples, seed }: Draw): Drawn[] {
-  const { uniform } = randomOf(seed);
+  const random = randomOf(seed);
   const partners = new Map(ratedIn(others).map((judgements) => [idOf(judgements), judgements]));
   const both = ratedIn(rows).filter((judgements) => partners.has(idOf(judgements)));
-  const pairs = spread(both, Math.max(1, Math.floor(samples / 2)), uniform).flatMap((judgements) => {
+  const pairs = spread(both, Math.max(1, Math.floor(samples / 2)), random).flatMap((judgements) => {
     const other = partners.get(idOf(judgements));
     if (other === undefined) return [];
     const sides: Drawn[] = [
       { judgements, run: 0 },
       { judgements: other, run: 1 },
     ];
-    return [uniform() < 0.5 ? sides : sides.reverse()];
+    return [random.uniform() < 0.5 ? sides : sides.reverse()];
   });
   return [0, 1].flatMap((place) => pairs.flatMap((sides) => sides[place] ?? []));
 }
@@ -58,11 +57,11 @@ function idOf([{ key, repeat }]: Judgements): string {
   return rowId(key, repeat);
 }
 
-function spread(predictions: readonly Judgements[], count: number, uniform: () => number): Judgements[] {
+function spread(predictions: readonly Judgements[], count: number, random: Random): Judgements[] {
   const domains = [...groupBy(predictions, ([{ domain }]) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   const queues = domains.map(([, own]) => {
     const trajectories = [...groupBy(own, ([{ trajectory }]) => trajectory).values()];
-    return inTurn(shuffled(trajectories, uniform).map((members) => shuffled(members, uniform)));
+    return inTurn(shuffled(trajectories, random).map((members) => shuffled(members, random)));
   });
   return inTurn(queues).slice(0, count);
 }
@@ -71,10 +70,4 @@ function spread(predictions: readonly Judgements[], count: number, uniform: () =
 function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
-}
-
-/** Every order is equally likely (Fisher and Yates). */
-function shuffled<T>(items: readonly T[], uniform: () => number): T[] {
-  const left = [...items];
-  return items.flatMap(() => left.splice(Math.floor(uniform() * left.length), 1));
 }
