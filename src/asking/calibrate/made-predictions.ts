@@ -27,14 +27,31 @@ export interface MadePredictions {
   make(row: number, variant: string): Promise<Made | undefined>;
 }
 
+/**
+ * Variants of a row follow one another, but judges answer about many rows at once. Rows of so many bytes are held, so that each is read,
+ * and what determines it is found, once and not with every judgement.
+ */
+const BYTES_HELD = 8_000_000;
+
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
 export function openMadePredictions(dataset: Dataset, seed: number): MadePredictions {
   const donors = donorsOf(dataset.rows);
-  let latest: { readonly row: number; readonly samples: Promise<Samples> } | undefined;
+  const held = new Map<number, Promise<Samples>>();
+  const bytesOf = (row: number) => dataset.rows.bytes(row) + dataset.rows.bytes(donors(row) ?? row);
+  let bytes = 0;
   const samplesOf = (row: number) => {
-    // The variants of a row follow one another.
-    if (latest?.row !== row) latest = { row, samples: readSamples(dataset, row, donors(row)) };
-    return latest.samples;
+    const found = held.get(row);
+    const samples = found ?? readSamples(dataset, row, donors(row));
+    if (found === undefined) bytes += bytesOf(row);
+    // The row used last stands last.
+    held.delete(row);
+    held.set(row, samples);
+    for (const oldest of held.keys()) {
+      if (bytes <= BYTES_HELD || oldest === row) break;
+      held.delete(oldest);
+      bytes -= bytesOf(oldest);
+    }
+    return samples;
   };
   return {
     async make(row, variant) {

@@ -31,8 +31,12 @@ interface PlanChoice {
   readonly trajectories: number;
 }
 
-/** Of a trajectory's rows, so many are looked at to take first the one to which most variants apply. */
+/**
+ * Of a trajectory's rows, so many are looked at to take first the one to which most variants apply, and no further one once they hold
+ * so many bytes: looking takes time with the length of a row, and a long one has what most variants need.
+ */
 const ROWS_LOOKED_AT = 3;
+const BYTES_LOOKED_AT = 200_000;
 
 /**
  * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
@@ -72,6 +76,8 @@ export function takesCall({ variant }: CalibrationJob): boolean {
 /** A domain's rows in the order in which they are taken. */
 class RowQueue {
   readonly #trajectories: number[][];
+  /** The judgements of rows that were looked at and not taken yet. */
+  readonly #looked = new Map<number, CalibrationJob[]>();
   #next = 0;
 
   constructor(
@@ -107,11 +113,16 @@ class RowQueue {
   /** Takes the row out to which most variants apply. */
   async #richest(own: number[]): Promise<CalibrationJob[] | undefined> {
     let best: { readonly row: number; readonly jobs: CalibrationJob[] } | undefined;
+    let bytes = 0;
     for (const row of own.slice(0, ROWS_LOOKED_AT)) {
-      const jobs = await jobsOf(this.rows, row, this.predictions, this.choice);
+      if (bytes >= BYTES_LOOKED_AT) break;
+      bytes += this.rows.bytes(row);
+      const jobs = this.#looked.get(row) ?? (await jobsOf(this.rows, row, this.predictions, this.choice));
+      this.#looked.set(row, jobs);
       if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
     }
     if (best === undefined) return undefined;
+    this.#looked.delete(best.row);
     own.splice(own.indexOf(best.row), 1);
     return best.jobs;
   }

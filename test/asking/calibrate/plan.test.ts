@@ -1,21 +1,30 @@
 // Which judgements a calibration plans: seeded, within its calls, and every domain alike.
 
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openMadePredictions } from '../../../src/asking/calibrate/made-predictions.js';
 import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
 import { openDataset } from '../../../src/bench/dataset.js';
-import { RECORDED } from '../../support/cli.js';
+import { RECORDED, temporaryFolder } from '../../support/cli.js';
 
 const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'];
 
 async function planned(
   choice: { seed?: number; maxCalls?: number; trajectories?: number; judgeRepeats?: number } = {},
+  { data = RECORDED, looked = [] }: { data?: string; looked?: number[] } = {},
 ) {
   const { seed = 0, maxCalls = 10_000, trajectories = 100, judgeRepeats = 2 } = choice;
-  const dataset = await openDataset(RECORDED);
+  const dataset = await openDataset(data);
   try {
     const all = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
-    const predictions = openMadePredictions(dataset, seed);
+    const made = openMadePredictions(dataset, seed);
+    const predictions: typeof made = {
+      make(row, variant) {
+        if (variant === 'truth') looked.push(row);
+        return made.make(row, variant);
+      },
+    };
     return await planOf(dataset.rows, all, predictions, {
       seed,
       variants: VARIANTS,
@@ -80,4 +89,33 @@ describe('a plan', () => {
     ]);
     expect(truths[1]?.id).toBe(`${truths[0]?.id}#1`);
   });
+
+  it('looks at no row twice, since looking takes long', async () => {
+    const looked: number[] = [];
+    await planned({}, { looked });
+    expect(looked.length).toBe(63);
+    expect(new Set(looked).size).toBe(63);
+  });
+
+  it('looks at several short rows of a trajectory to take one, and at one long row alone', async () => {
+    const looks = async (padding: string) => {
+      const looked: number[] = [];
+      await planned({ maxCalls: 1 }, { data: await trajectoryOf(padding), looked });
+      return looked.length;
+    };
+    // No row fits, so that its trajectory is looked at once.
+    expect(await looks('')).toBe(3);
+    expect(await looks('x'.repeat(210_000))).toBe(1);
+  });
 });
+
+/** A folder with three rows of one trajectory, each longer by the padding in what its world model was told. */
+async function trajectoryOf(padding: string): Promise<string> {
+  const dir = join(await temporaryFolder(), 'data');
+  await mkdir(dir);
+  const [first = ''] = (await readFile(join(RECORDED, 'web_test.jsonl'), 'utf8')).split('\n');
+  const row = JSON.parse(first);
+  const rows = [0, 1, 2].map((total) => ({ ...row, system_str: padding, total_turns: total }));
+  await writeFile(join(dir, 'web_test.jsonl'), rows.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  return dir;
+}
