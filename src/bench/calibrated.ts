@@ -21,7 +21,7 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
     const lines = new Map<string, number>();
     const rows: CalibratedRow[] = [];
     for await (const line of readLines(handle, path, HINT, stop)) {
-      const row = rowOf(path, line.number, parseJudgedLine(path, line).fields);
+      const row = rowOf(path, line.number, parseJudgedLine(path, line, 'awb calibrate').fields);
       const id = variantId(row.key, row.variant, row.index);
       const earlier = lines.get(id);
       if (earlier !== undefined) {

@@ -5,15 +5,19 @@ import { type JsonObject, parseObject } from '../json.js';
 import type { Line } from '../lines.js';
 import { textOf } from './line-file.js';
 
-/** The object of a line, and its text. @throws UserError (65) for any other line. */
-export function parseJudgedLine(path: string, line: Line): { fields: JsonObject; text: string } {
+/** The object of a line, and its text. @param command what writes such a file @throws UserError (65) for any other line. */
+export function parseJudgedLine(path: string, line: Line, command: string): { fields: JsonObject; text: string } {
   const found = textOf(line);
   if ('flaw' in found) throw badLine(path, line.number, `${found.flaw}; mend the line or take it out`);
   const fields = parseObject(found.text);
   if (fields !== undefined) return { fields, text: found.text };
   throw line.ended
     ? badLine(path, line.number, 'not a JSON object; mend the line or take it out')
-    : badLine(path, line.number, 'the last line is cut off; run awb judge again, which asks for no finished row twice');
+    : badLine(
+        path,
+        line.number,
+        `the last line is cut off; run ${command} again, which asks for no finished row twice`,
+      );
 }
 
 /** What is wrong with a line of a file, named by both. */

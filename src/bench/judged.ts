@@ -60,7 +60,7 @@ async function readRows(
   const warnings: string[] = [];
   let judged = false;
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
-    const { fields, text } = parseJudgedLine(path, line);
+    const { fields, text } = parseJudgedLine(path, line, 'awb judge');
     const row = rowOf(path, line, fields, text, equals);
     const id = rowId(row.key, row.repeat, row.index);
     const earlier = lines.get(id);

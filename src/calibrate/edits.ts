@@ -23,7 +23,10 @@ export function applied(text: string, { start, old, text: replacement }: Edit): 
   return text.slice(0, start) + replacement + text.slice(start + old.length);
 }
 
-/** Times, dates, hashes, addresses of memory, unique ids, and the numbers that lists and editors put before lines: changed, they would be no fault. */
+/**
+ * Times, dates, hashes, addresses of memory, unique ids, and the numbers that lists and editors put before lines: changed, they would be
+ * no fault.
+ */
 const NO_FAULT =
   /\b\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?\b|\b\d{4}-\d\d-\d\d\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|^\s*\d+(?=[\t:])|^\s*\[\d+\]|\bid=\d+/gim;
 

@@ -94,7 +94,10 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   };
 }
 
-/** The manifest of the run that asked the world model: that of the predictions, or where there are none the run's own. A checked manifest may lack fields. */
+/**
+ * The manifest of the run that asked the world model: that of the predictions, or of a likelihood the run's own. A checked manifest may
+ * lack fields.
+ */
 export function worldModelManifest(manifest: Partial<Manifest> | undefined): Partial<Manifest> | undefined {
   return manifest?.kind === 'likelihood' ? manifest : manifest?.predictions;
 }

@@ -20,7 +20,8 @@ export interface RatedPair {
  * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) with the 95 % percentile interval of a bootstrap
  * that draws whole trajectories: 1 minus the observed over the expected disagreement, where ratings disagree by the square of their
  * distance. Written in sums of squares it needs no categories, so that averaged ratings count as they are. Where there are several
- * pairs of raters, observed and expected disagreement are added up over them. Undefined where nothing is rated, and where all ratings are the same one.
+ * pairs of raters, observed and expected disagreement are added up over them. Undefined where nothing is rated, and where all ratings
+ * are the same one.
  */
 export function quadraticKappa(pairs: readonly RatedPair[], resampling: Resampling): Coefficient | undefined {
   const raters = new Map([...new Set(pairs.map(({ who }) => who))].map((who, place) => [who, place]));

@@ -9,6 +9,7 @@ import type { Resampling } from '../resampling.js';
 import { agreementOf } from './alpha.js';
 
 export const COMBINATIONS: Readonly<Record<Combination, (values: readonly number[]) => number>> = { mean, median };
+
 /** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
 export interface PanelCase {
   readonly domain: Domain;

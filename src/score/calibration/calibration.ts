@@ -16,7 +16,7 @@ import type { Domain, Estimate } from '../../types.js';
 import { canariesOf, gullibilityOf } from './canaries.js';
 import { differenceOf, scoreOf } from './estimates.js';
 import { lossesOf } from './losses.js';
-import { noiseOf, smallestDifference } from './noise.js';
+import { judgeNoiseOf, smallestDifference } from './noise.js';
 import { aboveOf, type KnownRow, knownRows, meanPointsOf, pointsOf } from './points.js';
 import { adjusted, type SingleStep, stepsOf } from './steps.js';
 
@@ -54,7 +54,7 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
   const truth = meanPointsOf(ofFamily(variants, 'truth'));
   const rewrites = meanPointsOf(ofFamily(variants, 'rewrite'));
   const canaries = canariesOf(rows, variants);
-  const noise = noiseOf(rows);
+  const noise = judgeNoiseOf(rows);
   return {
     rows: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,

@@ -21,7 +21,7 @@ const POWER = 0.8;
  * trajectory), which asks neither for normal ratings nor for one noise in all predictions. Its interval is reckoned on the logarithm,
  * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Undefined where nothing was judged twice.
  */
-export function noiseOf(rows: readonly KnownRow[]): Noise | undefined {
+export function judgeNoiseOf(rows: readonly KnownRow[]): Noise | undefined {
   const predictions = rows.flatMap(({ trajectory, variants }) =>
     [...variants.values()]
       .filter(({ totals }) => totals.length > 1)
