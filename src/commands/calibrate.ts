@@ -27,7 +27,7 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
 import type { Manifest } from '../run/manifest.js';
-import { TELLING_OPTIONS } from '../runs/calibration/options.js';
+import { requirePageName, TELLING_OPTIONS } from '../runs/calibration/options.js';
 import { tellCalibration } from '../runs/calibration/telling.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -64,6 +64,7 @@ export const command = defineCommand({
 });
 
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  requirePageName(settings.html);
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
@@ -119,7 +120,8 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
     await showBill(stage, target, settings);
     const result = await runStage(stage, listenersOf(io, settings));
     const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
-    if (!settings.json || !isWhole) {
+    const isTold = isWhole && result.manifest.counts.ok > 0;
+    if (!settings.json || !isTold) {
       printStageResult(io, settings, result, {
         noun: 'judgements',
         remark: remarkOnEmpty(result.manifest),
@@ -128,7 +130,7 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
         next: nextStep(settings, io),
       });
     }
-    if (!isWhole || result.manifest.counts.ok === 0) return result.exitCode;
+    if (!isTold) return result.exitCode;
     if (!settings.json) io.stdout.write('\n');
     const verdict = await tellCalibration(run.outputPath, settings, stageDocument(result, settings), io);
     return verdict === EXIT.done ? result.exitCode : verdict;

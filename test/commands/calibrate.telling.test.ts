@@ -69,6 +69,22 @@ describe('what a calibration tells', () => {
     expect(result.code).toBe(code);
   });
 
+  it('is one document under --json where no verdict could be read, too', async () => {
+    const dir = await begin(() => 'no verdict');
+    const { code, stdout } = await calibrate(dir, ['--json', '--max-calls', '8', '--max-retries', '1', '--keep-going']);
+    expect(JSON.parse(stdout)).toMatchObject({ schema: 'awb.calibrate/1', exit_code: 3, counts: { ok: 0 } });
+    expect(code).toBe(3);
+  });
+
+  it('does not let its page replace the judgements or the data', async () => {
+    const dir = await begin(exacting);
+    const judged = join(dir, 'calibration.jsonl');
+    const { code, stderr } = await calibrate(dir, ['--max-calls', '8', '--html', judged]);
+    expect(stderr).toContain('the page replaces the file of that name, which has to end in .html');
+    expect(code).toBe(2);
+    expect(server.requests.length).toBe(0);
+  });
+
   it('is undecided where too few trajectories were judged', async () => {
     const dir = await begin(exacting);
     const { code, stdout } = await calibrate(dir, ['--max-blind', '0', '--domains', 'web']);

@@ -102,6 +102,16 @@ describe('a calibration', () => {
     expect(server.requests.length).toBeGreaterThan(before + 100);
   });
 
+  it('refuses a number of calls by which not even one row can be judged, and says how many that takes', async () => {
+    const dir = await begin();
+    const refused = await calibrate(dir, ['--max-calls', '3', '--min-ceiling', '90']);
+    expect(refused.code).toBe(2);
+    const needed = /--max-calls 3 is too few: the first row alone takes (\d+)/.exec(refused.stderr)?.[1];
+    expect(server.requests.length).toBe(0);
+    expect((await calibrate(dir, ['--max-calls', `${needed}`])).code).toBe(0);
+    expect(server.requests.length).toBe(Number(needed));
+  });
+
   it('refuses to mix seeds, which make other predictions', async () => {
     const dir = await begin();
     await calibrate(dir);

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { RowIndex } from '../../bench/row-index.js';
+import { UserError } from '../../errors.js';
 import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
 import { variantId } from '../../row-id.js';
@@ -41,6 +42,7 @@ const BYTES_LOOKED_AT = 200_000;
 /**
  * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
  * hit. Rows are taken in rounds, one of each domain at a time: every trajectory gives a row before any gives a second one.
+ * @throws UserError (2) where not even one row can be judged by so few calls
  */
 export async function planOf(
   rows: RowIndex,
@@ -58,7 +60,10 @@ export async function planOf(
       const jobs = await queue.next();
       if (jobs === undefined) continue;
       const more = jobs.filter(takesCall).length;
-      if (calls + more > choice.maxCalls) return inOrder(rows, taken);
+      if (calls + more > choice.maxCalls) {
+        if (calls === 0) throw new UserError(tooFew(choice.maxCalls, more));
+        return inOrder(rows, taken);
+      }
       calls += more;
       taken.push(jobs);
       left.push(queue);
@@ -66,6 +71,10 @@ export async function planOf(
     open = left;
   }
   return inOrder(rows, taken);
+}
+
+function tooFew(maxCalls: number, needed: number): string {
+  return `--max-calls ${maxCalls} is too few: the first row alone takes ${needed}; allow more, or have less judged with --damages, --canaries and --judge-repeats`;
 }
 
 /** An empty prediction is rated by rule. */
