@@ -121,6 +121,11 @@ export interface Step {
   readonly order: Order;
 }
 
+/** The adjusted p of the side that a step is told by: of an inverted order that of the inversion. */
+export function decidingP({ order, adjustedP, inversionP }: Step): number | undefined {
+  return order === 'inverted' ? inversionP : adjustedP;
+}
+
 /** SD of points, its 95 % interval, and what it was computed from. */
 export interface Noise {
   readonly sd: number;

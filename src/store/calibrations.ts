@@ -1,6 +1,6 @@
 // A calibration into the tables of the SQLite file, and what it comes to back out of them.
 
-import type { Calibration, CalibrationPart } from '../calibration.js';
+import { type Calibration, type CalibrationPart, decidingP } from '../calibration.js';
 import type { JudgeTrust } from '../judge-trust.js';
 import type { Estimate } from '../types.js';
 import type { CalibrationRecord, StoredCalibration } from './records.js';
@@ -61,6 +61,7 @@ interface Figure {
   readonly against?: string;
   readonly dimension?: string;
   readonly estimate: Pick<Estimate, 'value'> & Partial<Estimate>;
+  /** Of a step: `decidingP`. */
   readonly adjustedP?: number | undefined;
   /** What follows from it, in a word. */
   readonly verdict?: string | undefined;
@@ -110,9 +111,10 @@ function* figuresOf(part: CalibrationPart): Generator<Figure> {
       yield { figure: 'loss', variant: variant.name, dimension, estimate };
     }
   }
-  for (const { better, worse, difference, adjustedP, order } of part.steps) {
+  for (const step of part.steps) {
+    const { better, worse, difference, order } = step;
     const names = { variant: better.name, against: worse.name };
-    yield { figure: 'step', ...names, estimate: difference, adjustedP, verdict: order };
+    yield { figure: 'step', ...names, estimate: difference, adjustedP: decidingP(step), verdict: order };
   }
   for (const { variant, gain } of part.canaries) yield { figure: 'gain', variant: variant.name, estimate: gain };
   if (gullibility !== undefined) {

@@ -93,6 +93,17 @@ describe('a stored calibration', () => {
     ]);
   });
 
+  it('holds of an inverted step the p of the inversion', () => {
+    const { steps } = calibrationPart(1);
+    const inverted = steps
+      .slice(0, 1)
+      .map((step) => ({ ...step, adjustedP: 1, inversionP: 0.003, order: 'inverted' as const }));
+    save(recordOf({ calibration: { overall: calibrationPart(1, { steps: inverted }), domains: [] } }));
+    expect(query("SELECT adjusted_p, verdict FROM calibration_figures WHERE figure = 'step'")).toEqual([
+      { adjusted_p: 0.003, verdict: 'inverted' },
+    ]);
+  });
+
   it('holds its figures by domain, variant and dimension, with intervals and what follows from them', () => {
     save(recordOf());
     const figures = (where: string) =>

@@ -1,6 +1,14 @@
 // A calibration as tables: by domain, damages by domains and by dimensions, the known order, and what canaries buy.
 
-import type { Calibration, CalibrationPart, Loss, Sight, Step, VariantFacts } from '../../calibration.js';
+import {
+  type Calibration,
+  type CalibrationPart,
+  decidingP,
+  type Loss,
+  type Sight,
+  type Step,
+  type VariantFacts,
+} from '../../calibration.js';
 import { percent } from '../../coverage.js';
 import { domainName } from '../../domains.js';
 import { pointsText, signedPoints } from '../../judge-trust.js';
@@ -177,8 +185,8 @@ function stepName({ better, worse }: Step): string {
 }
 
 function stepLine(step: Step): string[] {
-  const { difference, inverted, adjustedP, inversionP, order } = step;
-  const p = order === 'inverted' ? inversionP : adjustedP;
+  const { difference, inverted, order } = step;
+  const p = decidingP(step);
   return [
     stepName(step),
     String(difference.rows),

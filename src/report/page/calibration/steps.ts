@@ -1,6 +1,6 @@
 // The known order: pairs of predictions of which one is better by construction, and how the judge rates them.
 
-import type { CalibrationPart, Order, Step } from '../../../calibration.js';
+import { type CalibrationPart, decidingP, type Order, type Step } from '../../../calibration.js';
 import { chart } from '../charts.js';
 import { DASH, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
@@ -30,9 +30,8 @@ export function stepTable({ steps }: CalibrationPart): string {
 
 const LOOKS: Readonly<Record<Order, string>> = { kept: 'good', inverted: 'bad', undecided: 'soft' };
 
-/** Of an inverted order the p of that. */
-function chance({ adjustedP, inversionP, order }: Step): string {
-  const shown = order === 'inverted' ? inversionP : adjustedP;
+function chance(step: Step): string {
+  const shown = decidingP(step);
   if (shown === undefined) return DASH;
   return shown < LEAST_P ? `&lt;${LEAST_P}` : shown.toFixed(4);
 }
