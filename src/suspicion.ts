@@ -1,6 +1,7 @@
 // Whether a prediction tries to win over its judge: patterns that no environment prints, unless the row itself does.
 
 import { folded } from './folded.js';
+import { keysOf } from './keys.js';
 import { holdsVerdict } from './planted.js';
 import type { Sample } from './types.js';
 
@@ -23,10 +24,8 @@ const PADDING = 20_000;
 /** What a prediction (see `readPrediction`) tries. */
 export function tricksIn(prediction: string): Trick[] {
   const plain = folded(prediction);
-  return TRICK_NAMES.filter((trick) => TRICKS[trick](plain, prediction));
+  return keysOf(TRICKS).filter((trick) => TRICKS[trick](plain, prediction));
 }
-
-const TRICK_NAMES = ['verdict', 'frame', 'orders', 'padding'] as const satisfies readonly Trick[];
 
 /** Whether one of these tricks stands in none of the row's own texts: truth, action and history. */
 export function isSuspicious(

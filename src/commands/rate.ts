@@ -33,8 +33,11 @@ const OPTIONS = {
     help: "a run's label or id in --db, or the path of a judged.jsonl or its folder",
   },
   other: { kind: 'text', namesRun: true, value: 'RUN', help: 'a second run, mixed with the first under --blind' },
-  blind: { kind: 'boolean', help: 'hide the names of both runs, and show each drawn row as either predicted it' },
-  samples: { kind: 'integer', min: 1, default: 50, help: 'predictions to rate, as many of each domain as can be' },
+  blind: {
+    kind: 'boolean',
+    help: 'hide the names of both runs, and show what each of them predicted of every drawn row',
+  },
+  samples: { kind: 'integer', min: 1, default: 50, help: 'predictions to rate, spread over domains and trajectories' },
   seed: {
     kind: 'integer',
     min: 0,

@@ -1,4 +1,5 @@
 // Verdicts in the material that a judge is shown: how a quotation of one is told from the judge's own verdict.
+
 import { folded } from '../folded.js';
 import { holdsTag, holdsVerdict, namesDimensions, numbersIn, VERDICT_TAG } from '../planted.js';
 import { tagSpans } from '../reply.js';

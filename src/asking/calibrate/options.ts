@@ -19,7 +19,7 @@ export const CALIBRATE_OPTIONS = {
   },
   domains,
   shard,
-  'skip-invalid': skipInvalid,
+  'skip-invalid': { ...skipInvalid, help: 'leave unusable rows out' },
   'sample-seed': {
     kind: 'integer',
     min: 0,
