@@ -27,8 +27,9 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
 import type { Manifest } from '../run/manifest.js';
-import { requirePageName, TELLING_OPTIONS } from '../runs/calibration/options.js';
+import { TELLING_OPTIONS } from '../runs/calibration/options.js';
 import { tellCalibration } from '../runs/calibration/telling.js';
+import { requirePageName } from '../runs/output.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
@@ -64,7 +65,7 @@ export const command = defineCommand({
 });
 
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
-  requirePageName(settings.html);
+  requirePageName(settings.html, '--html');
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);

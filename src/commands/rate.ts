@@ -10,7 +10,7 @@ import type { RatingPageData } from '../report/page/rating/data.js';
 import { RATING_QUESTIONS, ratingPage } from '../report/page/rating/page.js';
 import { replaceFile } from '../run/files.js';
 import { RUN_OPTIONS } from '../runs/options.js';
-import { policyHash } from '../runs/output.js';
+import { policyHash, requirePageName } from '../runs/output.js';
 import { drawBlind, drawSamples } from '../runs/rate/draw.js';
 import { gatherSamples } from '../runs/rate/samples.js';
 import type { ReadRun } from '../runs/read-run.js';
@@ -69,9 +69,10 @@ export const command = defineCommand({
 /**
  * Writes the page.
  * @returns 0, or the code of an interruption.
- * @throws UserError: 2 for an unknown run, 66 and 65 for the input, 74 where the page cannot be written.
+ * @throws UserError: 2 for an unknown run or a page named like data, 66 and 65 for the input, 74 where the page cannot be written.
  */
 async function rate(settings: RateSettings, io: Io): Promise<ExitCode> {
+  requirePageName(settings.output, '--output');
   const output = resolve(io.cwd, settings.output);
   requirePair(settings);
   const run = await readFromFile(settings.run, settings, io);

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption } from '../errors.js';
 import { RUN_OPTIONS } from '../runs/options.js';
+import { requirePageName } from '../runs/output.js';
 import type { ReadRun } from '../runs/read-run.js';
 import { describe } from '../runs/report/contents.js';
 import { pagesAt, type Written } from '../runs/report/files.js';
@@ -54,9 +55,10 @@ export const command = defineCommand({
 /**
  * Writes the report.
  * @returns 0, or the code of an interruption.
- * @throws UserError: 2 for an unknown run, 66 and 65 for the input, 74 where the page cannot be written.
+ * @throws UserError: 2 for an unknown run or a page named like data, 66 and 65 for the input, 74 where the page cannot be written.
  */
 async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
+  requirePageName(settings.output, '--output');
   const output = resolve(io.cwd, settings.output);
   const run = await readFromFile(settings.run, settings, io);
   const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io);

@@ -9,7 +9,7 @@ import type { DomainScore, ScoreCard } from '../types.js';
 import { costTable } from './cost-table.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
-import { type Look, terminal } from './terminal.js';
+import { type Look, terminal, wrapped } from './terminal.js';
 import { type Trust, trustText } from './trust.js';
 import { varianceText } from './variance.js';
 
@@ -33,7 +33,7 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
     ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
   ];
   const blocks = [
-    headOf(run, trust),
+    headOf(run, trust, look.columns),
     ...cardTables(run.costs, card, { measureOf, look, byDomain }),
     `${lines.join('\n')}\n`,
   ];
@@ -68,8 +68,9 @@ export function countLines(card: ScoreCard): string[] {
 }
 
 /** What was scored, and how far its judge can be trusted. */
-function headOf(run: ScoredRun['run'], trust: Trust | undefined): string | undefined {
-  const lines = [titleOf(run), trust && trustText(trust)].filter((line) => line !== undefined);
+function headOf(run: ScoredRun['run'], trust: Trust | undefined, columns: number): string | undefined {
+  const judge = trust === undefined ? [] : wrapped(trustText(trust), columns);
+  const lines = [titleOf(run), ...judge].filter((line) => line !== undefined);
   return lines.length === 0 ? undefined : `${lines.join('\n')}\n`;
 }
 

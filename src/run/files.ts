@@ -43,11 +43,15 @@ export async function replaceFile(
 }
 
 /** Writes a run's file line by line, as `replaceFile` does. */
-export async function writeLines(path: string, lines: AsyncIterable<string>): Promise<WrittenFile> {
+export async function writeLines(
+  path: string,
+  lines: AsyncIterable<string>,
+  remedy: string = RUN_AGAIN,
+): Promise<WrittenFile> {
   const ended = async function* () {
     for await (const line of lines) yield `${line}\n`;
   };
-  return replaceFile(path, ended(), { remedy: RUN_AGAIN });
+  return replaceFile(path, ended(), { remedy });
 }
 
 /** Writes a run's JSON document, indented for people. */

@@ -49,6 +49,17 @@ export async function writeText(path: string, text: string, flag: string, io: Io
   await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
 }
 
+/** What data, judgings, settings and models are called; a page of such a name would replace one. */
+const NO_PAGE = /\.(jsonl|json|csv|ya?ml|sqlite3?|db|gguf)$/i;
+
+/** Keeps a page, which replaces the file of its name, from the files that it is made of. @throws UserError (2) that names the flag */
+export function requirePageName(path: string | undefined, flag: string): void {
+  if (path === undefined || !NO_PAGE.test(path)) return;
+  throw new UserError(
+    `${flag} ${printable(path)}: a page would replace the file of that name, and ${extname(path)} is for data; end it in .html`,
+  );
+}
+
 /** The hash of a style or script, by which the policy of an HTML page allows it: SHA-256 in base64. */
 export function policyHash(text: string): string {
   return createHash('sha256').update(text).digest('base64');

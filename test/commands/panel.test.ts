@@ -253,6 +253,9 @@ describe('what a panel refuses', () => {
     expect(other.stderr).toContain('combine: "mean" before, "median" now');
     expect(await readFile(join(where.dir, 'panel.jsonl'), 'utf8')).toBe(bytes);
     expect((await panelOf(where, files, ['--combine', 'median', '--fresh'])).code).toBe(0);
+    const nowhere = await awb(['panel', ...files, '--output', join(where.dir, 'no/such/panel.jsonl')]);
+    expect(nowhere.stderr).toContain('mend that, or name another file with --output');
+    expect(nowhere.code).toBe(74);
     const over = await awb(['panel', ...files, '--output', files[0] ?? '', '--fresh']);
     expect(over).toMatchObject({ code: 2, stderr: expect.stringContaining("one of the panel's own judgings") });
     await writeRows(join(where.dir, 'stray.jsonl'), [{}]);

@@ -109,7 +109,9 @@ describe('a gate', () => {
 
 describe('the table of a run', () => {
   it('says it where it is scored', async () => {
-    expect((await run('score', 'new')).text).toContain(LINE);
+    const { text, stdout } = await run('score', 'new');
+    expect(text).toContain(LINE);
+    expect(stdout.split('\n').filter((line) => line.includes('gullible') && line.length > 80)).toEqual([]);
     expect(JSON.parse((await run('score', 'cool', '--json')).stdout).judge_trust).toEqual({ calibrated: false });
   });
 

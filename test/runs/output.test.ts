@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { formatOf } from '../../src/runs/output.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 
 const FORMATS = {
   terminal: { endings: [] },
@@ -24,4 +25,14 @@ test.each([
 
 test('two forms at once are refused', () => {
   expect(() => formatOf({ json: true, format: 'md' }, FORMATS)).toThrow('--json and --format md exclude each other');
+});
+
+test.each([
+  ['report', '--run'],
+  ['rate', '--run'],
+])('%s does not let its page replace the judged file', async (command, flag) => {
+  const cwd = await temporaryFolder();
+  const { code, stderr } = await awb([command, flag, 'judged.jsonl', '--output', 'judged.jsonl'], { cwd });
+  expect(stderr).toContain('--output judged.jsonl: a page would replace the file of that name');
+  expect(code).toBe(2);
 });

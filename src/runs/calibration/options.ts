@@ -1,7 +1,5 @@
 // Where a calibration is told, and what the judge is held to.
 
-import { UserError } from '../../errors.js';
-import { printable } from '../../printable.js';
 import type { OptionTable } from '../../settings/options.js';
 import { DEFAULT_DB } from '../databases.js';
 
@@ -13,12 +11,7 @@ export const TELLING_OPTIONS = {
     group: 'Output',
     help: 'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
   },
-  html: {
-    kind: 'text',
-    value: 'FILE',
-    group: 'Output',
-    help: 'write a page about it, with dose curves; ends in .html',
-  },
+  html: { kind: 'text', value: 'FILE', group: 'Output', help: 'write a page about it, with dose curves' },
   'min-ceiling': {
     kind: 'number',
     min: 0,
@@ -37,12 +30,3 @@ export const TELLING_OPTIONS = {
   'max-blind': { kind: 'integer', min: 0, group: 'Limits', help: 'how many damages the judge may not see' },
   'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that a trick may buy' },
 } as const satisfies OptionTable;
-
-/**
- * Holds --html to names of pages: a page replaces the file of its name, and that must not be the data, a judging or a SQLite file.
- * @throws UserError (2)
- */
-export function requirePageName(html: string | undefined): void {
-  if (html === undefined || /\.html?$/i.test(html)) return;
-  throw new UserError(`--html ${printable(html)}: the page replaces the file of that name, which has to end in .html`);
-}

@@ -28,7 +28,7 @@ export async function writePanel(
     const lines = async function* () {
       for (const row of rows) if (row.outcome !== undefined) yield await lineOf(row, members, handles, offsets);
     };
-    return await writeLines(path, lines());
+    return await writeLines(path, lines(), 'mend that, or name another file with --output');
   } finally {
     for (const handle of handles) await handle.close();
   }
