@@ -38,6 +38,12 @@ import type { Io } from '../types.js';
 
 const OPTIONS = { ...CALIBRATE_OPTIONS, ...TELLING_OPTIONS } as const satisfies OptionTable;
 
+/** What ratings depend on beside the judge. */
+const WAY_OF_ASKING = [
+  ...(['rubrics', 'verdicts', 'verdict-schema', 'preset', 'max-tokens', 'temperature', 'top-p', 'top-k'] as const),
+  ...(['min-p', 'presence-penalty', 'reasoning-effort', 'seed', 'extra-body', 'allow-param-drop'] as const),
+];
+
 export const command = defineCommand({
   description:
     'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damage of growing dose, and tricks. It tells what the judge sees, how noisy it is, and what deceives it. The same command continues an interrupted calibration.',
@@ -128,7 +134,7 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
         remark: remarkOnEmpty(result.manifest),
         absent: 'left out',
         final: FINAL_FAILURES,
-        next: nextStep(settings, io),
+        next: nextStep(settings, work.shown, io),
       });
     }
     if (!isTold) return result.exitCode;
@@ -146,11 +152,18 @@ function remarkOnEmpty({ counts }: Manifest): string | undefined {
   return empty === 0 ? undefined : `of them ${empty} empty predictions, which are rated 1 without a call`;
 }
 
-/** How to have predictions judged by the judge that was calibrated. */
-function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, io: Io): string {
+/** How to have predictions judged by the judge that was calibrated: asked in another way it would be another one. */
+function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown: ShownSettings, io: Io): string {
   const judge =
     local === undefined
       ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
       : ['--local', local];
-  return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge])}`;
+  const way = WAY_OF_ASKING.flatMap((name) => {
+    const { [name]: value } = shown;
+    const { [name]: option } = OPTIONS;
+    if (value === undefined || value === false || ('default' in option && option.default === value)) return [];
+    if (value === true) return [`--${name}`];
+    return [`--${name}`, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
+  return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
 }

@@ -112,6 +112,14 @@ describe('a calibration', () => {
     expect(server.requests.length).toBe(Number(needed));
   });
 
+  it('names as the next command a judging that asks in the same way, which alone is calibrated by it', async () => {
+    const way = ['--rubrics', 'awb-1', '--temperature', '0', '--seed', '7', '--extra-body', '{"a":"b c"}'];
+    const { stdout } = await calibrate(await begin(), ['--damages', 'none', ...way]);
+    expect(stdout).toContain(`--judge-model j --rubrics awb-1 --temperature 0 --seed 7 --extra-body '{"a":"b c"}'\n`);
+    const plain = await calibrate(await temporaryFolder(), ['--damages', 'none']);
+    expect(plain.stdout).toContain('--judge-model j\n');
+  });
+
   it('refuses to mix seeds, which make other predictions', async () => {
     const dir = await begin();
     await calibrate(dir);
