@@ -1,6 +1,6 @@
 // What changed, computed for the judge: which lines of the truth are new, which are gone, and where the prediction differs.
 
-import { difference } from '../difference.js';
+import { equalRuns } from '../difference-runs.js';
 import { counted } from '../figures.js';
 
 /** Changes with what is listed. */
@@ -68,24 +68,18 @@ export function changesOf({ previous, truth, prediction }: Observations): string
   ].join('\n');
 }
 
-/** The lines of both texts that are not blank, in order. */
+/** The lines of both texts that are not blank, in order: between lines of both stand those of the first alone, then of the second. */
 function aligned(first: string, second: string): Aligned[] {
   const [a, b] = [bare(first), bare(second)];
   const lines: Aligned[] = [];
   let [atA, atB] = [0, 0];
-  const removed = () => lines.push({ first: a[atA] ?? '', at: atA++ });
-  const inserted = () => lines.push({ second: b[atB] ?? '', at: atB++ });
-  for (const step of difference(a.join('\n'), b.join('\n'))) {
-    if (typeof step === 'number') {
-      for (let i = 0; i < step; i++) lines.push({ first: a[atA] ?? '', second: b[atB++] ?? '', at: atA++ });
-    } else if (step[0] === '~') {
-      removed();
-      inserted();
-    } else {
-      for (let i = 0; i < step[1]; i++) (step[0] === '-' ? removed : inserted)();
-    }
+  for (const run of [...equalRuns(a, b), { a: a.length, b: b.length, length: 0 }]) {
+    for (; atA < run.a; atA++) lines.push({ first: a[atA] ?? '', at: atA });
+    for (; atB < run.b; atB++) lines.push({ second: b[atB] ?? '', at: atB });
+    for (const end = run.a + run.length; atA < end; atA++)
+      lines.push({ first: a[atA] ?? '', second: b[atB++] ?? '', at: atA });
   }
-  return lines.filter(({ first, second }) => (first ?? second) !== '');
+  return lines;
 }
 
 /** The text's lines without blank ones and without white space at their ends. */
