@@ -28,7 +28,7 @@ export function requireSameSnapshot(run: Run, served: string | undefined): void 
   if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };
   else if (snapshot !== served) {
     throw new UserError(
-      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh (--recheck N measures the shift)`,
+      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
       EXIT.identityDiffers,
     );
   }
