@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from './support/sources.js';
 
 /** Data in, data out: no disk, network, clock or chance. */
-const PURE_ROOMS = ['infer', 'judge', 'calibrate', 'billing', 'score', 'report'];
+const PURE_ROOMS = ['infer', 'judge', 'calibrate', 'simulate', 'billing', 'score', 'report'];
 /** What several pages share, and what each of them may stand on beside the rooms and the ground floor. */
 const WORKINGS: Readonly<Record<string, readonly string[]>> = {
   settings: [],

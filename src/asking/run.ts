@@ -23,6 +23,8 @@ export const STAMP_KEY = {
   judge: 'stamp',
   calibrate: 'stamp',
   likelihood: 'dropped',
+  scenarios: 'dropped',
+  simulate: 'dropped',
 } as const satisfies Record<Manifest['kind'], string>;
 
 export interface Run extends RunFolder<RowSummary> {
