@@ -30,14 +30,27 @@ export function inTableOrder(a: Domain, b: Domain): number {
   return placeOf(a) - placeOf(b) || (a < b ? -1 : Number(a > b));
 }
 
-/** Whether these (each once) are the seven published domains and no other, so that a mean over them is the published Overall. */
+/** Whether all seven published domains are among these (each once), so that there is an Overall. */
 export function coversBenchmark(domains: readonly Domain[]): boolean {
-  return domains.length === DOMAINS.length && domains.every(isPublished);
+  return domains.filter(isPublished).length === DOMAINS.length;
 }
 
-/** The name of a mean over domains: `Overall` of the seven published ones and no other, else of how many it is the mean. */
+/**
+ * Of which domains a mean over domains is: of the seven published ones where all are there, so that Overall stays what is published
+ * whatever stands beside them; else of all.
+ */
+export function domainsOfMean(domains: readonly Domain[]): readonly Domain[] {
+  return coversBenchmark(domains) ? domains.filter(isPublished) : domains;
+}
+
+/** The same of a card's mean. One that an earlier version stored is of `macroOf` domains, more than seven where there were more. */
+export function domainsBehindCard(domains: readonly Domain[], macroOf: number): readonly Domain[] {
+  return macroOf > DOMAINS.length ? domains : domainsOfMean(domains);
+}
+
+/** The name of a mean over `count` of these domains: `Overall` where it is of the seven published ones alone, else of how many. */
 export function meanName(domains: readonly Domain[], count: number): string {
-  return coversBenchmark(domains) ? 'Overall' : `macro of ${count}`;
+  return coversBenchmark(domains) && count === DOMAINS.length ? 'Overall' : `macro of ${count}`;
 }
 
 export function isPublished(domain: Domain): boolean {

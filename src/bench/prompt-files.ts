@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { codeOf, EXIT, UserError } from '../errors.js';
 
-/** The names in a folder. @throws UserError (66) */
-export async function listFolder(folder: string): Promise<string[]> {
+/** The names in a folder, which `flag` can name. @throws UserError (66) */
+export async function listFolder(folder: string, flag = '--rubrics'): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
     throw new UserError(
-      `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of --rubrics, or install the package again if it is the package's own`,
+      `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of ${flag}, or install the package again if it is the package's own`,
       EXIT.inputMissing,
     );
   }

@@ -80,7 +80,7 @@ function sampleOf(
 /** A domain names files and columns: letters and digits of any script, and `_`, `-` and `.` between them. */
 const DOMAIN = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}_.-]{0,62}[\p{L}\p{M}\p{N}])?$/u;
 
-function isDomain(name: string): boolean {
+export function isDomain(name: string): boolean {
   // Counts by domain are kept in objects, which have members of their own.
   return DOMAIN.test(name) && !(name in {});
 }

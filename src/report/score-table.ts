@@ -1,10 +1,10 @@
 // Score cards -> tables of ratings and of measures, and their coverage as text.
 
 import { leastCovered, percent } from '../coverage.js';
-import { domainName, meanName } from '../domains.js';
+import { domainName, domainsBehindCard, isPublished, meanName } from '../domains.js';
 import { type MeasureLookup, measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
-import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { DIMENSIONS, type Domain, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { capitalized, isLikeScore, measureText } from './measure-text.js';
 import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
@@ -28,8 +28,11 @@ const SCORE_COLUMNS: readonly Column[] = [
 
 /** The name of a card's mean over domains. */
 export function overallName(card: ScoreCard): string {
-  const scored = card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
-  return meanName(scored, card.macroOf);
+  return meanName(ratedDomains(card), card.macroOf);
+}
+
+function ratedDomains(card: ScoreCard): Domain[] {
+  return card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
 }
 
 /** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
@@ -51,8 +54,9 @@ export function leastText(card: ScoreCard): string | undefined {
 export function scoreTable(card: ScoreCard): Table | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
   const overall = overallName(card);
+  const beside = overall === 'Overall' ? card.domains.filter(({ domain }) => !isPublished(domain)) : [];
   const overallRows = [
-    scoreRow(overall, counts(card), card.overall, card.overallWithFailures.total),
+    scoreRow(overall, counts(without(card, beside)), card.overall, card.overallWithFailures.total),
     scoreRow('micro', String(card.overallMicro.total?.rows ?? 0), card.overallMicro, undefined),
   ];
   return {
@@ -68,7 +72,7 @@ export function scoreTable(card: ScoreCard): Table | undefined {
       ...withoutIntervalNote([...card.domains.map((score) => score.scores.total), card.overall.total]),
       'With failures (w.fail): Total with empty, refused and planted predictions at rating 1.',
       overall === 'Overall'
-        ? 'Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.'
+        ? `Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.${besideNote(beside)}`
         : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,
     ],
   };
@@ -79,6 +83,11 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
+  const behind = domainsBehindCard(
+    measured.map(({ domain }) => domain),
+    card.macroOf,
+  );
+  const beside = measured.filter(({ domain }) => !behind.includes(domain));
   const isFew = names.length <= MOST_WITH_INTERVALS;
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
@@ -101,10 +110,10 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
     ],
     groups: [
       measured.map((score) => row(domainName(score.domain), score.measures)),
-      [row(`macro of ${measured.length}`, card.overallMeasures)],
+      [row(`macro of ${behind.length}`, card.overallMeasures)],
     ],
     footnotes: [
-      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
+      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.${besideNote(beside)}`,
       ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
       ...(isFew ? withoutIntervalNote(estimates.flatMap((own) => names.flatMap((name) => own[name] ?? []))) : []),
     ],
@@ -133,6 +142,18 @@ export function leadingMeasure(card: ScoreCard, measureOf: MeasureLookup): strin
 
 function hasMeasures(score: DomainScore): boolean {
   return Object.keys(score.measures).length > 0;
+}
+
+/** What is said of domains that stand outside the mean of the seven. */
+function besideNote(domains: readonly DomainScore[]): string {
+  if (domains.length === 0) return '';
+  const names = domains.map(({ domain }) => domainName(domain));
+  return ` Beside the seven and in no mean: ${names.join(', ')}.`;
+}
+
+function without(card: ScoreCard, domains: readonly DomainScore[]) {
+  const left = (count: 'valid' | 'chosen') => domains.reduce((sum, domain) => sum - domain[count], card[count]);
+  return { valid: left('valid'), chosen: left('chosen') };
 }
 
 function counts({ valid, chosen }: { readonly valid: number; readonly chosen: number }): string {

@@ -1,7 +1,7 @@
 // Judged rows in, score card out: the official counting, and beside it what that leaves out.
 
 import { FIGURES, type Figure } from '../comparison.js';
-import { inTableOrder } from '../domains.js';
+import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
 import { groupBy, type Some } from '../groups.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
 import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
@@ -26,7 +26,8 @@ type Repeats = Some<Judgements>;
  * as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
  *
  * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
- * (where no domain has one: with a measure). `overallMicro` is the mean over all rows, as the official script prints it.
+ * (where no domain has one: with a measure). `overallMicro` is the mean over their rows, as the official script prints it. Where all
+ * seven published domains are there, both are of these alone: further domains stand beside them.
  *
  * **Measures** are averaged over the rows that have them, whatever became of the judgement, and never touch the scores.
  * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
@@ -55,26 +56,29 @@ export function aggregate(
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
-  const withTotal = domains.filter((score) => score.scores.total !== undefined).length;
-  const withMeasures = domains.filter((score) => Object.keys(score.measures).length > 0).length;
+  const [rated, counted, measured] = [
+    behindMean(domains, isRated),
+    behindMean(domains, isCounted),
+    behindMean(domains, isMeasured),
+  ];
   return {
     domains,
     overall: macro(
-      domains.map((score) => score.scores),
+      rated.map((score) => score.scores),
       () => 'score',
     ),
-    macroOf: withTotal > 0 ? withTotal : withMeasures,
+    macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
     overallMicro: scoreSet(
-      scored.flatMap(({ samples }) => samples),
+      scored.filter(({ score }) => rated.includes(score)).flatMap(({ samples }) => samples),
       officialRating,
     ),
     overallWithFailures: macro(
-      domains.map((score) => score.withFailures),
+      counted.map((score) => score.withFailures),
       () => 'score',
     ),
-    ...overallVariance(domains),
+    ...overallVariance(counted),
     overallMeasures: macro(
-      domains.map((score) => score.measures),
+      measured.map((score) => score.measures),
       (name) => measureOf(name).range,
     ),
     chosen: chosenRows,
@@ -85,9 +89,27 @@ export function aggregate(
   };
 }
 
+function isRated({ scores }: DomainScore): boolean {
+  return scores.total !== undefined;
+}
+
+function isCounted({ withFailures }: DomainScore): boolean {
+  return withFailures.total !== undefined;
+}
+
+function isMeasured({ measures }: DomainScore): boolean {
+  return Object.keys(measures).length > 0;
+}
+
+/** The domains that a mean is taken over: the seven published ones where each of them has what it is of, else all. */
+function behindMean(domains: readonly DomainScore[], has: (score: DomainScore) => boolean): readonly DomainScore[] {
+  const isWhole = coversBenchmark(domains.filter(has).map(({ domain }) => domain));
+  return isWhole ? domains.filter(({ domain }) => isPublished(domain)) : domains;
+}
+
 /** Of the mean over the domains that have a total; absent where one of them has no standard error. */
 function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'variance'> {
-  const scored = domains.filter(({ withFailures }) => withFailures.total !== undefined);
+  const scored = domains.filter(isCounted);
   const splits = scored.flatMap(({ variance }) => variance ?? []);
   return splits.length === 0 || splits.length < scored.length ? {} : { variance: meanOfSplits(splits) };
 }

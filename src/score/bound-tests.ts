@@ -2,7 +2,7 @@
 
 import type { Difference, Figure } from '../comparison.js';
 import type { Tier } from '../decision.js';
-import { isPublished } from '../domains.js';
+import { domainsOfMean, isPublished } from '../domains.js';
 import { twoDecimals } from '../figures.js';
 import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type Estimate, type VarianceSplit } from '../types.js';
 import { meanOfEstimates } from './clusters.js';
@@ -145,7 +145,7 @@ export function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
       bound: bound.value,
       estimate: set?.[target.dimension ?? 'total'],
       texts: {
-        target: nameOf(target, candidate === undefined ? undefined : scored.length, scored),
+        target: nameOf(target, candidate === undefined ? undefined : domainsOfMean(scored).length, scored),
         rule: 'floor',
         column: 'floor',
         demand: `it has to reach ${twoDecimals(bound.value)}`,
@@ -179,7 +179,7 @@ function domainIn(key: string, dimension: Dimension | undefined): Domain | undef
 
 /** @param scored the domains at hand that have a total */
 function nameOf({ domain, dimension }: Target, macroOf: number | undefined, scored: readonly Domain[]): string {
-  const isOverall = macroOf === undefined || (macroOf === DOMAINS.length && scored.every(isPublished));
+  const isOverall = macroOf === undefined || (macroOf === DOMAINS.length && domainsOfMean(scored).every(isPublished));
   const whole = isOverall ? 'Overall' : `Overall (macro of ${macroOf})`;
   return [domain ?? whole, ...(dimension === undefined ? [] : [dimension])].join(' ');
 }

@@ -1,6 +1,7 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
 import type { Comparison, DifferenceSet, DomainComparison, MovedRow } from '../comparison.js';
+import { domainsOfMean } from '../domains.js';
 import { counted } from '../figures.js';
 import { countedPoints } from '../points.js';
 import type { Domain } from '../types.js';
@@ -31,7 +32,8 @@ export interface NothingInCommon {
  * of a row, and then each row's base is taken from its candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
  * choose, is missing and lowers the coverage. A rating of 0 leaves out its own figure alone, an impossible one the total, too.
  *
- * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains'. Both follow
+ * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains', of the seven published
+ * ones alone where all were compared. Both follow
  * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in
  * clusters.ts. The same rows and seed give the same numbers, in whatever order the rows come.
  */
@@ -54,7 +56,7 @@ export function compareRuns(
     status: 'ok',
     domains,
     overall: figures.overall,
-    macroOf: domains.filter((domain) => domain.compared > 0).length,
+    macroOf: domainsOfMean(domains.filter(({ compared }) => compared > 0).map(({ domain }) => domain)).length,
     rows,
     compared: totals.length,
     coverage: totals.length / rows,

@@ -1,6 +1,7 @@
 // How paired rows differ, figure by figure: by domain, and over all of them.
 
 import { type Difference, type DifferenceSet, FIGURES, type Figure } from '../comparison.js';
+import { coversBenchmark, isPublished } from '../domains.js';
 import type { Estimate } from '../types.js';
 import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
 import { smallestEffect } from './intervals.js';
@@ -21,19 +22,24 @@ interface Differences {
 export function differencesOf(parts: readonly Part[], pointsOf: PointsOf, resampling: Resampling): Differences {
   const domains: Partial<Record<Figure, Difference>>[] = parts.map(() => ({}));
   const overall: Partial<Record<Figure, Difference>> = {};
+  const compared = parts.filter(({ totals }) => totals.length > 0).map(({ domain }) => domain);
+  const isWhole = coversBenchmark(compared);
   for (const figure of FIGURES) {
     const having = parts.flatMap((part, index) => {
       const rows = figure === 'total' ? part.totals : comparedIn(part.pairs, figure, pointsOf);
-      return rows.length === 0 ? [] : [{ set: domains[index], rows }];
+      return rows.length === 0
+        ? []
+        : [{ set: domains[index], rows, isBehindMean: !isWhole || isPublished(part.domain) }];
     });
     const found = adjusted(having.map(({ rows }) => differenceOf(rows, figure, pointsOf, resampling)));
     for (const [place, difference] of found.entries()) {
       const set = having[place]?.set;
       if (set !== undefined) set[figure] = difference;
     }
-    if (found.length > 0) {
-      const strata = having.map(({ rows }) => observationsOf(rows));
-      overall[figure] = meanOfDifferences(found, strata, figure, resampling);
+    const behind = found.filter((_, place) => having[place]?.isBehindMean);
+    if (behind.length > 0) {
+      const strata = having.filter(({ isBehindMean }) => isBehindMean).map(({ rows }) => observationsOf(rows));
+      overall[figure] = meanOfDifferences(behind, strata, figure, resampling);
     }
   }
   return { domains, overall };

@@ -168,6 +168,36 @@ describe('overall', () => {
     expect(value(card.overall)?.toFixed(2)).toBe(expected);
     expect(card.macroOf).toBe(7);
   });
+
+  const seven = DOMAINS.flatMap((name, place) =>
+    [0, 1, 2, 3, 4, 5].map((index) =>
+      even(1 + ((place + index) % 5), {
+        domain: name,
+        trajectory: `${name}-${index}`,
+        measures: { bleu: place + index },
+      }),
+    ),
+  );
+  const kitchen = [2, 3, 3, 4, 1].map((rating) => even(rating, { domain: 'kitchen', measures: { bleu: 99 } }));
+
+  test('of the seven stays the same in every figure, whatever stands beside them', () => {
+    const alone = aggregate(seven);
+    const { domains, ...means } = aggregate([...kitchen, lost('empty', { domain: 'kitchen' }), ...seven]);
+    expect(domains.map((score) => score.domain)).toEqual([...DOMAINS, 'kitchen']);
+    expect(domains.at(-1)?.scores.total?.value).toBeCloseTo(40, 10);
+    const { overall, overallMicro, overallWithFailures, overallMeasures, macroOf } = alone;
+    expect(means).toMatchObject({ overall, overallMicro, overallWithFailures, overallMeasures, macroOf });
+    expect(macroOf).toBe(7);
+    expect(means).toMatchObject({ chosen: 48, valid: 47, failed: 1 });
+  });
+
+  test('of a run that lacks one of the seven takes the further domain in', () => {
+    const card = aggregate([...kitchen, ...seven.filter((one) => one.domain !== 'os')]);
+    expect(card.macroOf).toBe(7);
+    const means = card.domains.map((score) => score.scores.total?.value ?? Number.NaN);
+    expect(value(card.overall)).toBeCloseTo(means.reduce((sum, one) => sum + one, 0) / 7, 10);
+    expect(card.overallMicro.total?.rows).toBe(41);
+  });
 });
 
 describe('uncertainty', () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Comparison } from '../../src/comparison.js';
 import { compareRuns } from '../../src/score/compare.js';
 import type { RunRows } from '../../src/score/pairing.js';
-import type { JudgedRow, JudgementFailure } from '../../src/types.js';
+import { DOMAINS, type JudgedRow, type JudgementFailure } from '../../src/types.js';
 
 interface Paired {
   readonly base: number[];
@@ -280,6 +280,23 @@ describe('Overall and resampling', () => {
     const values = comparison.domains.map(({ figures }) => figures.total?.difference.value ?? Number.NaN);
     expect(comparison.overall.total?.difference.value).toBeCloseTo(values.reduce((sum, one) => sum + one, 0) / 4, 10);
     expect(comparison.overall.total).toMatchObject({ wins: 9, ties: 15, losses: 0 });
+  });
+
+  test('Overall of the seven stays the same in every figure, whatever stands beside them', () => {
+    const seven = (shift: number) =>
+      DOMAINS.flatMap((domain, place) =>
+        [0, 1, 2, 3, 4, 5].map((index) => row(`${domain}${index}`, 2 + ((index + place) % 3) * shift, { domain })),
+      );
+    const further = (total: number) =>
+      [0, 1, 2, 3, 4, 5].map((index) => row(`k${index}`, total, { domain: 'kitchen' }));
+    const alone = compared(seven(0), seven(0.5));
+    const both = compared([...seven(0), ...further(2)], [...seven(0.5), ...further(5)]);
+    expect(both.overall).toEqual(alone.overall);
+    expect([both.macroOf, both.domains.length]).toEqual([7, 8]);
+    expect(both.domains.at(-1)?.figures.total?.difference.value).toBe(75);
+    const fewer = compared([...seven(0).slice(6), ...further(2)], [...seven(0.5).slice(6), ...further(5)]);
+    expect(fewer.macroOf).toBe(7);
+    expect(fewer.overall.total?.difference.value).toBeGreaterThan(alone.overall.total?.difference.value ?? 99);
   });
 
   test('fewer than five trajectories give a number without interval, p and power, in their domain and in Overall', () => {

@@ -1,6 +1,7 @@
 // Runs and leaderboards, made up for tests of what is shown of them.
 
 import { createHash } from 'node:crypto';
+import { domainsOfMean } from '../../src/domains.js';
 import { measuresOf } from '../../src/measures.js';
 import { FORMATS } from '../../src/report/formats.js';
 import type { Block, BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/board.js';
@@ -24,6 +25,8 @@ interface Given {
   readonly withFailures?: number;
   readonly measures?: Readonly<Record<string, number>>;
   readonly chosen?: number;
+  /** Domains behind the mean, where that is not what it would be today. */
+  readonly macroOf?: number;
   /** Rows behind each figure. */
   readonly rows?: number;
 }
@@ -53,7 +56,7 @@ export function cardOf(value: number, given: Given = {}): ScoreCard {
   return {
     domains: scores,
     overall: rated(value),
-    macroOf: domains.length,
+    macroOf: given.macroOf ?? domainsOfMean(domains).length,
     overallMicro: rated(value),
     overallWithFailures: rated(withFailures),
     overallMeasures: measures,

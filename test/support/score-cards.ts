@@ -1,5 +1,6 @@
 // Score cards, made up for tests of how they are shown.
 
+import { domainsOfMean } from '../../src/domains.js';
 import type { DomainScore, Estimate, ScoreCard, ScoreSet } from '../../src/types.js';
 
 export const estimate = (value: number): Estimate => ({
@@ -49,7 +50,7 @@ export function scoreCard(domains: readonly DomainScore[], measures: DomainScore
   return {
     domains,
     overall: set,
-    macroOf: scored.length,
+    macroOf: domainsOfMean(scored.map(({ domain }) => domain)).length,
     overallMicro: set,
     overallWithFailures: set,
     overallMeasures: measures,

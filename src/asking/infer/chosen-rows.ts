@@ -4,10 +4,10 @@ import { resolve } from 'node:path';
 import { type Dataset, openDataset } from '../../bench/dataset.js';
 import { indexBeside } from '../../bench/saved-index.js';
 import { chooseRows } from '../../bench/selection.js';
-import { loadWorldModelPrompts, type WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import type { Io } from '../../types.js';
 import { openPricing } from '../pricing.js';
 import type { Pricing } from '../run.js';
+import { openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
 import { openTarget, type Target } from '../target.js';
 import { requireNamedTokenizer } from '../too-long.js';
 import { requireData } from './data-folder.js';
@@ -18,8 +18,7 @@ export interface ChosenRows {
   readonly dataset: Dataset;
   /** Numbers of rows, in input order. */
   readonly chosen: Uint32Array;
-  /** Absent where each row has its own. */
-  readonly prompts: WorldModelPrompts | undefined;
+  readonly prompts: SystemPrompts;
   readonly target: Target;
   readonly pricing: Pricing;
 }
@@ -35,13 +34,13 @@ export async function withChosenRows<T>(
 ): Promise<T> {
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
+  const prompts = await openSystemPrompts(settings, io);
   const kept = indexBeside(resolve(io.cwd, settings.outputDir));
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
   try {
     requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
-    const prompts = settings.systemPrompt === 'bundled' ? await loadWorldModelPrompts() : undefined;
-    if (prompts !== undefined) requirePrompts(prompts, chosen, dataset);
+    requirePrompts(prompts, chosen, dataset);
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
     const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
     try {

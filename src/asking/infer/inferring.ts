@@ -54,7 +54,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     settings,
     rows: jobs,
     order: inAskingOrder(dataset.rows, chosen, settings),
-    remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
+    remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
     isDone: (_job, summary) => summary.status === 'ok',
     asks: () => baseline === undefined,
@@ -72,8 +72,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     },
     async request(job) {
       const sample = await dataset.readSample(job.row);
-      const systemPrompt = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
-      return { messages: buildMessages(sample, settings.protocol, systemPrompt ?? ''), seedOffset: job.repeat };
+      return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)), seedOffset: job.repeat };
     },
     settle: async (job, outcome, mark) => recordOf(work, job, outcome, mark),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
@@ -88,8 +87,6 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   return openInstrument(run, target, settings).guard(stage);
 }
 
-/** Told before rows are asked under other system prompts than their own. */
-export const BUNDLED_PROMPTS = "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)";
 const NO_KEYS: ReadonlySet<string> = new Set();
 /** What a lean row leaves out. */
 export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
@@ -103,7 +100,7 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
     // A model that was not started is taken to be the run's own.
     model: target.identity ?? stored?.identity.model,
     protocol: settings.protocol,
-    system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
+    system_prompt: prompts.identity,
     sampling: samplingIdentity(settings, stored),
   };
 }

@@ -9,6 +9,7 @@ import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import { DOMAINS } from '../../types.js';
 import { ASKING_OPTIONS } from '../options.js';
+import { SYSTEM_PROMPT_OPTIONS } from '../system-prompts.js';
 
 export const INFER_OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', default: 'data', group: 'Data', help: 'folder of *_test.jsonl files' },
@@ -52,13 +53,7 @@ export const INFER_OPTIONS = {
     group: 'Model',
     help: 'message layout; history is the official one',
   },
-  'system-prompt': {
-    kind: 'choice',
-    choices: ['row', 'bundled'],
-    default: 'row',
-    group: 'Model',
-    help: "the row's own system prompt, or the bundled one of its domain",
-  },
+  ...SYSTEM_PROMPT_OPTIONS,
   repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
   order: {
     kind: 'choice',

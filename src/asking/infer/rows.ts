@@ -3,10 +3,10 @@
 import type { Dataset } from '../../bench/dataset.js';
 import type { BadRow } from '../../bench/index-format.js';
 import type { Choice } from '../../bench/selection.js';
-import type { WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { EXIT, nearest, UserError } from '../../errors.js';
 import { printable } from '../../printable.js';
 import { DOMAINS, type Io } from '../../types.js';
+import type { SystemPrompts } from '../system-prompts.js';
 import type { InferSettings } from './options.js';
 
 const BAD_ROWS_SHOWN = 20;
@@ -36,14 +36,12 @@ export function requireUsable(
   throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
 }
 
-/** @throws UserError (65) for a chosen row of a domain that has no bundled prompt. */
-export function requirePrompts(prompts: WorldModelPrompts, chosen: Uint32Array, { files, rows }: Dataset): void {
-  const lacking = chosen.find((row) => prompts.prompt(rows.domain(row)) === undefined);
+/** @throws UserError (65) for a chosen row of a domain that there is no system prompt for. */
+export function requirePrompts(prompts: SystemPrompts, chosen: Uint32Array, { files, rows }: Dataset): void {
+  const lacking = chosen.find((row) => prompts.refusal(rows.domain(row)) !== undefined);
   if (lacking === undefined) return;
-  throw new UserError(
-    `${files[rows.file(lacking)]}:${rows.line(lacking)}: there is no bundled system prompt for the domain "${rows.domain(lacking)}"; leave such rows out with --domains, or do without --system-prompt bundled`,
-    EXIT.badData,
-  );
+  const refusal = prompts.refusal(rows.domain(lacking));
+  throw new UserError(`${files[rows.file(lacking)]}:${rows.line(lacking)}: ${refusal}`, EXIT.badData);
 }
 
 /** Unusable rows, by domain. */

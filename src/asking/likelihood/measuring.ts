@@ -19,7 +19,7 @@ import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
-import { BUNDLED_PROMPTS, TRAJECTORY_KEYS } from '../infer/inferring.js';
+import { TRAJECTORY_KEYS } from '../infer/inferring.js';
 import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
 import { invalidByDomain } from '../infer/rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
@@ -63,7 +63,7 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
       const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
       return withMembers(await dataset.readText(job.row), leftOut, membersOf(work, job, recordedJudgement(row)));
     },
-    remarks: prompts === undefined ? [] : [BUNDLED_PROMPTS],
+    remarks: prompts.remarks,
     outputForm: { lean: settings.lean },
     manifest: manifestOfData(work, run, settings),
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
@@ -72,8 +72,7 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
 }
 
 function questionOf({ settings, prompts }: Measuring, sample: Sample): Question {
-  const system = prompts === undefined ? sample.systemPrompt : prompts.prompt(sample.domain);
-  const messages = buildMessages(sample, settings.protocol, system ?? '');
+  const messages = buildMessages(sample, settings.protocol, prompts.of(sample));
   const content = trueReply(trueObservation(sample));
   return { messages: [...messages, { role: 'assistant', content }], scored: true };
 }
@@ -102,7 +101,7 @@ export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined
     // A model that was not started is taken to be the run's own.
     model: target.identity ?? stored?.identity.model,
     protocol: settings.protocol,
-    system_prompt: prompts === undefined ? 'row' : `bundled ${prompts.fingerprint}`,
+    system_prompt: prompts.identity,
     sampling: samplingIdentity(settings, stored),
     reading: TRUTH_VERSION,
   };

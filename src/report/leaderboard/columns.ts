@@ -20,7 +20,7 @@ import {
   isMeasured,
   measuresIn,
 } from './board.js';
-import { countedFigure, domainsOf, failuresMatter, isWhole, meanOf, measuredFigure } from './figures.js';
+import { countedFigure, domainsHaving, domainsOf, failuresMatter, isWhole, meanOf, measuredFigure } from './figures.js';
 import { NAME_COLUMNS } from './names.js';
 
 export interface FigureColumn extends BoardColumn {
@@ -190,7 +190,7 @@ export function columnsOf(
   options: BoardOptions,
   measure: string | undefined,
 ) {
-  const having = new Set(runs.flatMap((run) => domainsOf(run.card, measure)));
+  const having = new Set(runs.flatMap((run) => domainsHaving(run.card, measure)));
   const domains = [...new Set([...DOMAINS, ...having])]
     .sort(inTableOrder)
     .map((domain) => domainColumn(domain, measure));
@@ -233,7 +233,7 @@ export function requireMeasure(runs: readonly BoardRun[], measure: string | unde
 
 /** Every column of figures that a block can have, for sorting by one that is not shown. */
 export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
-  const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsOf(run.card, measure))]);
+  const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsHaving(run.card, measure))]);
   const ofDomains = [...domains].map((domain) => domainColumn(domain, measure));
   const columns = [...ofDomains, ...meanColumns(measure), RECALL_COLUMN, ...COST_COLUMNS];
   return new Map(columns.map((column) => [column.id, column]));

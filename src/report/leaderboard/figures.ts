@@ -1,6 +1,6 @@
 // What a leaderboard counts of a run: its figures, the rows and domains behind them, and which of two is better.
 
-import { coversBenchmark } from '../../domains.js';
+import { coversBenchmark, domainsBehindCard, isPublished } from '../../domains.js';
 import { goodness } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../types.js';
 import type { BoardFigure, BoardOptions } from './board.js';
@@ -23,7 +23,7 @@ export function meanOf(card: ScoreCard, measure: string | undefined): BoardFigur
     : measuredFigure(card.overallMeasures, measure);
 }
 
-/** The rows behind each domain of a run's mean; repeats are not counted. */
+/** The rows behind each domain's figure; repeats are not counted. */
 export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (readonly [Domain, number])[] {
   return card.domains.flatMap(({ domain, withFailures, measures }) => {
     const figure = measure === undefined ? withFailures.total : measuredFigure(measures, measure);
@@ -31,14 +31,20 @@ export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (
   });
 }
 
+/** The domains that have the figure; of further ones than the seven, those too that stand beside the mean. */
+export function domainsHaving(card: ScoreCard, measure: string | undefined): readonly Domain[] {
+  return rowsOf(card, measure).map(([domain]) => domain);
+}
+
 /** The domains behind a run's mean. */
 export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return rowsOf(card, measure).map(([domain]) => domain);
+  return domainsBehindCard(domainsHaving(card, measure), card.macroOf);
 }
 
 /** The published Overall is of the seven domains and no other. */
 export function isWhole(card: ScoreCard, measure: string | undefined): boolean {
-  return coversBenchmark(domainsOf(card, measure));
+  const domains = domainsOf(card, measure);
+  return coversBenchmark(domains) && domains.every(isPublished);
 }
 
 /** Whether the official counting gives another figure than ours anywhere in the run. */

@@ -1,7 +1,7 @@
 // What a reader must know to read a block of a leaderboard rightly.
 
 import { percent, shortDomains } from '../../coverage.js';
-import { domainName } from '../../domains.js';
+import { domainName, isPublished } from '../../domains.js';
 import { twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 import { LEAST_CLUSTERS } from '../../types.js';
@@ -34,7 +34,7 @@ export function notesOf(source: NoteSource): string[] {
       : [
           `${oneLine(measure, 20)}: ${kindText(options.measureOf(measure))}, ${measureText(options.measureOf(measure))}; it is no rating.`,
         ]),
-    ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains.`] : []),
+    ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains${besideText(source)}.`] : []),
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),
     ...(shows('coverage') && runs.length > 0
       ? [
@@ -65,6 +65,16 @@ export function notesOf(source: NoteSource): string[] {
     ...selectionNotes(source),
     ...publishedNotes(entries),
   ];
+}
+
+/** Names the domains that Overall leaves out. */
+function besideText({ columns }: NoteSource): string {
+  const beside = columns.filter((column) => {
+    const domain = column.isFigure ? column.figure.domain : undefined;
+    return domain !== undefined && !isPublished(domain);
+  });
+  if (beside.length === 0) return '';
+  return `; ${beside.map(({ heading }) => heading).join(', ')} ${beside.length === 1 ? 'stands' : 'stand'} beside it`;
 }
 
 /** What is said of the columns that hold no scores. */

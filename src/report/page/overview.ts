@@ -1,6 +1,6 @@
 // The overview of a report: its head, its figures, and what is behind them.
 
-import { domainName } from '../../domains.js';
+import { domainName, domainsOfMean } from '../../domains.js';
 import { printable } from '../../printable.js';
 import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
@@ -54,8 +54,14 @@ function changes({ change, other }: Report): string {
   return block(
     `Change against ${escapeHtml(other.name)}`,
     'Paired row by row, in points of 0 to 100, with failures that the model caused at rating 1. Where the line crosses 0 the data do not show that there is a difference.',
-    changeChart([...lines, { ...change.overall, name: 'All domains', isSum: true }]),
+    changeChart([...lines, { ...change.overall, name: wholeOf(change), isSum: true }]),
   );
+}
+
+/** Whose mean the last line is: the seven's where further domains stand beside them. */
+function wholeOf({ domains }: NonNullable<Report['change']>): string {
+  const names = domains.map(({ domain }) => domain);
+  return domainsOfMean(names).length < names.length ? 'Overall' : 'All domains';
 }
 
 function dimensions({ run: { card }, measureOf }: Report): string {
