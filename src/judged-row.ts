@@ -8,6 +8,7 @@ import { LARGEST_MEASURE } from './measures.js';
 import { failureToPredict, isJudgementFailure } from './points.js';
 import type { PredictionId } from './prediction.js';
 import { readPrediction } from './reply.js';
+import { rolloutStep } from './rollout.js';
 import { DIMENSIONS, type Domain, type Flag, type JudgedRow, type Ratings } from './types.js';
 
 /** The members of a judged row that an earlier judgement may have left in it. */
@@ -85,6 +86,7 @@ export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain):
   const measures = measuresIn(awb);
   const isFine = failed === 0 || measures !== undefined;
   const failure = failureIn(fields, awb, isFine);
+  const rollout = rolloutStep(awb.rollout);
   // Spread into one another, each row would get a hidden class of its own, and every look at a hundred thousand of them be slow.
   const row: { -readonly [K in keyof JudgedRow]: JudgedRow[K] } = {
     key: id.key,
@@ -100,6 +102,7 @@ export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain):
   if (failed !== undefined) row.failed = failed;
   if (failure !== undefined) row.failure = failure;
   if (measures !== undefined) row.measures = measures;
+  if (rollout !== undefined) row.rollout = rollout;
   return row;
 }
 

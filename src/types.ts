@@ -2,6 +2,7 @@
 
 import type { Fact } from './facts.js';
 import type { List } from './list.js';
+import type { RolloutStep } from './rollout.js';
 
 /** The seven published domains, in the order of the published table's columns. */
 export const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'] as const;
@@ -199,6 +200,8 @@ export interface JudgedRow {
   readonly failure?: { readonly class: JudgementFailure; readonly reason: string };
   readonly measures?: Measures;
   readonly flags: readonly string[];
+  /** Where in a rollout its prediction stands; absent where all of its history was true because no rollout was asked for. */
+  readonly rollout?: RolloutStep;
 }
 
 /**

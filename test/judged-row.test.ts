@@ -37,6 +37,23 @@ describe('the members of a row', () => {
   });
 });
 
+describe('where in a rollout a row stands', () => {
+  const rollout = { chain: 't', from: 1, step: 3, distance: 2, off_script: ['/a'] };
+  const judged = (awb: object) => readJudgedRow({ failed: 0, awb }, { ...ID, index: 0 }, 'os');
+
+  it('is read, and kept by judging', () => {
+    expect(judged({ rollout }).rollout).toEqual({ chain: 't', from: 1, step: 3, distance: 2, offScript: ['/a'] });
+    const { awb } = judgementMembers({ ...prediction, awb: { rollout } }, measured({}), 0);
+    expect(awb).toMatchObject({ rollout });
+  });
+
+  it('is absent where none stands there, and where it cannot be', () => {
+    expect(judged({})).not.toHaveProperty('rollout');
+    expect(judged({ rollout: { ...rollout, distance: 0 } })).not.toHaveProperty('rollout');
+    expect(readJudgedRow({ failed: 0 }, ID, 'os')).not.toHaveProperty('rollout');
+  });
+});
+
 describe('which judgement a row holds', () => {
   it('is what awb judge wrote', () => {
     const awb = { key: 'k', trajectory: 't', repeat: 1, judge: { index: 2, status: 'ok' } };

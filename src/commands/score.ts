@@ -13,6 +13,7 @@ import { changeSince, readManifest } from '../run/manifest-file.js';
 import { manifestCosts } from '../runs/costs.js';
 import { DEFAULT_DB } from '../runs/databases.js';
 import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
+import { rolloutOf } from '../runs/rollout/figures.js';
 import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
@@ -102,7 +103,9 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
-  const scored = { id, replaced, run: { ...run, label }, db, card, trust: trustIn(made, calibrations), short };
+  const rollout = rolloutOf(rows, card);
+  const trust = trustIn(made, calibrations);
+  const scored = { id, replaced, run: { ...run, label }, db, card, rollout, trust, short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
     const steps = nextSteps(

@@ -1,9 +1,11 @@
 // A scored run as JSON.
 
 import type { RunCosts } from '../costs.js';
+import type { RolloutCard } from '../rollout-card.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { costsDocument } from './cost-json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
+import { rolloutDocument } from './rollout/json.js';
 import { type Trust, trustDocument } from './trust.js';
 import { varianceDocument } from './variance.js';
 
@@ -26,6 +28,8 @@ export interface ScoredRun {
   /** The SQLite file. */
   readonly db: string;
   readonly card: ScoreCard;
+  /** Of a rollout: its curves. */
+  readonly rollout?: RolloutCard | undefined;
   /** What is known of its judge; absent where it asked none. */
   readonly trust?: Trust | undefined;
   /** Domains below the least coverage. */
@@ -33,7 +37,7 @@ export interface ScoredRun {
 }
 
 /** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
-export function scoreDocument({ id, replaced, run, db, card, trust, short }: ScoredRun) {
+export function scoreDocument({ id, replaced, run, db, card, rollout, trust, short }: ScoredRun) {
   return {
     schema: 'awb.score/1',
     run: {
@@ -51,6 +55,7 @@ export function scoreDocument({ id, replaced, run, db, card, trust, short }: Sco
     judge_trust: trustDocument(trust),
     below_min_coverage: short.map((score) => score.domain),
     ...cardDocument(card),
+    ...(rollout === undefined ? {} : { rollout: rolloutDocument(rollout) }),
     costs: costsDocument(run.costs),
   };
 }

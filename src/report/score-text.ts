@@ -5,8 +5,10 @@ import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
+import type { RolloutCard } from '../rollout-card.js';
 import type { DomainScore, ScoreCard } from '../types.js';
 import { costTable } from './cost-table.js';
+import { rolloutTables } from './rollout/tables.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal, wrapped } from './terminal.js';
@@ -34,19 +36,27 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
   ];
   const blocks = [
     headOf(run, trust, look.columns),
-    ...cardTables(run.costs, card, { measureOf, look, byDomain }),
+    ...cardTables({ costs: run.costs, card, rollout: scored.rollout }, { measureOf, look, byDomain }),
     `${lines.join('\n')}\n`,
   ];
   return blocks.filter((block) => block !== undefined).join('\n');
 }
 
-/** The tables of a run: of its ratings, its measures and its costs, as far as it has them. */
+/** What tables are made of. */
+interface Figures {
+  readonly costs?: RunCosts | undefined;
+  readonly card: ScoreCard;
+  /** Of a rollout. */
+  readonly rollout: RolloutCard | undefined;
+}
+
+/** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them. */
 export function cardTables(
-  costs: RunCosts | undefined,
-  card: ScoreCard,
+  { costs, card, rollout }: Figures,
   { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
 ): string[] {
-  const tables = [scoreTable(card), measureTable(card, measureOf), costTable(costs, byDomain)];
+  const curves = rollout === undefined ? [] : rolloutTables(rollout, byDomain);
+  const tables = [scoreTable(card), measureTable(card, measureOf), ...curves, costTable(costs, byDomain)];
   return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
 }
 

@@ -31,6 +31,10 @@ export const READ_COLUMNS: Columns = {
   quality: ({ row }) => row.ratings.quality ?? null,
   total: ({ row }) => row.total,
   flags: ({ row }) => JSON.stringify(row.flags),
+  chain: ({ row }) => row.rollout?.chain ?? null,
+  step: ({ row }) => row.rollout?.step ?? null,
+  distance: ({ row }) => row.rollout?.distance ?? null,
+  off_script: ({ row }) => (row.rollout === undefined ? null : JSON.stringify(row.rollout.offScript)),
 };
 
 /** The columns that stand there for queries alone. */
@@ -112,5 +116,14 @@ export function judgedRowOf(row: Row, measures: JudgedRow['measures']): JudgedRo
     ...(failure === undefined ? {} : { failure: { class: failure, reason: row.text('failure_reason') } }),
     ...(measures === undefined ? {} : { measures }),
     flags: row.texts('flags'),
+    ...rolloutIn(row),
   };
+}
+
+/** Most rows stand in no rollout. */
+function rolloutIn(row: Row): Pick<JudgedRow, 'rollout'> {
+  const chain = row.textIn('chain');
+  if (chain === undefined) return {};
+  const [step, distance] = [row.number('step'), row.number('distance')];
+  return { rollout: { chain, from: step - distance, step, distance, offScript: row.texts('off_script') } };
 }

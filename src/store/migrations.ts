@@ -266,4 +266,12 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (calibration_id, domain, figure, variant, against, dimension)
   ) STRICT, WITHOUT ROWID;
   `,
+
+  // Where in a rollout a prediction stands: NULL in all four where it is no rollout.
+  `
+  ALTER TABLE judgements ADD COLUMN chain TEXT;
+  ALTER TABLE judgements ADD COLUMN step INTEGER;
+  ALTER TABLE judgements ADD COLUMN distance INTEGER;
+  ALTER TABLE judgements ADD COLUMN off_script TEXT CHECK (off_script IS NULL OR json_valid(off_script));
+  `,
 ];

@@ -20,7 +20,7 @@ export function runText(run: ShownRun, measureOf: MeasureLookup, look: Look): st
   const blocks = [
     `${bold(`run ${run.id} of ${printable(run.db)}`, look)}\n`,
     factLines(facts, look),
-    ...cardTables(run.costs, run.card, { measureOf, look, byDomain: true }),
+    ...cardTables(run, { measureOf, look, byDomain: true }),
     `${countLines(run.card).join('\n')}\n`,
     sentences('warning', run.warnings, look),
     sentences('note', run.notices, look),

@@ -1,5 +1,6 @@
 // All that is shown of one stored run.
 
+import type { RolloutCard } from '../../rollout-card.js';
 import type { ScoreCard } from '../../types.js';
 import type { Trust } from '../trust.js';
 import type { ListedRun } from './listed-run.js';
@@ -31,4 +32,6 @@ export interface ShownRun extends ListedRun {
   readonly trust?: Trust | undefined;
   /** By today's arithmetic. */
   readonly card: ScoreCard;
+  /** Of a rollout: its curves. */
+  readonly rollout: RolloutCard | undefined;
 }

@@ -11,6 +11,7 @@ import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { type KnownRun, manifestOf } from '../databases.js';
 import { type Note, type ReadRun, readUnder } from '../read-run.js';
+import { rolloutOf } from '../rollout/figures.js';
 import { warningsOn } from '../warnings.js';
 import { judgedFileState } from './judged-file.js';
 import { listedRuns } from './listed.js';
@@ -32,6 +33,7 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
     card: run.card,
+    rollout: rolloutOf(run.rows, run.card),
   };
 }
 

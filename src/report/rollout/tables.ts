@@ -1,0 +1,91 @@
+// What a rollout scores as tables: by distance from the last true observation, and where starts differ by step, too.
+
+import { domainName } from '../../domains.js';
+import { counted } from '../../figures.js';
+import { oneLine } from '../../printable.js';
+import type { RolloutBin, RolloutCard } from '../../rollout-card.js';
+import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from '../table.js';
+
+/** The curves over all rows; by domain, too, where that is wanted. */
+export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
+  const [start, ...others] = card.starts;
+  const isOne = start !== undefined && others.length === 0;
+  const tables = [distanceTable(card, byDomain, isOne ? start : undefined)];
+  return isOne ? tables : [...tables, stepTable(card)];
+}
+
+function distanceTable(card: RolloutCard, byDomain: boolean, start: number | undefined): Table {
+  const domains = (byDomain ? card.domains : []).map(
+    ({ domain, distances }) => [`${domainName(domain)} `, distances] as const,
+  );
+  const parts = [...domains, ['', card.all.distances] as const];
+  const groups = parts.map(([name, bins]) => bins.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card)));
+  const place = start === undefined || start === 0 ? '' : ` A turn's number is its distance plus ${start}.`;
+  return {
+    columns: columnsOf('Distance', card),
+    groups,
+    footnotes: [
+      `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
+      ...footnotes(
+        card,
+        parts.flatMap(([, bins]) => bins),
+      ),
+    ],
+  };
+}
+
+function stepTable(card: RolloutCard): Table {
+  const { steps } = card.all;
+  return {
+    columns: columnsOf('Turn', card),
+    groups: [steps.map((bin) => binRow(rangeText(bin), bin, card))],
+    footnotes: [],
+  };
+}
+
+function columnsOf(first: string, card: RolloutCard): Column[] {
+  const align = 'right';
+  const value = card.measure === undefined ? 'Score' : oneLine(card.measure, 16);
+  return [
+    { heading: first, short: first, align: 'left' },
+    { heading: 'Rows', short: 'Rows', align },
+    { heading: value, short: value, align },
+    { heading: '95 % interval', short: '95 %', align },
+    ...(hasOffScript(card)
+      ? [
+          { heading: 'On script', short: 'On scr.', align } as const,
+          { heading: '95 % interval', short: '95 %', align } as const,
+        ]
+      : []),
+  ];
+}
+
+function hasOffScript({ all }: RolloutCard): boolean {
+  return all.offScript > 0;
+}
+
+function binRow(name: string, { score, onScript }: RolloutBin, card: RolloutCard): string[] {
+  return [
+    name,
+    String(score.rows),
+    figure(score),
+    intervalCell(score),
+    ...(hasOffScript(card) ? [figure(onScript), intervalCell(onScript)] : []),
+  ];
+}
+
+function rangeText({ from, to }: RolloutBin): string {
+  return from === to ? String(from) : `${from} to ${to}`;
+}
+
+function footnotes(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
+  const { predictions, offScript } = card.all;
+  const apart = `On script: without the ${counted(offScript, 'prediction')} of ${predictions} whose recorded action refers to something that the rollout never showed (off-script).`;
+  return [
+    card.measure === undefined
+      ? 'Score: Total with failures, mean over rows. Only long trajectories reach far, so the rows of two distances are not the same.'
+      : 'Means over rows. Only long trajectories reach far, so the rows of two distances are not the same.',
+    ...(hasOffScript(card) ? [apart] : []),
+    ...withoutIntervalNote(bins.map(({ score }) => score)),
+  ];
+}

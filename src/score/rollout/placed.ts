@@ -1,0 +1,43 @@
+// The rows of a rollout with what each counts as: judgements averaged within predictions, and these within rows.
+
+import { groupBy } from '../../groups.js';
+import { countedPoints } from '../../points.js';
+import type { RolloutStep } from '../../rollout.js';
+import type { JudgedRow } from '../../types.js';
+import type { Scale } from '../intervals.js';
+import { mean } from '../mean.js';
+import { meanFigure, predictionsOf } from '../predictions.js';
+
+/** What is told of a rollout: the score with failures at rating 1, or a measure and the range in which it ends. */
+export interface RolloutFigure {
+  readonly measure?: string;
+  readonly scale: Scale;
+}
+
+/** A judged row that stands in a rollout. */
+export type SteppedRow = JudgedRow & { readonly rollout: RolloutStep };
+
+export function isStepped(row: JudgedRow): row is SteppedRow {
+  return row.rollout !== undefined;
+}
+
+/** Whether the recorded action refers to nothing that the rollout did not show. */
+export function isOnScript({ rollout }: SteppedRow): boolean {
+  return rollout.offScript.length === 0;
+}
+
+/** What each row counts as, by its key; one that has no figure is absent. */
+export function valuesOf<R extends JudgedRow>(
+  rows: readonly R[],
+  { measure }: RolloutFigure,
+): ReadonlyMap<string, { readonly row: R; readonly value: number }> {
+  const figureOf = (row: JudgedRow) => (measure === undefined ? countedPoints(row, 'total') : row.measures?.[measure]);
+  const firsts = new Map(rows.map((row) => [row.key, row]));
+  const byKey = groupBy(predictionsOf(rows), ([{ key }]) => key);
+  const found = [...byKey].flatMap(([key, repeats]) => {
+    const values = repeats.map((judgements) => meanFigure(judgements, figureOf)).filter((value) => value !== undefined);
+    const row = firsts.get(key);
+    return row === undefined || values.length === 0 ? [] : [[key, { row, value: mean(values) }] as const];
+  });
+  return new Map(found);
+}

@@ -1,0 +1,105 @@
+// awb score of a rollout: its curves in text, JSON and SQLite.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openSqlite } from '../../src/store/sqlite.js';
+import { openStore } from '../../src/store/store.js';
+import { awb, temporaryFolder } from '../support/cli.js';
+import { type MadeStep, steppedLine } from '../support/rollouts.js';
+
+/** Twelve trajectories of two domains, a rating lower each step; of every third one the last step is off-script. */
+const ROWS: MadeStep[] = (['mcp', 'terminal'] as const).flatMap((domain) =>
+  Array.from({ length: 12 }, (_, trajectory) =>
+    [1, 2, 4].map((step) => ({
+      ...{ domain, trajectory, step },
+      rating: 5 - step / 4 - (trajectory % 4) / 10,
+      offScript: step === 4 && trajectory % 3 === 0 ? ['/srv/a'] : [],
+    })),
+  ).flat(),
+);
+
+async function judgedFile(rows: readonly MadeStep[] = ROWS): Promise<string> {
+  const file = join(await temporaryFolder(), 'judged.jsonl');
+  await writeFile(file, rows.map((row) => `${steppedLine(row)}\n`).join(''));
+  return file;
+}
+
+async function score(file: string, ...more: string[]) {
+  const { code, stdout, stderr } = await awb(['score', file, '--db', join(file, '../awb.sqlite'), ...more]);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return stdout;
+}
+
+function table(text: string, first: string): string[] {
+  const lines = text.split('\n');
+  const from = lines.findIndex((line) => line.startsWith(first));
+  return lines.slice(from, lines.indexOf('', from));
+}
+
+describe('a rollout', () => {
+  it('shows its score by distance, off-script rows apart, within 80 columns', async () => {
+    const text = await score(await judgedFile());
+    const lines = table(text, 'Distance');
+    expect(lines[0]).toMatch(/^Distance +Rows +Score +95 % interval +On script +95 % interval$/);
+    expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ['1', '24', '90.00'],
+      ['2', '24', '83.75'],
+      ['4', '24', '71.25'],
+    ]);
+    expect(text).toContain('without the 8 predictions of 72');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('shows every domain under --verbose', async () => {
+    const lines = table(await score(await judgedFile(), '--verbose'), 'Distance').join('\n');
+    expect(lines).toMatch(/^MCP 1 +12/m);
+  });
+
+  it('has the same in JSON', async () => {
+    const { rollout } = JSON.parse(await score(await judgedFile(), '--json'));
+    expect(rollout).toMatchObject({ measure: null, from: [0], predictions: 72, off_script: 8, chains: 24 });
+    expect(rollout.domains.mcp).toMatchObject({ predictions: 36, off_script: 4, chains: 12 });
+    expect(rollout.by_distance).toMatchObject([
+      { from: 1, to: 1, score: { value: 90, rows: 24, clusters: 24 }, on_script: { rows: 24 } },
+      { from: 2, to: 2, score: { value: 83.75 } },
+      { from: 4, to: 4, score: { value: 71.25 }, on_script: { rows: 16 } },
+    ]);
+    expect(rollout.by_step).toEqual(rollout.by_distance);
+  });
+
+  it('stands in SQLite by step and distance, and comes back from there as it was', async () => {
+    const file = await judgedFile();
+    await score(file);
+    const database = openSqlite(join(file, '../awb.sqlite'), { readonly: true });
+    const rows = database
+      .prepare(
+        'SELECT distance, count(*) AS rows, sum(json_array_length(off_script) > 0) AS off FROM judgements GROUP BY 1 ORDER BY 1',
+      )
+      .all();
+    database.close();
+    expect(rows).toEqual([
+      { distance: 1, rows: 24, off: 0 },
+      { distance: 2, rows: 24, off: 0 },
+      { distance: 4, rows: 24, off: 8 },
+    ]);
+    const store = openStore(join(file, '../awb.sqlite'));
+    const [row] = store.judgements(1).filter(({ key }) => key === 'mcp-t3-s4');
+    store.close();
+    expect(row?.rollout).toEqual({ chain: 'mcp-t3', from: 0, step: 4, distance: 4, offScript: ['/srv/a'] });
+  });
+
+  it('is shown by runs show, too', async () => {
+    const file = await judgedFile();
+    await score(file);
+    const { stdout } = await awb(['runs', 'show', '1', '--db', join(file, '../awb.sqlite')]);
+    expect(table(stdout, 'Distance')[1]).toMatch(/^MCP 1 +12/);
+  });
+
+  it('is nothing that an ordinary run has anything of', async () => {
+    const file = await judgedFile(ROWS.map((row) => ({ ...row, isTrue: true })));
+    expect(await score(file)).not.toContain('Distance');
+    expect(JSON.parse(await score(file, '--json'))).not.toHaveProperty('rollout');
+  });
+});
