@@ -32,6 +32,17 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
+/** Whether a text of JSON nests deeper than that: whoever walks its value would run out of stack. */
+export function nestsBeyond(text: string, deepest: number): boolean {
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\[\s\S])*"?|[[\]{}]/g)) {
+    if (token === '[' || token === '{') depth++;
+    else if (token === ']' || token === '}') depth--;
+    if (depth > deepest) return true;
+  }
+  return false;
+}
+
 /** JSON with sorted keys and without undefined members: one text for one value. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

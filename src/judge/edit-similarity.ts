@@ -1,6 +1,6 @@
 // How alike two texts are by the edits between them.
 
-import { encode } from './symbols.js';
+import { encode } from '../symbols.js';
 
 /** `1 - d / max(m, n)` times 100, with d the Levenshtein distance over code points. One of the texts must not be empty. */
 export function editSimilarity(prediction: string, truth: string): number {

@@ -1,7 +1,7 @@
 // How many of their lines, or of their JSON values, two texts share.
 
 import { isContainer } from '../json.js';
-import { commonCount, intern, numbered } from './symbols.js';
+import { commonCount, intern, numbered } from '../symbols.js';
 
 /** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts hold more than white space. */
 export function lineF1(prediction: string, truth: string): number {

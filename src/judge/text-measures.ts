@@ -1,7 +1,7 @@
 // The text measures of a prediction against its ground truth.
 
+import { chrf } from '../chrf.js';
 import type { Measures } from '../types.js';
-import { chrf } from './chrf.js';
 import { editSimilarity } from './edit-similarity.js';
 import { jsonF1, lineF1 } from './overlap.js';
 

@@ -2,14 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { measure } from '../../src/judge/text-measures.js';
+import { measure } from '../src/judge/text-measures.js';
 
 interface Pair {
   readonly prediction: string;
   readonly truth: string;
   readonly chrf: number;
 }
-const { pairs } = JSON.parse(readFileSync(new URL('../../fixtures/metrics.json', import.meta.url), 'utf8')) as {
+const { pairs } = JSON.parse(readFileSync(new URL('../fixtures/metrics.json', import.meta.url), 'utf8')) as {
   pairs: Pair[];
 };
 

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { agentMessages, agentSystemPrompt, partsOfPrompt } from '../src/agent-dialogue.js';
+
+const FENCE = "```text\nclick('28')\n```";
+
+test.each([
+  [
+    'task, state and action',
+    `### Turn 1\n**Task Instruction:**\nBuy it.\n\n**Current State:**\nA page\n\n**Action:**\n${FENCE}`,
+    { preface: '**Task Instruction:**\nBuy it.\n\n**Current State:**\nA page', action: FENCE },
+  ],
+  ['an action alone', `### Turn 12\n**Action:**\n${FENCE}`, { preface: '', action: FENCE }],
+  [
+    'a request to predict behind it',
+    `**Action:**\n${FENCE}\n\nPlease analyze the input above and so on`,
+    { preface: '', action: FENCE },
+  ],
+  [
+    'a state that quotes the heading',
+    `**Current State:**\n**Action:**\nno\n\n**Action:**\n${FENCE}`,
+    { preface: '**Current State:**\n**Action:**\nno', action: FENCE },
+  ],
+  ['an action without a fence', '### Turn 2\n**Action:**\nDONE\n', { preface: '', action: 'DONE' }],
+  ['no heading', '### Turn 2\nls -la', { preface: '', action: 'ls -la' }],
+])('a prompt with %s comes apart', (_, prompt, parts) => {
+  expect(partsOfPrompt(prompt)).toEqual(parts);
+});
+
+test('an agent sees its actions as its own, and observations without their marker', () => {
+  const turns = [
+    { action: FENCE, observation: '**Environment Observation:**\nA page' },
+    { action: 'DONE', observation: 'none' },
+  ];
+  expect(agentMessages('Act.', '', turns)).toEqual([
+    { role: 'system', content: 'Act.' },
+    { role: 'user', content: 'Begin.' },
+    { role: 'assistant', content: FENCE },
+    { role: 'user', content: 'A page' },
+    { role: 'assistant', content: 'DONE' },
+    { role: 'user', content: 'none' },
+  ]);
+  expect(agentMessages('Act.', 'Buy it.', [])[1]).toEqual({ role: 'user', content: 'Buy it.' });
+});
+
+test('tools stand behind the system prompt where there are some', () => {
+  expect(agentSystemPrompt('Act.', [])).toBe('Act.');
+  expect(agentSystemPrompt('Act.', ['{"name":"a"}', '{"name":"b"}'])).toBe(
+    'Act.\n\nThe tools:\n\n{"name":"a"}\n{"name":"b"}',
+  );
+});
