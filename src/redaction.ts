@@ -14,7 +14,7 @@ const REDACTED = '[redacted]';
  * character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
  */
 export function openRedaction(secrets: readonly string[]): Redact {
-  const real = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET && secret !== 'EMPTY');
+  const real = realOnes(secrets);
   // Longest first, so that none is cut by a part of it.
   const forms = [...new Set(real.flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const percent = [...real].sort((a, b) => b.length - a.length).map((secret) => percentPattern(secret));
@@ -25,6 +25,56 @@ export function openRedaction(secrets: readonly string[]): Redact {
     if (clean.includes('%')) for (const pattern of percent) clean = clean.replace(pattern, REDACTED);
     return clean;
   };
+}
+
+/**
+ * Redacts a text that comes in pieces: what could be the start of a secret is held back until more of the text, or its end, shows
+ * whether it is one.
+ */
+export function openGrowingRedaction(secrets: readonly string[]): { add(piece: string): string; end(): string } {
+  const redact = openRedaction(secrets);
+  const real = realOnes(secrets);
+  const forms = real.flatMap(formsOf);
+  const longest = Math.max(0, ...forms.map(({ length }) => length), ...real.map((secret) => secret.length * 9));
+  let held = '';
+  return {
+    add(piece) {
+      const text = redact(held + piece);
+      let from = Math.max(0, text.length - longest);
+      while (from < text.length && !couldBegin(text.slice(from), forms, real)) from++;
+      held = text.slice(from);
+      return text.slice(0, from);
+    },
+    end() {
+      const rest = held;
+      held = '';
+      return rest;
+    },
+  };
+}
+
+/** Whether the text could be the start of a secret in any of its forms. */
+function couldBegin(text: string, forms: readonly string[], real: readonly string[]): boolean {
+  return forms.some((form) => form.startsWith(text)) || real.some((secret) => couldBeginInUrl(text, secret));
+}
+
+/** Percent-encoding takes each character by itself, so there are many forms. */
+function couldBeginInUrl(text: string, secret: string): boolean {
+  let rest = text.toLowerCase();
+  for (const character of secret.toLowerCase()) {
+    if (rest === '') return true;
+    const encoded = [...new TextEncoder().encode(character)]
+      .map((byte) => `%${byte.toString(16).padStart(2, '0')}`)
+      .join('');
+    const form = [character, encoded].find((one) => rest.startsWith(one) || one.startsWith(rest));
+    if (form === undefined) return false;
+    rest = rest.slice(form.length);
+  }
+  return rest === '';
+}
+
+function realOnes(secrets: readonly string[]): string[] {
+  return [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET && secret !== 'EMPTY');
 }
 
 /**

@@ -9,7 +9,7 @@ import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
 import { callsCounted, costOfBoth } from '../usage.js';
-import type { AskingSettings } from './options.js';
+import type { AskingSettings, CallSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
 import type { Stage, StageJob } from './stage-contract.js';
@@ -108,7 +108,8 @@ function finishedIn({ journal }: Run): number {
   return finished;
 }
 
-function backendOptions(settings: AskingSettings) {
+/** What the settings say of how a model is asked. */
+export function backendOptions(settings: CallSettings) {
   return {
     sampling: samplingOf(settings),
     stream: settings.stream,

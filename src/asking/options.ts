@@ -132,3 +132,6 @@ export const ASKING_OPTIONS = {
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;
+
+/** What a single call needs of them: nothing that is said of a whole run in advance. */
+export type CallSettings = Omit<AskingSettings, 'tokenizer' | 'dryRun' | 'estimateFrom' | 'rate'>;

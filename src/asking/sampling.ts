@@ -4,10 +4,10 @@ import type { Identity } from '../run/identity.js';
 import { madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import { PARAMETERS, type Sampling, type SamplingValues } from '../sampling.js';
-import type { AskingSettings } from './options.js';
+import type { AskingSettings, CallSettings } from './options.js';
 
 /** The values to send, from flags and preset; what is absent is not sent. The seed and the extra body stand last, as they always did. */
-export function samplingOf(settings: AskingSettings): Sampling {
+export function samplingOf(settings: CallSettings): Sampling {
   const preset = settings.preset === 'model-card' ? { topP: 0.95, topK: 20 } : {};
   const { temperature, topP, topK, seed, extraBody } = settings;
   const values: SamplingValues = {

@@ -5,6 +5,9 @@ import type { FailureClass, ModelReply, Usage } from '../types.js';
 
 export const INTERRUPTED = { status: 'interrupted' } as const;
 
+/** Is told each piece of a reply as it comes, without secrets. */
+export type Hear = (piece: string, kind: 'content' | 'reasoning') => void;
+
 export type Attempt = AttemptReply | AttemptFailure | typeof INTERRUPTED;
 
 /** A reply as the try gave it; what all tries cost is known only to the schedule. */

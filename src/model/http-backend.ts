@@ -1,7 +1,7 @@
 // The backend over HTTP: it asks one OpenAI-compatible endpoint or several, or a server that was started for this run alone.
 
 import { isInteger, type JsonObject } from '../json.js';
-import type { BackendOptions, OpenBackend } from './backend.js';
+import type { BackendOptions, OpenBackend, ServedContext } from './backend.js';
 import { openContextWatch } from './endpoint/context.js';
 import { openDialect } from './endpoint/dialect.js';
 import { OpenAiEndpoint } from './endpoint/endpoint.js';
@@ -26,13 +26,22 @@ export interface NamedEndpoints {
   readonly own?: { readonly slots: number; readonly lost: AbortSignal };
 }
 
-/**
- * Opens one endpoint for each base URL, and the schedule over them. Reads what each server says about its model; that never
- * fails.
- */
-export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
+/** The endpoints that a user named, and what they share. */
+export interface Connections {
+  readonly endpoints: readonly OpenAiEndpoint[];
+  readonly pace: Pace;
+  /** What each server says of its context; rejects with a UserError (2) where no prompt can fit beside the output budget. */
+  readonly contexts: Promise<readonly ServedContext[]>;
+  /** What `awb serve` says of its models; none for any other server. */
+  readonly models: readonly JsonObject[];
+  /** As `BackendOptions` has them, with what the servers said of their slots. */
+  readonly limits: { readonly concurrency: number | 'adaptive'; readonly ceiling?: number };
+  dropped(): readonly string[];
+}
+
+/** Opens one endpoint for each base URL. Reads what each server says about its model; that never fails. */
+export async function connect(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>): Promise<Connections> {
   const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, clock, onNotice = () => {} } = options;
-  const { own } = named;
   const dialect = openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
   const pace = new Pace({ rpm, tpm, maxTokens: sampling.maxTokens, clock, onNotice });
@@ -54,22 +63,37 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
         ...(options.responseFormat !== undefined && { responseFormat: options.responseFormat }),
       }),
   );
-  const contextRead = Promise.all(endpoints.map((endpoint) => endpoint.readContext()));
-  // `ask` reports it.
-  contextRead.catch(() => {});
+  const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
+    all.filter((told) => told !== undefined),
+  );
+  // Whoever asks reports it.
+  contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
-  const schedule = openSchedule(endpoints, {
-    ...options,
-    pace,
-    concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
-    ...ceilingOf(described),
-  });
+  const own = named.own?.slots ?? 'adaptive';
   return {
+    endpoints,
+    pace,
+    contexts,
     models: described.filter((facts) => facts !== undefined),
-    contexts: async () => (await contextRead).filter((told) => told !== undefined),
+    limits: {
+      concurrency: options.concurrency === 'adaptive' ? own : options.concurrency,
+      ...ceilingOf(described),
+    },
     dropped: () => dialect.dropped(),
+  };
+}
+
+/** Opens the endpoints, and the schedule over them. */
+export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
+  const { own } = named;
+  const { endpoints, pace, contexts, models, limits, dropped } = await connect(named, options);
+  const schedule = openSchedule(endpoints, { ...options, pace, ...limits });
+  return {
+    models,
+    contexts: () => contexts,
+    dropped,
     async ask(jobs, hooks, signals) {
-      await contextRead;
+      await contexts;
       if (own === undefined) return schedule.ask(jobs, hooks, signals);
       await schedule.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) });
       own.lost.throwIfAborted();

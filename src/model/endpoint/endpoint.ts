@@ -2,10 +2,10 @@
 
 import { EXIT, messageOf, nearest, UserError } from '../../errors.js';
 import type { JsonObject } from '../../json.js';
-import { openRedaction, type Redact } from '../../redaction.js';
+import { openGrowingRedaction, openRedaction, type Redact } from '../../redaction.js';
 import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
-import type { Attempt, AttemptFailure } from '../attempt.js';
+import type { Attempt, AttemptFailure, Hear } from '../attempt.js';
 import type { ServedContext } from '../backend.js';
 import { type Address, readAddress } from '../http/address.js';
 import type { HttpProxy } from '../http/proxy.js';
@@ -26,8 +26,9 @@ export interface Endpoint {
   /**
    * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
    * A rejected `max_tokens` is renamed and asked again inside the same try (see dialect.ts), so it costs no attempt.
+   * `hear` is told the reply as it comes.
    */
-  call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt>;
+  call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt>;
   close(): Promise<void>;
 }
 
@@ -60,6 +61,7 @@ export class OpenAiEndpoint implements Endpoint {
   readonly host: string;
   readonly #options: EndpointOptions;
   readonly #address: Address;
+  readonly #secrets: readonly string[];
   readonly #redact: Redact;
   readonly #wire: Wire;
   readonly #models: KnownModels;
@@ -71,7 +73,8 @@ export class OpenAiEndpoint implements Endpoint {
     this.#options = options;
     this.#address = readAddress(options.baseUrl, apiKey);
     this.host = this.#address.host;
-    this.#redact = openRedaction([apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? [])]);
+    this.#secrets = [apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? [])];
+    this.#redact = openRedaction(this.#secrets);
     this.#wire = new Wire(this.#address, apiKey, proxy);
     this.#models = new KnownModels(this.#wire, this.#redact);
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
@@ -80,9 +83,12 @@ export class OpenAiEndpoint implements Endpoint {
     this.#line = { wire: this.#wire, clocks, stream, context };
   }
 
-  async call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
+  async call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
+    const heard = hear && redacting(hear, this.#secrets);
     try {
-      return await this.#call(request, attemptIndex, abort);
+      const attempt = await this.#call(request, attemptIndex, abort, heard?.hear);
+      heard?.end();
+      return attempt;
     } catch (error) {
       const words = tidy(messageOf(error), this.#redact);
       return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
@@ -109,7 +115,7 @@ export class OpenAiEndpoint implements Endpoint {
     return this.#wire.close();
   }
 
-  async #call(request: ModelRequest, attemptIndex: number, abort: AbortSignal): Promise<Attempt> {
+  async #call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
     const { sampling, fitMaxTokens: fits, context, clocks } = this.#options;
     const way = wayOf(request);
     const spent: Usage = {};
@@ -121,7 +127,9 @@ export class OpenAiEndpoint implements Endpoint {
         if (!isFirst) deadlineMs += await this.#turn(abort);
         isFirst = false;
         const body = requestBody(this.#options, request, attemptIndex, maxTokens);
-        const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now());
+        // A request for one token only has the server count the prompt.
+        const listener = maxTokens === 1 ? undefined : hear;
+        const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now(), listener);
         if (outcome.status === 'interrupted') return outcome;
         addUsage(spent, outcome.usage);
         if (outcome.status === 'ok' || !this.#adapts(outcome.rejected, body)) return outcome;
@@ -164,4 +172,18 @@ export class OpenAiEndpoint implements Endpoint {
     const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
     return { ...failure, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
   }
+}
+
+/** A listener that is told no secret, not even one that came in pieces; `end` lets go of what could have become one. */
+function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hear; end(): void } {
+  const texts = { content: openGrowingRedaction(secrets), reasoning: openGrowingRedaction(secrets) };
+  const tell = (text: string, kind: 'content' | 'reasoning') => {
+    if (text !== '') hear(text, kind);
+  };
+  return {
+    hear: (piece, kind) => tell(texts[kind].add(piece), kind),
+    end() {
+      for (const kind of ['reasoning', 'content'] as const) tell(texts[kind].end(), kind);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 // One exchange with a server: it sends a request's body, and reads the answer until its end or until one of three clocks ends it.
 
 import type { Usage } from '../../types.js';
-import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
+import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rule.js';
 import { startClocks, type TimeLimits } from '../http/time-limits.js';
@@ -29,10 +29,11 @@ export async function exchange(
   body: Body,
   abort: AbortSignal,
   leftMs: number,
+  hear?: Hear,
 ): Promise<Attempt> {
   if (abort.aborted) return INTERRUPTED;
   const clocks = startClocks(limits, stream, abort, leftMs);
-  const reading = new Reading(clocks, way, budgetOf(body));
+  const reading = new Reading(clocks, way, budgetOf(body), hear);
   let isTaken = false;
   /** A failure after the server had begun to answer says so; a gateway's web page is no answer. */
   const withReceived = (attempt: Attempt): Attempt =>

@@ -5,7 +5,7 @@ import { EXIT, UserError } from '../../errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../json.js';
 import type { TokenScore, Usage } from '../../types.js';
 import { isTokenCount } from '../../usage.js';
-import type { AttemptFailure, AttemptReply } from '../attempt.js';
+import type { AttemptFailure, AttemptReply, Hear } from '../attempt.js';
 import { SCORES_A_REPLY } from '../failures/body-rules.js';
 import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';
@@ -34,6 +34,7 @@ export class Reading {
   finished = false;
   readonly #clocks: RunningLimits;
   readonly #way: Way;
+  readonly #hear: Hear;
   readonly #mostCharacters: number;
   readonly #decoder = new StringDecoder('utf8');
   readonly #stream = new EventStream((data) => this.#event(data));
@@ -55,10 +56,11 @@ export class Reading {
 
   /**
    * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
-   * cut off.
+   * cut off. `hear` is told each piece of text as it comes.
    */
-  constructor(clocks: RunningLimits, way: Way, maxTokens: number | undefined) {
+  constructor(clocks: RunningLimits, way: Way, maxTokens: number | undefined, hear: Hear = () => {}) {
     this.#clocks = clocks;
+    this.#hear = hear;
     this.#way = way;
     const least = way === SCORED_CHAT ? SCORED_BOUND : LEAST_BOUND;
     this.#mostCharacters = Math.min(MOST_BOUND, Math.max(least, CHARACTERS_PER_TOKEN * (maxTokens ?? 0)));
@@ -272,8 +274,14 @@ export class Reading {
     const content = this.#text('content', message.content);
     const reasoning =
       this.#text('reasoning_content', message.reasoning_content) || this.#text('reasoning', message.reasoning);
-    if (content !== '') this.#content.add(content);
-    if (reasoning !== '') this.#reasoning.add(reasoning);
+    if (reasoning !== '') {
+      this.#reasoning.add(reasoning);
+      this.#hear(reasoning, 'reasoning');
+    }
+    if (content !== '') {
+      this.#content.add(content);
+      this.#hear(content, 'content');
+    }
     if (this.#text('refusal', message.refusal) !== '') this.#refused = true;
     return content !== '' || reasoning !== '' || this.#refused;
   }

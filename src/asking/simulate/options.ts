@@ -1,0 +1,60 @@
+// The options that open a simulation: where it starts, and the world model that is asked.
+
+import type { OptionTable, Settings } from '../../settings/options.js';
+import { INFER_OPTIONS } from '../infer/options.js';
+import { ASKING_OPTIONS } from '../options.js';
+
+const {
+  'data-dir': dataDir,
+  'model-base-url': modelBaseUrl,
+  'model-name': modelName,
+  'model-api-key': modelApiKey,
+  'system-prompt': systemPrompt,
+} = INFER_OPTIONS;
+const {
+  'fit-max-tokens': _fit,
+  'keep-going': _keepGoing,
+  tokenizer: _tokenizer,
+  'dry-run': _dryRun,
+  'estimate-from': _estimateFrom,
+  rate: _rate,
+  ...asking
+} = ASKING_OPTIONS;
+
+export const SIMULATION_OPTIONS = {
+  domain: {
+    kind: 'text',
+    value: 'NAME',
+    short: 'd',
+    group: 'World',
+    help: 'start an empty world of this domain, such as terminal',
+  },
+  task: { kind: 'text', value: 'TEXT', group: 'World', help: 'what is to be done there; told to the world model' },
+  state: {
+    kind: 'text',
+    value: 'FILE|TEXT',
+    group: 'World',
+    help: 'what is there before the first action: a file of it, or the text itself',
+  },
+  from: {
+    kind: 'text',
+    value: 'ROW',
+    group: 'World',
+    help: 'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
+  },
+  'list-rows': { kind: 'boolean', group: 'World', help: 'list the rows that --from can name, and exit' },
+  'data-dir': { ...dataDir, group: 'World' },
+  'model-base-url': modelBaseUrl,
+  'model-name': modelName,
+  'model-api-key': modelApiKey,
+  'system-prompt': systemPrompt,
+  context: {
+    kind: 'integer',
+    min: 1,
+    group: 'Model',
+    help: 'tokens that the model takes, prompt and reply, where its server does not tell',
+  },
+  ...asking,
+} as const satisfies OptionTable;
+
+export type SimulationSettings = Settings<typeof SIMULATION_OPTIONS>;

@@ -1,0 +1,165 @@
+// A simulation: a world model that is asked live, where its worlds start, and what it may spend. All ways to act in a world use it.
+
+import { UserError } from '../../errors.js';
+import { type LiveFailure, type LiveHooks, type LiveModel, openLive } from '../../model/live.js';
+import { charactersOf } from '../../question.js';
+import { type Measured, type Room, roomFor } from '../../simulate/room.js';
+import { afterReply, requestOf, type World } from '../../simulate/world.js';
+import type { Io, ModelReply } from '../../types.js';
+import { callsCounted } from '../../usage.js';
+import { reachedIn, requirePriced, type Spending, spendingOf } from '../budget.js';
+import { backendOptions } from '../instrument.js';
+import { Ledger } from '../ledger.js';
+import { openPricing } from '../pricing.js';
+import { namesTarget, openTarget } from '../target.js';
+import type { SimulationSettings } from './options.js';
+import { openStarts, type Starts } from './starts.js';
+
+/** What is done in a world. */
+export interface Step {
+  readonly world: World;
+  readonly action: string;
+  /** Said to the world model alone: what is to happen in this turn. */
+  readonly instruction?: string | undefined;
+  /** Sets apart what is asked several times under one seed; 0 where it is absent. */
+  readonly seedOffset?: number;
+}
+
+/** What came of an action. In all cases but the first nothing has happened in the world. */
+export type StepOutcome =
+  | {
+      readonly status: 'ok';
+      readonly world: World;
+      readonly observation: string;
+      /** The token budget, or the context, ended the reply. */
+      readonly truncated: boolean;
+      readonly reply: ModelReply;
+    }
+  /** The reply holds no observation. */
+  | { readonly status: 'empty'; readonly truncated: boolean; readonly reply: ModelReply }
+  | { readonly status: 'failed'; readonly failure: LiveFailure }
+  /** The caller has ended it; `content` is what had come of the reply. */
+  | { readonly status: 'interrupted'; readonly content: string }
+  /** No reply would fit into the context any more; nothing was asked. */
+  | { readonly status: 'full'; readonly room: Room }
+  /** The budget is spent; nothing was asked. */
+  | { readonly status: 'spent'; readonly reason: string };
+
+export interface Simulation extends Omit<Starts, 'close'> {
+  /** The name that the model is asked by. */
+  readonly model: string;
+  readonly hosts: readonly string[];
+  /** Never rejects. Any number of steps may be under way, each of a world of its own. */
+  step(step: Step, hooks: LiveHooks): Promise<StepOutcome>;
+  /** What an action would take of the context; undefined where nobody knows its size. */
+  roomFor(step: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined;
+  spending(): Spending;
+  /** Tries that have been made. */
+  readonly calls: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the world model. Nothing is asked yet.
+ * @param onNotice is told what its endpoints are up to
+ * @throws UserError where the model or its server cannot be opened, and for a budget in dollars without a price
+ */
+export async function openSimulation(
+  settings: SimulationSettings,
+  io: Io,
+  onNotice: (text: string) => void,
+): Promise<Simulation> {
+  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+  if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
+    throw new UserError('give one world model: --local, or --model-base-url with --model-name');
+  }
+  const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, { ...settings, dryRun: false }, io);
+  const closers: (() => Promise<unknown>)[] = [() => target.close()];
+  const close = async () => {
+    for (const one of closers.splice(0).reverse()) await one();
+  };
+  try {
+    const servedModels = new Set<string>();
+    const pricing = await openPricing(target, settings, io);
+    const ledger = new Ledger(() => pricing(servedModels));
+    requirePriced(settings, ledger.usd !== undefined, target);
+    const live = await openLive(target.named, {
+      ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
+      dropped: [],
+      onNotice,
+    });
+    closers.push(() => live.close());
+    const starts = openStarts(settings, io);
+    closers.push(() => starts.close());
+    const asking = new Asking(live, settings, ledger, servedModels);
+    return {
+      model: target.model,
+      hosts: target.hosts,
+      world: (start) => starts.world(start),
+      names: () => starts.names(),
+      step: (step, hooks) => asking.step(step, hooks),
+      roomFor: (step) => asking.roomFor(step),
+      spending: () => spendingOf(ledger, settings),
+      get calls() {
+        return asking.calls;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+class Asking {
+  calls = 0;
+  /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
+  readonly #measured = new WeakMap<World, Measured>();
+  readonly #all = { chars: 0, promptTokens: 0 };
+
+  constructor(
+    private readonly live: LiveModel,
+    private readonly settings: SimulationSettings,
+    private readonly ledger: Ledger,
+    private readonly servedModels: Set<string>,
+  ) {}
+
+  roomFor({ world, action, instruction }: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined {
+    const contextTokens = this.settings.context ?? this.live.contextTokens;
+    if (contextTokens === undefined) return undefined;
+    const { chars, promptTokens } = this.#all;
+    return roomFor(contextTokens, charactersOf(requestOf(world, action, instruction)), {
+      before: this.#measured.get(world),
+      ...(promptTokens === 0 ? {} : { charsAToken: chars / promptTokens }),
+    });
+  }
+
+  async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
+    const { world, action, instruction, seedOffset = 0 } = step;
+    const reason = reachedIn(this.ledger, this.settings);
+    if (reason !== undefined) return { status: 'spent', reason };
+    const room = this.roomFor(step);
+    if (room?.state === 'full') return { status: 'full', room };
+    const question = requestOf(world, action, instruction);
+    const outcome = await this.live.ask({ ...question, seedOffset }, hooks);
+    this.calls += outcome.log.attempts;
+    const chars = charactersOf(question);
+    const isOneCall = outcome.log.attempts === 1;
+    if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
+    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), ...(isOneCall && { chars }) });
+    if (outcome.status === 'interrupted') return { status: 'interrupted', content: outcome.content };
+    if (outcome.status === 'failed') return { status: 'failed', failure: outcome };
+    const truncated = outcome.finishReason === 'length';
+    const next = afterReply(world, action, outcome.content, instruction);
+    if (next === undefined) return { status: 'empty', truncated, reply: outcome };
+    const { promptTokens } = outcome.log.usage;
+    if (promptTokens !== undefined && isOneCall) this.#measure(next, { chars, promptTokens });
+    return { status: 'ok', world: next, observation: next.turns.at(-1)?.observation ?? '', truncated, reply: outcome };
+  }
+
+  #measure(world: World, measured: Measured): void {
+    this.#measured.set(world, measured);
+    this.#all.chars += measured.chars;
+    this.#all.promptTokens += measured.promptTokens;
+  }
+}

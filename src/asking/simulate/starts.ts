@@ -1,0 +1,132 @@
+// Where a simulation starts: an empty world of a domain, or the place of a row of the data.
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Dataset, openDataset } from '../../bench/dataset.js';
+import type { RowIndex } from '../../bench/row-index.js';
+import { loadWorldModelPrompts, type WorldModelPrompts } from '../../bench/world-model-prompts.js';
+import { codeOf, EXIT, messageOf, nearest, UserError } from '../../errors.js';
+import { oneLine } from '../../printable.js';
+import { programName } from '../../settings/program-name.js';
+import { shellLine } from '../../shell.js';
+import { freshWorld, type World, worldAt } from '../../simulate/world.js';
+import { DOMAINS, type Io } from '../../types.js';
+import { requireData } from '../infer/data-folder.js';
+import type { SimulationSettings } from './options.js';
+
+/** Where a world is to start. */
+export type Start =
+  | {
+      readonly domain: string;
+      readonly task?: string | undefined;
+      readonly state?: string | undefined;
+      /** In place of the domain's own. */
+      readonly systemPrompt?: string | undefined;
+    }
+  | {
+      /** A key, `DOMAIN:ID:TURN`, or an id. */
+      readonly row: string;
+      readonly systemPrompt?: string | undefined;
+    };
+
+export interface Starts {
+  /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
+  world(start: Start): Promise<World>;
+  /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
+  names(): Promise<readonly { readonly key: string; readonly name: string }[]>;
+  close(): Promise<void>;
+}
+
+/** Nothing is read before a start needs it. */
+export function openStarts(settings: Pick<SimulationSettings, 'dataDir' | 'systemPrompt'>, io: Io): Starts {
+  let prompts: Promise<WorldModelPrompts> | undefined;
+  let data: Promise<Dataset> | undefined;
+  const bundled = async (domain: string) => {
+    prompts ??= loadWorldModelPrompts();
+    return (await prompts).prompt(domain);
+  };
+  const dataset = () => {
+    data ??= openData(settings.dataDir, io);
+    return data;
+  };
+  return {
+    async world(start) {
+      if ('domain' in start) {
+        const own = start.systemPrompt ?? (await bundled(start.domain));
+        if (own === undefined) throw unknownDomain(start.domain);
+        const { domain, task = '', state = '' } = start;
+        return freshWorld({ domain, systemPrompt: own, task, state });
+      }
+      const opened = await dataset();
+      const sample = await opened.readSample(rowNamed(start.row, opened.rows, settings.dataDir, io));
+      const instead = settings.systemPrompt === 'bundled' ? await bundled(sample.domain) : undefined;
+      return worldAt(sample, start.systemPrompt ?? instead ?? sample.systemPrompt);
+    },
+    async names() {
+      const { rows } = await dataset();
+      return Array.from({ length: rows.length }, (_, row) => ({ key: rows.key(row), name: nameOf(rows, row) }));
+    },
+    async close() {
+      await (await data?.catch(() => undefined))?.close();
+    },
+  };
+}
+
+/** The text of a file, or the text itself where there is no such file. @throws UserError (66) for a file that cannot be read */
+export async function fileOrText(named: string, what: string, { cwd }: Pick<Io, 'cwd'>): Promise<string> {
+  if (named.includes('\n') || named.trim() === '') return named;
+  try {
+    return (await readFile(resolve(cwd, named), 'utf8')).trimEnd();
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(codeOf(error) ?? '')) return named;
+    throw new UserError(`cannot read ${named} (${what}): ${messageOf(error)}`, EXIT.inputMissing);
+  }
+}
+
+async function openData(dataDir: string, io: Io): Promise<Dataset> {
+  await requireData(dataDir, io);
+  return openDataset(resolve(io.cwd, dataDir), io.stop);
+}
+
+function nameOf(rows: RowIndex, row: number): string {
+  return `${rows.domain(row)}:${rows.id(row)}:${rows.turnIdx(row)}`;
+}
+
+/** How many rows of one name are listed. */
+const MOST_LISTED = 5;
+
+function rowNamed(name: string, rows: RowIndex, dataDir: string, io: Io): number {
+  const byKey = rows.find(name);
+  if (byKey !== undefined) return byKey;
+  const all = Array.from({ length: rows.length }, (_, row) => row);
+  const found = all.filter((row) => {
+    const full = nameOf(rows, row);
+    return full === name || rows.id(row) === name || full.slice(0, full.lastIndexOf(':')) === name;
+  });
+  const [only, ...others] = found;
+  const list = `${programName(io)} ${shellLine(['simulate', '--list-rows', '--data-dir', dataDir])}`;
+  if (only === undefined) {
+    const known = all.flatMap((row) => [nameOf(rows, row), rows.key(row), rows.id(row)]);
+    const near = nearest(name, known);
+    const hint = near === undefined ? '' : ` did you mean "${near}"?`;
+    throw new UserError(
+      `--from: there is no row "${oneLine(name, 80)}" in ${dataDir};${hint} to list its rows, type\n  ${list}`,
+      EXIT.inputMissing,
+    );
+  }
+  if (others.length === 0) return only;
+  // Equal rows of one name differ by their keys alone.
+  const isClear = new Set(found.map((row) => nameOf(rows, row))).size === found.length;
+  const shown = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(rows, row) : rows.key(row)));
+  const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : '';
+  throw new UserError(
+    `--from: ${found.length} rows are named "${oneLine(name, 80)}": give one of ${shown.join(', ')}${more}`,
+    EXIT.usage,
+  );
+}
+
+function unknownDomain(domain: string): UserError {
+  const near = nearest(domain, DOMAINS);
+  const advice = near === undefined ? `known are ${DOMAINS.join(', ')}` : `did you mean "${near}"?`;
+  return new UserError(`--domain: unknown domain "${oneLine(domain, 80)}"; ${advice}`);
+}
