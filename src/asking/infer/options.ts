@@ -14,7 +14,7 @@ import { SYSTEM_PROMPT_OPTIONS } from '../system-prompts.js';
 export const INFER_OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', default: 'data', group: 'Data', help: 'folder of *_test.jsonl files' },
   'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: "the run's folder" },
-  domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}` },
+  domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}, or your own` },
   limit: { kind: 'integer', min: 1, group: 'Data', help: 'only the first N rows of each domain' },
   sample: { kind: 'integer', min: 1, group: 'Data', help: 'N rows of each domain, the same for the same seed' },
   'sample-seed': { kind: 'integer', min: 0, default: 0, group: 'Data', help: 'seed of --sample and --order random' },
