@@ -36,6 +36,8 @@ export interface SystemPrompts {
   readonly identity: string;
   /** Told before rows are asked under other system prompts than their own. */
   readonly remarks: readonly string[];
+  /** The domains that there are prompts for; empty where any will do. */
+  readonly domains: readonly string[];
   /** Why nothing of a domain can be asked; undefined where it can. */
   refusal(domain: string): string | undefined;
   /** Empty where the row goes without one. */
@@ -63,9 +65,19 @@ export async function openSystemPrompts(
   return systemPrompt === 'row' ? ROW_PROMPTS : filePrompt(systemPrompt, io);
 }
 
+/**
+ * The same for worlds that begin with nothing: no row has a prompt for them, so `row` stands for the bundled ones.
+ * @throws UserError as `openSystemPrompts`
+ */
+export function openFreshPrompts(settings: SystemPromptSettings, io: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
+  const systemPrompt = settings.systemPrompt === 'row' ? 'bundled' : settings.systemPrompt;
+  return openSystemPrompts({ ...settings, systemPrompt }, io);
+}
+
 const ROW_PROMPTS: SystemPrompts = {
   identity: 'row',
   remarks: [],
+  domains: [],
   refusal: () => undefined,
   of: (sample) => sample.systemPrompt,
 };
@@ -78,6 +90,7 @@ function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: WorldModelPromp
   return {
     identity: `${way} ${prompts.fingerprint}`,
     remarks: [remark],
+    domains: prompts.domains,
     refusal: (domain) =>
       prompts.prompt(domain) === undefined
         ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, leave such rows out with --domains, or do without --system-prompt ${way}`
@@ -103,6 +116,7 @@ async function filePrompt(name: string, { cwd }: Pick<Io, 'cwd'>): Promise<Syste
   return {
     identity: `file ${hash}`,
     remarks: [`system prompt: that of ${name} for every row, not the rows' own (--system-prompt)`],
+    domains: [],
     refusal: () => undefined,
     of: () => text,
   };

@@ -10,6 +10,7 @@ const {
   'model-name': modelName,
   'model-api-key': modelApiKey,
   'system-prompt': systemPrompt,
+  'domain-prompts': domainPrompts,
 } = INFER_OPTIONS;
 const {
   'fit-max-tokens': _fit,
@@ -47,7 +48,11 @@ export const SIMULATION_OPTIONS = {
   'model-base-url': modelBaseUrl,
   'model-name': modelName,
   'model-api-key': modelApiKey,
-  'system-prompt': systemPrompt,
+  'system-prompt': {
+    ...systemPrompt,
+    help: "row: the row's own, and bundled without a row; bundled: its domain's; bundled+row: both; or a FILE",
+  },
+  'domain-prompts': domainPrompts,
   context: {
     kind: 'integer',
     min: 1,

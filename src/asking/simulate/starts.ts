@@ -4,14 +4,14 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset } from '../../bench/dataset.js';
 import type { RowIndex } from '../../bench/row-index.js';
-import { loadWorldModelPrompts, type WorldModelPrompts } from '../../bench/world-model-prompts.js';
 import { codeOf, EXIT, messageOf, nearest, UserError } from '../../errors.js';
 import { oneLine } from '../../printable.js';
 import { programName } from '../../settings/program-name.js';
 import { shellLine } from '../../shell.js';
 import { freshWorld, type World, worldAt } from '../../simulate/world.js';
-import { DOMAINS, type Io } from '../../types.js';
+import type { Io, Sample } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';
+import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
 import type { SimulationSettings } from './options.js';
 
 /** Where a world is to start. */
@@ -37,13 +37,28 @@ export interface Starts {
   close(): Promise<void>;
 }
 
+type StartSettings = Pick<SimulationSettings, 'dataDir' | 'systemPrompt' | 'domainPrompts'>;
+
 /** Nothing is read before a start needs it. */
-export function openStarts(settings: Pick<SimulationSettings, 'dataDir' | 'systemPrompt'>, io: Io): Starts {
-  let prompts: Promise<WorldModelPrompts> | undefined;
+export function openStarts(settings: StartSettings, io: Io): Starts {
+  let fresh: Promise<SystemPrompts> | undefined;
+  let ofRows: Promise<SystemPrompts> | undefined;
   let data: Promise<Dataset> | undefined;
-  const bundled = async (domain: string) => {
-    prompts ??= loadWorldModelPrompts();
-    return (await prompts).prompt(domain);
+  const freshPrompt = async (domain: string) => {
+    fresh ??= openFreshPrompts(settings, io);
+    const prompts = await fresh;
+    if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains);
+    return prompts.of({ domain, systemPrompt: '' });
+  };
+  const rowPrompt = async (sample: Sample) => {
+    const { systemPrompt, domainPrompts } = settings;
+    // A folder of prompts may be meant for worlds without a row.
+    const own = systemPrompt === 'row' ? { systemPrompt, domainPrompts: undefined } : { systemPrompt, domainPrompts };
+    ofRows ??= openSystemPrompts(own, io);
+    const prompts = await ofRows;
+    const refusal = prompts.refusal(sample.domain);
+    if (refusal !== undefined) throw new UserError(refusal, EXIT.badData);
+    return prompts.of(sample);
   };
   const dataset = () => {
     data ??= openData(settings.dataDir, io);
@@ -52,15 +67,12 @@ export function openStarts(settings: Pick<SimulationSettings, 'dataDir' | 'syste
   return {
     async world(start) {
       if ('domain' in start) {
-        const own = start.systemPrompt ?? (await bundled(start.domain));
-        if (own === undefined) throw unknownDomain(start.domain);
-        const { domain, task = '', state = '' } = start;
-        return freshWorld({ domain, systemPrompt: own, task, state });
+        const { domain, task = '', state = '', systemPrompt = await freshPrompt(domain) } = start;
+        return freshWorld({ domain, systemPrompt, task, state });
       }
       const opened = await dataset();
       const sample = await opened.readSample(rowNamed(start.row, opened.rows, settings.dataDir, io));
-      const instead = settings.systemPrompt === 'bundled' ? await bundled(sample.domain) : undefined;
-      return worldAt(sample, start.systemPrompt ?? instead ?? sample.systemPrompt);
+      return worldAt(sample, start.systemPrompt ?? (await rowPrompt(sample)));
     },
     async names() {
       const { rows } = await dataset();
@@ -125,8 +137,10 @@ function rowNamed(name: string, rows: RowIndex, dataDir: string, io: Io): number
   );
 }
 
-function unknownDomain(domain: string): UserError {
-  const near = nearest(domain, DOMAINS);
-  const advice = near === undefined ? `known are ${DOMAINS.join(', ')}` : `did you mean "${near}"?`;
-  return new UserError(`--domain: unknown domain "${oneLine(domain, 80)}"; ${advice}`);
+function unknownDomain(domain: string, known: readonly string[]): UserError {
+  const near = nearest(domain, known);
+  const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+  return new UserError(
+    `--domain: unknown domain "${oneLine(domain, 80)}"; ${advice} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`,
+  );
 }
