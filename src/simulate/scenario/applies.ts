@@ -1,0 +1,93 @@
+// Where a scenario applies, and what it says there: conditions held to a row, and slots filled by what they caught.
+
+import { compilePattern, type Groups } from '../../pattern.js';
+import { withoutMarker } from '../../reply.js';
+import type { Conditions, JsonExpectation, Pattern, Scenario, ScenarioStep, Verifier } from '../../scenario.js';
+import { patternWithSlots, withSlots } from '../../scenario-slots.js';
+import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
+import type { Sample } from '../../types.js';
+import { actionIn } from './action.js';
+
+/** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
+export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
+  if (!('applies' in scenario.at) || !scenario.domains.includes(sample.domain)) return undefined;
+  const { not, ...wanted } = scenario.at.applies;
+  const texts = textsOfRow(sample);
+  if (PLACES.some((place) => not?.[place] !== undefined && caught({ [place]: not[place] }, texts) !== undefined)) {
+    return undefined;
+  }
+  const groups = caught(wanted, texts);
+  return groups === undefined ? undefined : filled(scenario, groups);
+}
+
+/** What conditions look at, the shortest first. */
+const PLACES = ['action', 'truth', 'history'] as const;
+
+/** Each text is made when the first asks for it. */
+type RowTexts = Readonly<Record<(typeof PLACES)[number], () => string>>;
+
+function textsOfRow(sample: Sample): RowTexts {
+  const prompt = actionOf(sample);
+  const place = actionIn(prompt);
+  return {
+    action: () => place?.text ?? '',
+    truth: () => withoutMarker(groundTruthOf(sample)),
+    history: () => [...textsOf(earlierTurns(sample)), prompt.slice(0, place?.heading)].join('\n'),
+  };
+}
+
+/** What the groups of all conditions caught; undefined where one is not met. Where several have a group of one name, the first that caught holds. */
+function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | undefined {
+  let groups: Groups = {};
+  for (const place of PLACES) {
+    const pattern = conditions[place];
+    if (pattern === undefined) continue;
+    const found = compilePattern(pattern).groups(texts[place]());
+    if (found === undefined) return undefined;
+    groups = { ...found, ...groups };
+  }
+  return groups;
+}
+
+function filled(scenario: Scenario, groups: Groups): Scenario {
+  return {
+    ...scenario,
+    instruction: withSlots(scenario.instruction, groups),
+    steps: scenario.steps.map(({ action, verify }) => ({
+      ...(action === undefined ? {} : { action: withSlots(action, groups) }),
+      verify: verify.map((verifier) => filledVerifier(verifier, groups)),
+    })),
+  };
+}
+
+function filledVerifier(verifier: Verifier, groups: Groups): ScenarioStep['verify'][number] {
+  switch (verifier.kind) {
+    case 'contains':
+    case 'lacks':
+      return { ...verifier, texts: verifier.texts.map((text) => withSlots(text, groups)) };
+    case 'matches':
+      return { ...verifier, pattern: filledPattern(verifier.pattern, groups) };
+    case 'json_path':
+      return {
+        ...verifier,
+        path: withSlots(verifier.path, groups),
+        expect: filledExpectation(verifier.expect, groups),
+      };
+    case 'unchanged_elsewhere':
+      return verifier.except === undefined ? verifier : { ...verifier, except: filledPattern(verifier.except, groups) };
+    case 'exit_status':
+      return verifier;
+    default:
+      return verifier satisfies never;
+  }
+}
+
+function filledPattern(pattern: Pattern, groups: Groups): Pattern {
+  return { ...pattern, source: patternWithSlots(pattern.source, groups) };
+}
+
+function filledExpectation(expect: JsonExpectation, groups: Groups): JsonExpectation {
+  if ('matches' in expect) return { matches: filledPattern(expect.matches, groups) };
+  if ('equals' in expect && typeof expect.equals === 'string') return { equals: withSlots(expect.equals, groups) };
+  return expect;
+}

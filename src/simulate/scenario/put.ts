@@ -1,0 +1,37 @@
+// An instruction put to a world model: behind the system prompt, or in front of the action.
+
+import type { Scenario } from '../../scenario.js';
+import { withSlots } from '../../scenario-slots.js';
+import type { ChatMessage } from '../../types.js';
+import { actionIn } from './action.js';
+
+/** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
+export function putScenario(
+  { put, framing, instruction }: Pick<Scenario, 'put' | 'framing' | 'instruction'>,
+  messages: readonly ChatMessage[],
+): ChatMessage[] {
+  const told = withSlots(framing, { instruction }).trim();
+  return put === 'system' ? behindSystemPrompt(told, messages) : beforeAction(told, messages);
+}
+
+function behindSystemPrompt(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  const [first, ...others] = messages;
+  if (first?.role !== 'system') return [{ role: 'system', content: told }, ...messages];
+  return [{ role: 'system', content: `${first.content.trimEnd()}\n\n${told}` }, ...others];
+}
+
+function beforeAction(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message, index) =>
+    index === messages.length - 1 ? { ...message, content: insertedBeforeAction(told, message.content) } : message,
+  );
+}
+
+function insertedBeforeAction(told: string, prompt: string): string {
+  const heading = actionIn(prompt)?.heading ?? behindTurn(prompt);
+  return `${prompt.slice(0, heading)}${told}\n\n${prompt.slice(heading)}`;
+}
+
+/** Behind the line that names the turn, where a prompt begins with one. */
+function behindTurn(prompt: string): number {
+  return /^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0;
+}
