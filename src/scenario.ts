@@ -56,8 +56,9 @@ export interface ScenarioStart {
   readonly domain: Domain;
   /** What the world model is told of itself and the tools, without the instruction. */
   readonly systemPrompt: string;
-  /** Task and state in front of the first action; may be empty. */
-  readonly preface: string;
+  /** In front of the first action. */
+  readonly task?: string;
+  readonly state?: string;
 }
 
 export interface ScenarioStep {

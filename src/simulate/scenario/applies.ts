@@ -6,7 +6,7 @@ import type { Conditions, JsonExpectation, Pattern, Scenario, ScenarioStep, Veri
 import { patternWithSlots, withSlots } from '../../scenario-slots.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
 import type { Sample } from '../../types.js';
-import { actionIn } from './action.js';
+import { readTurnPrompt } from '../turn-prompt.js';
 
 /** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
 export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
@@ -28,11 +28,11 @@ type RowTexts = Readonly<Record<(typeof PLACES)[number], () => string>>;
 
 function textsOfRow(sample: Sample): RowTexts {
   const prompt = actionOf(sample);
-  const place = actionIn(prompt);
+  const { preface, action } = readTurnPrompt(prompt);
   return {
-    action: () => place?.text ?? '',
+    action: () => action,
     truth: () => withoutMarker(groundTruthOf(sample)),
-    history: () => [...textsOf(earlierTurns(sample)), prompt.slice(0, place?.heading)].join('\n'),
+    history: () => [...textsOf(earlierTurns(sample)), preface].join('\n'),
   };
 }
 

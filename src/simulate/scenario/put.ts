@@ -3,7 +3,6 @@
 import type { Scenario } from '../../scenario.js';
 import { withSlots } from '../../scenario-slots.js';
 import type { ChatMessage } from '../../types.js';
-import { actionIn } from './action.js';
 
 /** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
 export function putScenario(
@@ -26,12 +25,9 @@ function beforeAction(told: string, messages: readonly ChatMessage[]): ChatMessa
   );
 }
 
+/** In front of the last heading of an action, since a state in front of it may quote another; else behind the line that names the turn. */
 function insertedBeforeAction(told: string, prompt: string): string {
-  const heading = actionIn(prompt)?.heading ?? behindTurn(prompt);
-  return `${prompt.slice(0, heading)}${told}\n\n${prompt.slice(heading)}`;
-}
-
-/** Behind the line that names the turn, where a prompt begins with one. */
-function behindTurn(prompt: string): number {
-  return /^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0;
+  const heading = prompt.lastIndexOf('**Action:**');
+  const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
+  return `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}`;
 }
