@@ -3,6 +3,8 @@
 import { present } from './present.js';
 import type { Sample } from './types.js';
 
+const REQUEST = '\n\nPlease analyze the input above';
+
 /** What was asked of the environment, and what it answered. */
 export interface Turn {
   readonly prompt: string;
@@ -27,6 +29,23 @@ export function promptOf({ prompts, turnIdx }: Sample): string {
 /** The turn to predict without the request to predict, where the row has it apart. */
 export function actionOf(sample: Sample): string {
   return sample.currentPrompt || promptOf(sample);
+}
+
+/**
+ * A turn's prompt without the request to predict that the benchmark puts behind it. Cut where such words stand first, so that a turn
+ * that quotes them comes out the same with and without its own request.
+ */
+export function withoutRequest(prompt: string): string {
+  const end = prompt.indexOf(REQUEST);
+  return end === -1 ? prompt : prompt.slice(0, end);
+}
+
+/** The request to predict that stands behind the turn to predict; empty where there is none. */
+export function requestIn(sample: Sample): string {
+  const [prompt, action] = [promptOf(sample), actionOf(sample)];
+  return prompt !== action && prompt.startsWith(action)
+    ? prompt.slice(action.length)
+    : prompt.slice(withoutRequest(prompt).length);
 }
 
 /** What the environment answered to the turn to predict. */

@@ -302,12 +302,17 @@ export interface ScoreCard {
  */
 export interface Job {
   readonly group: string;
+  /** The same for all jobs of a group: each needs what came of those before it, so that they are asked strictly one after the other. */
+  readonly serial?: true | undefined;
 }
+
+/** What becomes of a job: it is done, it is asked again at once, or it is done and the jobs of its group that wait are not asked. */
+export type Settled = 'done' | 'again' | 'ends-group';
 
 /** What a backend is given for each job. */
 export interface AskHooks<J extends Job> {
   request(job: J): Promise<ModelRequest>;
-  settle(job: J, outcome: ModelOutcome): Promise<'done' | 'again'>;
+  settle(job: J, outcome: ModelOutcome): Promise<Settled>;
   /** A try has ended, whatever came of it: told at once, before any further try starts, with what it cost. Must not throw. */
   tried?(job: J, cost: CallCost): void;
 }
@@ -326,6 +331,7 @@ export interface Backend {
    * durable before the next call starts. Where it resolves to `'again'`, the job is asked again at once in that slot, with a new
    * request and with all its tries; after a stop it is not. Resolves when all jobs are done, or when `stop` or `abort` was
    * signalled and nothing is in flight; jobs not started are then simply not settled, and those aborted settle as `interrupted`.
+   * Jobs behind one whose `settle` resolved to `'ends-group'` are not settled either.
    * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
    * `request` or `settle` threw; calls in flight are aborted first.
    */

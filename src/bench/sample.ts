@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { messageOf } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { present } from '../present.js';
+import { withoutRequest } from '../turn.js';
 import type { Domain, Sample } from '../types.js';
 import { canonicalText, membersOf } from './row-text.js';
 
@@ -54,7 +55,7 @@ export function readParsedRow(text: string, fields: JsonObject): RowReading {
     String(turnIdx),
     source('total_turns'),
   ]);
-  const trajectory = hashOf([domainOf(task), id, systemPrompt, withoutTail(firstTurn)]);
+  const trajectory = hashOf([domainOf(task), id, systemPrompt, withoutRequest(firstTurn)]);
   return { ok: true, row: { sample: sampleOf(official, { key, trajectory }), id, fields } };
 }
 
@@ -88,15 +89,6 @@ export function isDomain(name: string): boolean {
 /** The part of `task` behind its last slash. */
 export function domainOf(task: string): Domain {
   return task.slice(task.lastIndexOf('/') + 1);
-}
-
-/**
- * A turn's prompt without the request to predict that the benchmark puts behind it. Cut where such words stand first, so that
- * a turn that quotes them comes out the same with and without its own tail.
- */
-function withoutTail(prompt: string): string {
-  const tail = prompt.indexOf('\n\nPlease analyze the input above');
-  return tail === -1 ? prompt : prompt.slice(0, tail);
 }
 
 /** The row's object, or what is wrong with its text. */

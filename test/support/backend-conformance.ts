@@ -210,6 +210,67 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     });
   });
 
+  describe(`${name}: serial groups`, () => {
+    const serial = (...groups: readonly string[]) => jobsOf(...groups).map((job) => ({ ...job, serial: true as const }));
+
+    it('have one job in flight at most, in the order given, however many slots are free', async () => {
+      const run = await setUp(replyTo, { slots: 8 });
+      const events: string[] = [];
+      await run.ask(serial('x', 'y', 'x', 'y', 'x', 'x'), {
+        request: async (job) => {
+          events.push(`request ${job.id}`);
+          return run.hooks.request(job);
+        },
+        settle: async (job) => {
+          await new Promise((resolve) => setImmediate(resolve));
+          events.push(`settled ${job.id}`);
+          return 'done';
+        },
+      });
+      const ofGroup = (...ids: number[]) => events.filter((event) => ids.includes(Number(event.split(' ')[1])));
+      const inTurn = (...ids: number[]) => ids.flatMap((id) => [`request ${id}`, `settled ${id}`]);
+      expect(ofGroup(0, 2, 4, 5)).toEqual(inTurn(0, 2, 4, 5));
+      expect(ofGroup(1, 3)).toEqual(inTurn(1, 3));
+    });
+
+    it('side by side fill the slots', async () => {
+      const run = await held();
+      const asking = run.ask(serial('x', 'x', 'y', 'y'));
+      await run.full;
+      run.release();
+      await asking;
+      expect(run.running.most).toBe(2);
+      expect(run.settled).toHaveLength(4);
+    });
+
+    it('ask a job again before the next', async () => {
+      const run = await setUp(replyTo, { slots: 4 });
+      const settled: number[] = [];
+      await run.ask(serial('x', 'x', 'x'), {
+        settle: async (job) => {
+          settled.push(job.id);
+          return job.id === 1 && settled.length === 2 ? 'again' : 'done';
+        },
+      });
+      expect(settled).toEqual([0, 1, 1, 2]);
+    });
+
+    it('are ended by a job that says so, and other groups go on', async () => {
+      const run = await setUp();
+      const settled: number[] = [];
+      await run.ask(serial('x', 'x', 'x', 'y', 'y'), {
+        settle: async (job) => {
+          settled.push(job.id);
+          return job.id === 1 ? 'ends-group' : 'done';
+        },
+      });
+      expect(settled.sort()).toEqual([0, 1, 3, 4]);
+      expect(run.calls).toHaveLength(4);
+      await run.ask(serial('x'));
+      expect(run.settled).toHaveLength(1);
+    });
+  });
+
   describe(`${name}: slots`, () => {
     it('are all used, and never exceeded', async () => {
       const run = await held(4);

@@ -6,7 +6,7 @@ import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
 import type { JournalRecord } from '../../src/run/journal-record.js';
-import type { Backend, Io, ModelOutcome } from '../../src/types.js';
+import type { Backend, Io, ModelOutcome, Settled } from '../../src/types.js';
 
 /** A reply that cost ten tokens. */
 export function fine(): ModelOutcome {
@@ -24,7 +24,7 @@ export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<Mode
       const isOver = () => stop.aborted || abort.aborted || errors.length > 0;
       const work = async () => {
         for (let job = left.shift(); job !== undefined && !isOver(); job = left.shift()) {
-          let next: 'done' | 'again' = 'again';
+          let next: Settled = 'again';
           while (next === 'again' && !isOver()) {
             await hooks.request(job);
             inFlight++;

@@ -9,6 +9,7 @@ import type {
   Job,
   ModelOutcome,
   ModelRequest,
+  Settled,
   Usage,
 } from '../../src/types.js';
 
@@ -72,13 +73,19 @@ export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 
       const work = async (): Promise<void> => {
         while (!isOver()) {
           const free = waiting.findIndex(({ group }) => !running.includes(group));
-          const [job] = waiting.splice(Math.max(0, free), 1);
+          const next = free >= 0 ? free : waiting.findIndex(({ serial }) => serial !== true);
+          if (next < 0 && waiting.length > 0) {
+            await new Promise((resolve) => setImmediate(resolve));
+            continue;
+          }
+          const [job] = waiting.splice(Math.max(0, next), 1);
           if (job === undefined) return;
           inFlight++;
           running.push(job.group);
-          for (let next: 'done' | 'again' | undefined = 'again'; next === 'again'; ) {
+          for (let next: Settled | undefined = 'again'; next === 'again'; ) {
             const outcome = await tried(job, hooks, ended).catch(fail);
             next = await hooks.settle(job, outcome ?? { status: 'interrupted' }).catch(fail);
+            if (next === 'ends-group') waiting.splice(0, waiting.length, ...othersThan(job, waiting));
             if (isOver()) break;
           }
           running.splice(running.indexOf(job.group), 1);
@@ -91,6 +98,10 @@ export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 
     status: () => ({ inFlight, limit: slots, pausedMs: 0, ...(failure !== undefined && { failure }), outages: [] }),
     async close() {},
   };
+}
+
+function othersThan<J extends Job>({ group }: J, jobs: readonly J[]): J[] {
+  return jobs.filter((job) => job.group !== group);
 }
 
 function callOf(request: ModelRequest, attempts: number): ModelCall {

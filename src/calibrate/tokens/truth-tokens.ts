@@ -1,6 +1,6 @@
 // What a true observation is made of: what action and history determine, what only a run can know, and what is merely plausible.
 
-import { actionOf, earlierTurns, textsOf } from '../../turn.js';
+import { actionOf, earlierTurns, textsOf, withoutRequest } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import type { Span } from '../json-spans.js';
 import { observationOf } from '../truth.js';
@@ -65,12 +65,6 @@ function read(sample: Sample): TruthTokens {
     runtime,
     told: [sample.systemPrompt, action, ...textsOf(earlier)],
   };
-}
-
-/** The prompt without the request to predict that rows put behind it. */
-function withoutRequest(prompt: string): string {
-  const end = prompt.indexOf('\n\nPlease analyze the input above');
-  return end === -1 ? prompt : prompt.slice(0, end);
 }
 
 function tokensOfUnits(text: string, known: Known): DeterminedToken[] {

@@ -42,9 +42,10 @@ export class Backlog {
     this.#queue.release(call.job, true);
   }
 
-  /** The call's job waits no more. */
-  drop(call: Call): void {
-    this.#queue.release(call.job, false);
+  /** The call's job waits no more; the rest of its group neither, where it ends that. */
+  drop(call: Call, endsGroup: boolean): void {
+    if (endsGroup) this.#queue.releaseLast(call.job);
+    else this.#queue.release(call.job, false);
   }
 
   /** Whether a job waits that the endpoint may take. */

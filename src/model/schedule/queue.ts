@@ -7,6 +7,8 @@ import type { Job } from '../../types.js';
 const NONE = -1;
 
 interface Group {
+  /** One job at a time is in flight. */
+  readonly serial: boolean;
   /** The next job, or NONE; the others follow it in `JobQueue.#following`. */
   next: number;
   /** Jobs in flight. */
@@ -26,7 +28,7 @@ interface Place {
 
 /**
  * The jobs that wait, by group. Every group that has any is in exactly one place: `homeless`, or at its home in `idle` (none of its
- * jobs is in flight) or `busy`. Jobs are linked through one array, so that memory and time stay small whether all jobs are of one
+ * jobs is in flight) or `busy`; a serial group is in none while one of its jobs is in flight. Jobs are linked through one array, so that memory and time stay small whether all jobs are of one
  * group or each of its own.
  */
 export class JobQueue {
@@ -44,8 +46,8 @@ export class JobQueue {
     this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
     const groups = new Map<string, Group>();
     for (let job = jobs.length - 1; job >= 0; job--) {
-      const name = present(jobs.at(job)).group;
-      const group = groups.get(name) ?? { next: NONE, running: 0, home: NONE, rank: 0 };
+      const { group: name, serial = false } = present(jobs.at(job));
+      const group = groups.get(name) ?? { serial, next: NONE, running: 0, home: NONE, rank: 0 };
       groups.set(name, group);
       this.#groupOf[job] = group;
       this.#putFirst(job, group);
@@ -68,7 +70,7 @@ export class JobQueue {
     this.waiting--;
     // Taken out and put in again it is last, so groups that run side by side take turns.
     busy.delete(group);
-    if (group.next === NONE) return job;
+    if (group.next === NONE || group.serial) return job;
     if (retired) pushRanked(this.#homeless, group);
     else busy.add(group);
     return job;
@@ -86,7 +88,7 @@ export class JobQueue {
   release(job: number, waitsAgain: boolean): void {
     const group = at(this.#groupOf, job);
     const { idle, busy, retired } = this.#place(group.home);
-    const hadPlace = group.next !== NONE;
+    const hadPlace = group.next !== NONE && !group.serial;
     group.running--;
     if (waitsAgain) {
       this.#putFirst(job, group);
@@ -97,6 +99,14 @@ export class JobQueue {
     if (retired) pushRanked(this.#homeless, group);
     else if (group.running === 0) pushRanked(idle, group);
     else busy.add(group);
+  }
+
+  /** A job is settled, and those of its group that wait are not to be asked. */
+  releaseLast(job: number): void {
+    const group = at(this.#groupOf, job);
+    if (!group.serial) throw new Error('only the jobs of a serial group wait for one another');
+    for (; group.next !== NONE; group.next = at(this.#following, group.next)) this.waiting--;
+    this.release(job, false);
   }
 
   /** Takes an endpoint's groups away from it. */

@@ -2,7 +2,7 @@
 
 import type { List } from '../../list.js';
 import { present } from '../../present.js';
-import type { AskHooks, AskSignals, Backend, Job, ModelOutcome } from '../../types.js';
+import type { AskHooks, AskSignals, Backend, Job, ModelOutcome, Settled } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -22,6 +22,7 @@ const DEFAULT_CEILING = 256;
  *
  * Order: a free slot takes the first job, in the order given, whose group is at home at that endpoint or nowhere yet, and of which
  * no other job is in flight; only when there is none, groups run side by side. A group's home is the endpoint where it started.
+ * Of a serial group no other job starts before the one in flight is settled, whatever it waits for.
  *
  * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are tried again after exponential back-off with full jitter (base
  * 1 s, cap 60 s, behind Retry-After where one is given), the slot being held; a reply at an endpoint ends the back-off of the call
@@ -174,22 +175,30 @@ class Asking<J extends Job> {
   /** Asks the call and settles its job, as often as it is to be asked again; then the slot is free. */
   async #work(first: Call, lane: Lane): Promise<void> {
     let call = first;
-    let outcome = await this.#outcomeOf(call, lane);
-    while (typeof outcome !== 'string' && (await this.#settle(call, outcome)) === 'again' && !this.#course.halted) {
+    let ended = await this.#askOnce(call, lane);
+    while (ended === 'again' && !this.#course.halted) {
       this.#letGo(call, lane);
       call = newCall(call.job, this.#course.settings.clock.now());
       this.#hold(call, lane);
       await this.#waitOutInSlot(call, lane);
-      outcome = await this.#outcomeOf(call, lane);
+      ended = await this.#askOnce(call, lane);
     }
     this.#letGo(call, lane);
-    if (outcome === 'parked') this.#park(call, lane);
-    else if (outcome === 'handed-over') this.#backlog.passOn(call);
-    else this.#backlog.drop(call);
-    if (outcome === 'handed-over') for (const other of this.#lanes.filter(isInService)) this.#offer(other);
+    if (ended === 'parked') this.#park(call, lane);
+    else if (ended === 'handed-over') this.#backlog.passOn(call);
+    else this.#backlog.drop(call, ended === 'ends-group');
+    // What an endpoint without groups of its own gives back is for the others: a call, or the rest of a serial group.
+    if (ended === 'handed-over' || lane.isRelieved) {
+      for (const other of this.#lanes.filter(isInService)) this.#offer(other);
+    }
     this.#outages.failRowsThatStandAlone(lane);
     this.#offer(lane);
     this.#course.finishIfIdle();
+  }
+
+  async #askOnce(call: Call, lane: Lane): Promise<Waiting | Settled> {
+    const outcome = await this.#outcomeOf(call, lane);
+    return typeof outcome === 'string' ? outcome : this.#settle(call, outcome);
   }
 
   #park(call: Call, lane: Lane): void {
@@ -216,7 +225,7 @@ class Asking<J extends Job> {
     }
   }
 
-  async #settle(call: Call, outcome: ModelOutcome): Promise<'done' | 'again'> {
+  async #settle(call: Call, outcome: ModelOutcome): Promise<Settled> {
     try {
       return await this.#hooks.settle(this.#jobOf(call), outcome);
     } catch (error) {
