@@ -1,6 +1,7 @@
 // The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read here alone.
 
 import { isObject, type JsonObject } from './json.js';
+import { type RolloutStep, rolloutMember } from './rollout.js';
 import type { Flag, ModelFailure, ModelReply } from './types.js';
 
 /** How often infer asks for one row at most. */
@@ -11,10 +12,12 @@ export interface PredictionId {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;
+  /** Where in a rollout it stands; absent in an ordinary run. */
+  readonly rollout?: RolloutStep | undefined;
 }
 
 /** The `awb` object. It holds no time and no attempt count, so that a continued run ends byte-identical. */
-type PredictionRecord = PredictionId & { readonly flags: readonly string[] } & (
+type PredictionRecord = Omit<PredictionId, 'rollout'> & { readonly flags: readonly string[] } & (
     | {
         readonly status: 'ok';
         readonly finish_reason?: string;
@@ -45,16 +48,19 @@ export function predicted(
   return { gen: content, awb };
 }
 
+/** Why there is no prediction: why the call failed, or that what the model itself said in a rollout no longer fits into the context. */
+export type PredictionFailure = Omit<ModelFailure, 'class'> & { readonly class: ModelFailure['class'] | 'too-long' };
+
 /** Of a call that failed. */
 export function unpredicted(
   id: PredictionId,
-  { class: failure, reason }: Pick<ModelFailure, 'class' | 'reason'>,
+  { class: failure, reason }: Pick<PredictionFailure, 'class' | 'reason'>,
 ): PredictionMembers {
   return { gen: '', awb: { ...idOf(id), status: 'failed', class: failure, reason, flags: [] } };
 }
 
-function idOf({ key, trajectory, repeat }: PredictionId): PredictionId {
-  return { key, trajectory, repeat };
+function idOf({ key, trajectory, repeat, rollout }: PredictionId) {
+  return { key, trajectory, repeat, ...(rollout === undefined ? {} : { rollout: rolloutMember(rollout) }) };
 }
 
 /** The record among the members that infer wrote. @throws TypeError for what it never writes. */

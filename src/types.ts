@@ -148,7 +148,8 @@ export type Flag =
   | 'several-tags'
   | 'suspicious'
   | 'fitted-max-tokens'
-  | 'redacted';
+  | 'redacted'
+  | 'off-script';
 
 /** Ratings of 1 to 5 by dimension; under the official reading a dimension that was not rated is absent. */
 export type Ratings = Partial<Record<Dimension, number>>;
@@ -169,10 +170,11 @@ export type Verdict =
 
 /**
  * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`planted`: the prediction
- * brings a verdict of its own, and the judge could not be read); the second (transport or judge) is missing data.
+ * brings a verdict of its own, and the judge could not be read; `too-long`: in a rollout, what the model said before no longer fits into
+ * the context); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
-export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted'] as const;
+export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long'] as const;
 export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
 /**
  * `prediction`: infer failed by transport; `context-overflow`: the row did not fit into the context that was served, or not with

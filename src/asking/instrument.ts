@@ -23,9 +23,10 @@ export interface AskedStage<J extends StageJob>
   readonly remarks?: readonly string[];
   /**
    * What a record is made from and with, in one text that stands in its log. `mark` tells what is sent beside the messages;
-   * `failure` is the record's class of failure, if it failed. A record with another stamp counts as not there.
+   * `failure` is the record's class of failure, if it failed, and `recorded` the stamp that it has. A record with another stamp counts as
+   * not there.
    */
-  stampOf(job: J, failure: string | undefined, mark: string): string;
+  stampOf(job: J, failure: string | undefined, mark: string, recorded: string): string;
   settleAlone(job: J, mark: string): Promise<JournalRecord>;
   settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
@@ -71,7 +72,7 @@ export function openInstrument(
     mark: () => entered,
     guard: ({ remarks = [], stampOf, ...stage }) => ({
       ...stage,
-      isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered),
+      isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered, stamp),
       settleAlone: (job) => stage.settleAlone(job, entered),
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);

@@ -52,6 +52,8 @@ export async function openRun(options: {
   readonly dir: string;
   readonly name: string;
   readonly fresh: boolean;
+  /** A second file that such a run may write. */
+  readonly beside?: string;
   /** Looks at what is there and leaves no trace; nothing can be asked then. */
   readonly dryRun?: boolean;
   readonly identity: (stored: Manifest | undefined) => Identity;

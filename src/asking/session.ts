@@ -4,9 +4,10 @@ import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { filtered, type List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
-import type { Backend, CallCost, Domain, Io } from '../types.js';
+import type { Backend, CallCost, Domain, Io, Settled } from '../types.js';
 import { costOfBoth } from '../usage.js';
 import { type Beginning, Listeners, type StageListener } from './listeners.js';
+import type { RowSummary } from './row-summary.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
@@ -61,6 +62,8 @@ class Session<J extends StageJob> {
   #calls = 0;
   /** What rows have cost that have no record of it yet. */
   readonly #open = new Map<string, Unrecorded>();
+  /** Serial groups in which a job has come to a record that is not done: those behind it wait for another session. */
+  readonly #ended = new Set<string>();
   #stopReason: string | undefined;
   #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
@@ -116,8 +119,8 @@ class Session<J extends StageJob> {
   }
 
   #beginning(todo: List<J>): Beginning {
-    const { rows, run } = this.stage;
-    const totals = byDomain(rows);
+    const { rows, between = [], run } = this.stage;
+    const totals = byDomain(rows, between);
     const waiting = byDomain(todo);
     const already = [...totals].map(([domain, total]) => [domain, total - (waiting.get(domain) ?? 0)] as const);
     return {
@@ -160,21 +163,29 @@ class Session<J extends StageJob> {
     while (missing.length > 0 && !this.#stop.aborted) {
       await this.#ask(missing, abort);
       // What a row was asked with may have changed since it was settled.
-      missing = filtered(todo, (job) => summaryOf(this.stage, job) === undefined);
+      missing = filtered(todo, (job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group));
     }
   }
 
   /** Settles the rows that need no model; the others are returned in their order. */
   async #settleAlone(todo: List<J>): Promise<List<J>> {
     const { stage } = this;
-    let settling: Promise<void>[] = [];
+    let settling: Promise<unknown>[] = [];
+    /** The latest job of each serial group. */
+    let latest = new Map<string, Promise<unknown>>();
     for (const job of todo) {
       if (this.#stop.aborted) break;
       if (stage.asks(job)) continue;
-      settling.push(stage.settleAlone(job).then((record) => this.#keep(job, record)));
+      const before = job.serial ? latest.get(job.group) : undefined;
+      const settled = (before ?? Promise.resolve())
+        .then(() => stage.settleAlone(job))
+        .then((record) => this.#keep(job, record));
+      if (job.serial) latest.set(job.group, settled);
+      settling.push(settled);
       if (settling.length < ALONE_AT_ONCE) continue;
       await Promise.all(settling);
       settling = [];
+      latest = new Map();
     }
     await Promise.all(settling);
     return filtered(todo, (job) => stage.asks(job));
@@ -189,7 +200,7 @@ class Session<J extends StageJob> {
       {
         request: (job) => stage.request(job),
         tried: (job, cost) => this.#count(job, cost),
-        settle: async (job, outcome) => {
+        settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') return 'done';
           this.#calls++;
           this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
@@ -197,8 +208,10 @@ class Session<J extends StageJob> {
           const record = await stage.settle(job, outcome);
           await this.#saveIdentity();
           if (record === 'again') return 'again';
-          await this.#keep(job, record);
-          return 'done';
+          const summary = await this.#keep(job, record);
+          if (!job.serial || stage.isDone(job, summary)) return 'done';
+          this.#ended.add(job.group);
+          return 'ends-group';
         },
       },
       { stop: this.#stop, abort },
@@ -222,17 +235,18 @@ class Session<J extends StageJob> {
     return this.#saving;
   }
 
-  async #keep(job: J, record: JournalRecord): Promise<void> {
+  async #keep(job: J, record: JournalRecord): Promise<RowSummary> {
     const summary = await this.stage.run.journal.append(record);
     this.#asked++;
     this.#open.delete(job.id);
     this.#listeners.tell((listener) => listener.settled?.(job, summary));
+    return summary;
   }
 }
 
-function byDomain(jobs: Iterable<StageJob>): Map<Domain, number> {
+function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {
   const counts = new Map<Domain, number>();
-  for (const { domain } of jobs) counts.set(domain, (counts.get(domain) ?? 0) + 1);
+  for (const jobs of lists) for (const { domain } of jobs) counts.set(domain, (counts.get(domain) ?? 0) + 1);
   return counts;
 }
 

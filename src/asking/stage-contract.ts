@@ -23,8 +23,10 @@ export interface Stage<J extends StageJob> {
   readonly settings: { readonly fresh: boolean };
   /** Every row that the run chose or has a record of, in output order. */
   readonly rows: List<J>;
-  /** The chosen ones in the order of asking. */
+  /** The chosen ones in the order of asking, and whatever else they need to have been asked before. */
   readonly order: List<J>;
+  /** What of this is no row of the output: it is kept in the journal, and costs as much. */
+  readonly between?: List<J>;
   /** Whether a record was made from something that has changed since: it then counts as not there. */
   isStale(job: J, summary: RowSummary): boolean;
   /** Whether a row with this record need not be asked again when the command is repeated. */
@@ -36,7 +38,10 @@ export interface Stage<J extends StageJob> {
   /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
   openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;
-  /** All that a row is asked, one call each, where every reply can be used; `request` alone where absent. */
+  /**
+   * All that a row is asked, one call each, where every reply can be used; `request` alone where absent. It is for sizes alone, and may
+   * stand for a request that cannot be made yet.
+   */
   questions?(job: J): Promise<readonly Question[]>;
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf?(job: J): { readonly place: string; readonly bytes: number } | undefined;
@@ -44,6 +49,8 @@ export interface Stage<J extends StageJob> {
   settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | 'again'>;
   /** The output line of a row. */
   compose(job: J, record: JournalRecord): Promise<string>;
+  /** A second file beside the output, made of the journal, too. */
+  readonly beside?: { readonly path: string; lines(): AsyncIterable<string> };
   /** Changes of these make the output be written again although no row was asked. */
   readonly outputForm: Readonly<Record<string, unknown>>;
   /** What the manifest holds beside the counts. */

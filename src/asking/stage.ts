@@ -9,7 +9,7 @@ import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
 import type { Ledger } from './ledger.js';
 import type { StageListener } from './listeners.js';
-import { assemble } from './output.js';
+import { assemble, assembleBeside } from './output.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 import { type Tally, tallyOf } from './tally.js';
@@ -52,18 +52,19 @@ export async function runStage<J extends StageJob>(
   const { asked = 0, stopReason } = session ?? {};
   let error = session?.error;
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
-  const output = await assemble(stage, asked > 0).catch((failure: unknown) => {
+  const note = (failure: unknown) => {
     error ??= failure;
-  });
+  };
+  const output = await assemble(stage, asked > 0).catch(note);
+  const beside = await assembleBeside(stage, asked > 0).catch(note);
   const tally = tallyOf(stage);
   const state = stateOf(stage, tally, session, error !== undefined);
   const manifest = {
     ...manifestOf(stage, tally, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),
     ...(output === undefined ? {} : { output }),
+    ...(beside === undefined ? {} : { beside }),
   };
-  await writeManifest(run.manifestPath, manifest).catch((failure: unknown) => {
-    error ??= failure;
-  });
+  await writeManifest(run.manifestPath, manifest).catch(note);
   if (error !== undefined) throw error;
   const seconds = (performance.now() - started) / 1000;
   const exitCode = exitCodeOf(stage, state, session);

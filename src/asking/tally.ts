@@ -40,6 +40,12 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
     addUsage(tokens, summary.usage);
     costs.add(domain, summary, price);
   }
+  for (const job of stage.between ?? []) {
+    const summary = summaryOf(stage, job);
+    if (summary === undefined) continue;
+    addUsage(tokens, summary.usage);
+    costs.add(job.domain, summary, price);
+  }
   const { ok, failed, failures, flags, reasons } = tally;
   const absent = Object.values(stage.absent).reduce((sum, count) => sum + count, 0);
   for (const [domain, count] of Object.entries(stage.absent)) add(chosen, domain, count);

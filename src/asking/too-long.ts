@@ -21,7 +21,8 @@ export async function requireNamedTokenizer(
   if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
 }
 
-interface AskedRows<J extends StageJob> extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'request'> {
+interface AskedRows<J extends StageJob>
+  extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'request' | 'questions'> {
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
@@ -49,12 +50,16 @@ export async function sayWhatIsTooLong<J extends StageJob>(
   }
 }
 
-function* sizable<J extends StageJob>({ order, asks, placeOf, request }: AskedRows<J>) {
-  for (const job of order) {
-    const found = asks(job) ? placeOf(job) : undefined;
+function* sizable<J extends StageJob>(rows: AskedRows<J>) {
+  for (const job of rows.order) {
+    const found = rows.asks(job) ? rows.placeOf(job) : undefined;
     if (found === undefined) continue;
-    yield { ...found, domain: job.domain, characters: async () => charactersOf(await request(job)) };
+    yield { ...found, domain: job.domain, characters: async () => charactersOf(await firstQuestion(rows, job)) };
   }
+}
+
+async function firstQuestion<J extends StageJob>({ request, questions }: AskedRows<J>, job: J): Promise<Question> {
+  return (await questions?.(job))?.[0] ?? request(job);
 }
 
 /** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
@@ -63,16 +68,17 @@ const CHARACTERS_COUNTED = 20_000;
 
 /** By the tokenizer that the user named, else as the run has measured. */
 async function charsAToken<J extends StageJob>(
-  { io, run, order, asks, request }: AskedRows<J>,
+  rows: AskedRows<J>,
   { tokenizer: file }: AskingSettings,
 ): Promise<number> {
+  const { io, run, order, asks } = rows;
   if (file === undefined) return run.ledger.charsAToken;
   const { count } = await openTokenizer(resolve(io.cwd, file), file);
   let [characters, tokens] = [0, 0];
   for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
     const job = order.at(place);
     if (job === undefined || !asks(job)) continue;
-    const text = textOf(await request(job));
+    const text = textOf(await firstQuestion(rows, job));
     const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
     const part = text.slice(start, start + CHARACTERS_COUNTED);
     characters += part.length;

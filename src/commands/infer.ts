@@ -3,10 +3,15 @@
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
 import { withChosenRows } from '../asking/infer/chosen-rows.js';
-import { type Inference, inferIdentity, inferRows, inferStage, predictionState } from '../asking/infer/inferring.js';
+import { type Inference, inferIdentity, inferStage, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
+import { FINAL_IN_ROLLOUTS, openPlan, remarkOnRollout, requireRolloutFlags } from '../asking/infer/rollout/planning.js';
+import { rolloutStage } from '../asking/infer/rollout/rolling-out.js';
+import { ROLLOUT_FILE } from '../asking/infer/rollout/turns-file.js';
+import { listenersOf } from '../asking/listening.js';
 import { openRun } from '../asking/run.js';
-import type { StageResult } from '../asking/stage.js';
+import { runStage, type StageResult } from '../asking/stage.js';
+import type { Stage, StageJob } from '../asking/stage-contract.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
 import { type ExitCode, UserError } from '../errors.js';
@@ -58,6 +63,7 @@ export const command = defineCommand({
 
 async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
+  requireRolloutFlags(settings);
   return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
 }
 
@@ -67,6 +73,7 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     kind: 'infer',
     dir: resolve(io.cwd, settings.outputDir),
     name: 'predictions',
+    beside: ROLLOUT_FILE,
     fresh: settings.fresh,
     dryRun: settings.dryRun,
     identity: (stored) => inferIdentity(work, stored),
@@ -74,19 +81,33 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
     pricing: work.pricing,
   });
   try {
-    if (settings.dryRun) return await printBill(inferStage(work, run), work.target, settings);
+    const plan = settings.rollout ? await openPlan(work, run) : undefined;
+    const asking =
+      plan === undefined ? askingOf(work, inferStage(work, run)) : askingOf(work, rolloutStage(work, run, plan));
+    if (settings.dryRun) return await asking.bill();
     await work.dataset.keepIndex();
-    const result = await inferRows(work, run);
+    const result = await asking.ask();
+    const chosen = (plan?.rows ?? work.chosen).length * settings.repeats;
+    const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(chosen, result.manifest.counts.chosen, result)];
     printStageResult(io, settings, result, {
       noun: 'predictions',
-      remark: remarkOnChoice(work.chosen.length * settings.repeats, result.manifest.counts.chosen, result),
+      remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
       absent: 'unusable',
+      ...(plan === undefined ? {} : { final: FINAL_IN_ROLLOUTS }),
       next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
     });
     return result.exitCode;
   } finally {
     await run.close();
   }
+}
+
+/** What may be done with a stage. */
+function askingOf<J extends StageJob>({ settings, io, target }: Inference, stage: Stage<J>) {
+  return {
+    bill: (): Promise<ExitCode> => printBill(stage, target, settings),
+    ask: (): Promise<StageResult> => runStage(stage, listenersOf(io, settings)),
+  };
 }
 
 /** How to have the predictions judged, as far as infer knows. */

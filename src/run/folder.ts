@@ -30,6 +30,8 @@ interface FolderOptions<S> {
   readonly name: string;
   /** Sets what is there aside and begins anew. */
   readonly fresh: boolean;
+  /** A second file that such a run may write. */
+  readonly beside?: string;
   identity(stored: Manifest | undefined): Identity;
   summarise(record: JournalRecord): S;
   /** Where the summaries are kept. */
@@ -50,8 +52,9 @@ export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolde
   const release = await options.lock(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
   let close = async () => release();
   try {
-    for (const path of [outputPath, manifestPath]) await clearRemains(path);
-    if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath]);
+    const beside = options.beside === undefined ? [] : [join(dir, options.beside)];
+    for (const path of [outputPath, manifestPath, ...beside]) await clearRemains(path);
+    if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath, ...beside]);
     const found = await readManifest(manifestPath);
     if (found === undefined) await requireNoStray([outputPath, journalPath]);
     const journal = await openJournal(journalPath, options.summarise, options.shelf);

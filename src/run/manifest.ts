@@ -52,6 +52,8 @@ export interface Manifest {
   readonly process: { readonly pid: number; readonly host: string };
   /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes, which earlier versions left out. */
   readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
+  /** The same of a second file: all turns of a rollout. */
+  readonly beside?: Manifest['output'];
   /** SHA-256 hex of all the rest as canonical JSON; earlier versions left it out. */
   readonly checksum?: string;
 }
@@ -178,6 +180,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   state: isText,
   process: isObject,
   output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
+  beside: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
   checksum: isText,
 };
 

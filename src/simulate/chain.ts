@@ -4,7 +4,7 @@ import { promptOf, withoutRequest } from '../turn.js';
 import type { Sample } from '../types.js';
 
 /** A row of a trajectory, by its number in the data. */
-export interface TrajectoryRow {
+interface TrajectoryRow {
   readonly row: number;
   readonly sample: Sample;
 }

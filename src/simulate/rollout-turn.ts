@@ -15,7 +15,7 @@ export function observationOf(gen: string): string {
 }
 
 /** What was said of the turns so far: the first `from` of them are true. */
-export interface SimulatedHistory {
+interface SimulatedHistory {
   readonly from: number;
   /** Of the turns behind these, in their order. */
   readonly observations: readonly string[];
@@ -40,6 +40,11 @@ export function simulatedTurn(driver: Sample, { from, observations }: SimulatedH
     responses,
     currentPrompt,
   };
+}
+
+/** The same behind what was recorded: a turn of the trajectory as it was. */
+export function trueTurn(driver: Sample, turn: number): Sample {
+  return simulatedTurn(driver, { from: turn - 1, observations: [] });
 }
 
 /** A state that a prompt repeats is true up to the turn behind the last true observation. */

@@ -211,7 +211,8 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   });
 
   describe(`${name}: serial groups`, () => {
-    const serial = (...groups: readonly string[]) => jobsOf(...groups).map((job) => ({ ...job, serial: true as const }));
+    const serial = (...groups: readonly string[]) =>
+      jobsOf(...groups).map((job) => ({ ...job, serial: true as const }));
 
     it('have one job in flight at most, in the order given, however many slots are free', async () => {
       const run = await setUp(replyTo, { slots: 8 });

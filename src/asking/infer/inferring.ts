@@ -1,31 +1,27 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
 import { BASELINES, donorsOf } from '../../baselines.js';
-import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
-import { flagsOf } from '../../infer/observation.js';
-import { predicted, recordedPrediction, unpredicted } from '../../prediction.js';
+import { type PredictionId, recordedPrediction } from '../../prediction.js';
 import { present } from '../../present.js';
-import { readPrediction } from '../../reply.js';
 import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
-import { isSuspicious, tricksIn } from '../../suspicion.js';
-import type { Flag, Io, ModelFailure, ModelReply } from '../../types.js';
+import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
+import type { Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
-import { listenersOf } from '../listening.js';
 import type { RowState } from '../row-summary.js';
-import { type Run, STAMP_KEY } from '../run.js';
+import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { runStage, type StageResult } from '../stage.js';
 import type { Stage } from '../stage-contract.js';
 import type { ChosenRows } from './chosen-rows.js';
 import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
 import type { InferSettings } from './options.js';
+import { recordOf, recordOfText } from './records.js';
 import { invalidByDomain } from './rows.js';
 
 /** Everything that one inference works on. */
@@ -33,12 +29,6 @@ export interface Inference extends ChosenRows {
   readonly settings: InferSettings;
   readonly io: Io;
   readonly shown: ShownSettings;
-}
-
-/** Puts the chosen rows to the world model, in an open run. */
-export async function inferRows(work: Inference, run: Run): Promise<StageResult> {
-  const { io, settings } = work;
-  return runStage(inferStage(work, run), listenersOf(io, settings));
 }
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
@@ -64,17 +54,14 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
         await dataset.readSample(job.row),
         donor === undefined ? undefined : await dataset.readSample(donor),
       );
-      return {
-        id: job.id,
-        row: predicted(idOf(work, job), { content: gen }, await flagsOfText(dataset, job, { content: gen })),
-        log: logOf({}),
-      };
+      return recordOfText(job.id, idOf(work, job), gen, () => dataset.readSample(job.row));
     },
     async request(job) {
       const sample = await dataset.readSample(job.row);
       return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)), seedOffset: job.repeat };
     },
-    settle: async (job, outcome, mark) => recordOf(work, job, outcome, mark),
+    settle: (job, outcome, mark) =>
+      recordOf(job.id, idOf(work, job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     async compose(job, record) {
       const text = await dataset.readText(job.row);
@@ -87,14 +74,16 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   return openInstrument(run, target, settings).guard(stage);
 }
 
-const NO_KEYS: ReadonlySet<string> = new Set();
+/** What a whole row leaves out. */
+export const NO_KEYS: ReadonlySet<string> = new Set();
 /** What a lean row leaves out. */
 export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {
   const { settings, dataset, prompts, target } = work;
-  if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline };
+  const rollout = rolloutIdentity(settings);
+  if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline, ...rollout };
   return {
     data: dataset.fingerprint,
     // A model that was not started is taken to be the run's own.
@@ -102,46 +91,16 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
     protocol: settings.protocol,
     system_prompt: prompts.identity,
     sampling: samplingIdentity(settings, stored),
+    ...rollout,
   };
 }
 
-function idOf({ dataset: { rows } }: Inference, { row, repeat }: InferJob) {
+function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Identity {
+  return rollout ? { rollout: { from, version: ROLLOUT_VERSION } } : {};
+}
+
+function idOf({ dataset: { rows } }: Inference, { row, repeat }: InferJob): PredictionId {
   return { key: rows.key(row), trajectory: rows.trajectory(row), repeat };
-}
-
-async function recordOf(
-  work: Inference,
-  job: InferJob,
-  outcome: ModelReply | ModelFailure,
-  mark: string,
-): Promise<JournalRecord> {
-  const log = { ...outcome.log, [STAMP_KEY.infer]: mark };
-  return outcome.status === 'failed'
-    ? { id: job.id, row: unpredicted(idOf(work, job), outcome), log: logOf(log) }
-    : {
-        id: job.id,
-        row: predicted(idOf(work, job), outcome, await flagsOfReply(work.dataset, job, outcome)),
-        log: logOf({ ...log, model: outcome.servedModel }),
-      };
-}
-
-function logOf(log: object): Record<string, unknown> {
-  return { ...log, at: new Date().toISOString() };
-}
-
-async function flagsOfReply(dataset: Dataset, job: InferJob, reply: ModelReply): Promise<Flag[]> {
-  const flags = await flagsOfText(dataset, job, reply);
-  if (reply.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
-  if (reply.redacted !== undefined) flags.push('redacted');
-  return flags;
-}
-
-/** The row is read for the few replies alone that try something. */
-async function flagsOfText(dataset: Dataset, { row }: InferJob, reply: Parameters<typeof flagsOf>[0]): Promise<Flag[]> {
-  const flags = flagsOf(reply);
-  const tricks = tricksIn(readPrediction(reply.content));
-  if (tricks.length > 0 && isSuspicious(tricks, await dataset.readSample(row))) flags.push('suspicious');
-  return flags;
 }
 
 /** What a prediction's record has come to. @throws TypeError for what infer never writes. */

@@ -55,6 +55,17 @@ export const INFER_OPTIONS = {
   },
   ...SYSTEM_PROMPT_OPTIONS,
   repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
+  rollout: {
+    kind: 'boolean',
+    group: 'Model',
+    help: 'ask every turn of a trajectory in order; the own earlier predictions stand where the truth stood',
+  },
+  'rollout-from': {
+    kind: 'integer',
+    min: 0,
+    group: 'Model',
+    help: 'under --rollout, the first N turns are given as they were (default: 0)',
+  },
   order: {
     kind: 'choice',
     choices: keysOf(ORDERS),

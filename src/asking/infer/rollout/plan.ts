@@ -1,0 +1,115 @@
+// The chains that a rollout goes through, given the rows that were chosen: every row of their trajectories is read once, and none is kept.
+
+import type { Dataset } from '../../../bench/dataset.js';
+import { throwIfStopped } from '../../../errors.js';
+import { type Chain, chainsOf } from '../../../simulate/chain.js';
+import { leaksBesideStates } from '../../../simulate/state-block.js';
+import type { Domain } from '../../../types.js';
+
+/** A chain as it is asked: the turns behind `from`, up to the last one that was chosen. */
+export interface PlannedChain {
+  /** The trajectory's key, and `~N` behind it for the Nth further chain of the trajectory. */
+  readonly name: string;
+  readonly trajectory: string;
+  readonly domain: Domain;
+  /** The row that says what is asked, by its number in the data. */
+  readonly driver: number;
+  /** True turns in front of the rollout. */
+  readonly from: number;
+  /** The last turn that is asked; `from` where none is. */
+  readonly last: number;
+  /** The last turn that is asked, or that an earlier session may have recorded. */
+  readonly end: number;
+  /** Rows by turn, those behind `from` alone. */
+  readonly rows: ReadonlyMap<number, number>;
+}
+
+/** What a rollout makes of the chosen rows. */
+export interface RolloutPlan {
+  readonly from: number;
+  /** In the order of their trajectories' first rows. */
+  readonly chains: readonly PlannedChain[];
+  /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on its way. */
+  readonly rows: Uint32Array;
+  /** The chain that a row is in; undefined for a row that is no part of the rollout. */
+  chainOf(row: number): PlannedChain | undefined;
+  readonly told: PlanCounts;
+}
+
+/** What is worth telling of a plan; all but the chains are counts of chosen rows. */
+export interface PlanCounts {
+  /** Chains whose row is no beginning of their trajectory's longest row. */
+  readonly furtherChains: number;
+  /** Chains whose prompts would give the truth away, and the chosen rows in them. */
+  readonly leakingChains: number;
+  readonly leakingRows: number;
+  /** Chosen rows of the turns that are given as they were. */
+  readonly givenRows: number;
+  /** Rows that were not chosen, and are asked on the way. */
+  readonly passedRows: number;
+}
+
+/** What is planned for: a folder of rows, the chosen ones among them, and those that earlier sessions recorded. */
+interface Planned {
+  readonly dataset: Dataset;
+  readonly chosen: Uint32Array;
+  readonly recorded: ReadonlySet<number>;
+  readonly from: number;
+  readonly stop: AbortSignal;
+}
+
+/** @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted */
+export async function planRollout({ dataset, chosen, recorded, from, stop }: Planned): Promise<RolloutPlan> {
+  const isChosen = new Set(chosen);
+  const chains: PlannedChain[] = [];
+  const chainOf = new Map<number, PlannedChain>();
+  const counts = { furtherChains: 0, leakingChains: 0, leakingRows: 0, givenRows: 0, passedRows: 0 };
+  for (const members of trajectoriesOf(dataset, (row) => isChosen.has(row) || recorded.has(row))) {
+    throwIfStopped(stop);
+    const read = await Promise.all(members.map(async (row) => ({ row, sample: await dataset.readSample(row) })));
+    for (const [number, chain] of chainsOf(read).entries()) {
+      const wanted = [...chain.rows].filter(([, row]) => isChosen.has(row));
+      const behind = wanted.filter(([turn]) => turn > from);
+      const before = [...chain.rows].flatMap(([turn, row]) => (recorded.has(row) ? [turn] : []));
+      counts.givenRows += wanted.length - behind.length;
+      if (behind.length === 0 && before.length === 0) continue;
+      if (leaksBesideStates(chain.driver.sample, from + 2)) {
+        counts.leakingChains++;
+        counts.leakingRows += behind.length;
+        continue;
+      }
+      const last = Math.max(from, ...behind.map(([turn]) => turn));
+      const planned = plannedOf(chain, number, { from, last, end: Math.max(last, ...before) });
+      if (number > 0 && planned.last > from) counts.furtherChains++;
+      chains.push(planned);
+      for (const row of planned.rows.values()) chainOf.set(row, planned);
+    }
+  }
+  const asked = chains.flatMap(({ rows, last }) => [...rows].flatMap(([turn, row]) => (turn > last ? [] : [row])));
+  counts.passedRows = asked.filter((row) => !isChosen.has(row)).length;
+  return { from, chains, rows: Uint32Array.from(asked).sort(), chainOf: (row) => chainOf.get(row), told: counts };
+}
+
+function plannedOf(
+  { driver, rows }: Chain,
+  number: number,
+  turns: Pick<PlannedChain, 'from' | 'last' | 'end'>,
+): PlannedChain {
+  const { trajectory, domain } = driver.sample;
+  return {
+    name: number === 0 ? trajectory : `${trajectory}~${number}`,
+    trajectory,
+    domain,
+    driver: driver.row,
+    ...turns,
+    rows: new Map([...rows].filter(([turn]) => turn > turns.from)),
+  };
+}
+
+/** All rows of each trajectory that has a wanted one, in the order of the data. */
+function trajectoriesOf({ rows }: Dataset, isWanted: (row: number) => boolean): number[][] {
+  const wanted = new Map<number, number[]>();
+  for (let row = 0; row < rows.length; row++) if (isWanted(row)) wanted.set(rows.trajectoryNumber(row), []);
+  for (let row = 0; row < rows.length; row++) wanted.get(rows.trajectoryNumber(row))?.push(row);
+  return [...wanted.values()];
+}

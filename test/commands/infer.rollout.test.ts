@@ -1,0 +1,328 @@
+// `awb infer --rollout` from outside: what reaches the server turn after turn, what is written, and that no truth is given away.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
+import {
+  type Handler,
+  type LoopbackServer,
+  type SeenRequest,
+  startLoopbackServer,
+} from '../support/loopback-server.js';
+import { readRows, writeDataset } from '../support/run-folder.js';
+import {
+  MARKER,
+  recordedRows,
+  recordedWithStates,
+  TAIL,
+  type TrajectoryRow,
+  tellingLines,
+  trajectory,
+  truthOf,
+} from '../support/trajectories.js';
+
+const servers: LoopbackServer[] = [];
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+interface Message {
+  readonly role: string;
+  readonly content: string;
+}
+
+const messagesOf = ({ body }: SeenRequest): Message[] => body.messages;
+const saidBy = (messages: readonly Message[]) =>
+  messages.flatMap(({ role, content }) => (role === 'assistant' ? [content] : []));
+const lastOf = (messages: readonly Message[]) => messages.at(-1)?.content ?? '';
+const turnOf = (request: SeenRequest) => Number(/### Turn (\d+)/.exec(lastOf(messagesOf(request)))?.[1]);
+const trajectoryOf = (request: SeenRequest) =>
+  Number(/environment (\d+)/.exec(messagesOf(request)[0]?.content ?? '')?.[1]);
+const tagged = (text: string) => `<predicted_observation>\n${text}\n</predicted_observation>`;
+const said = (request: SeenRequest) => `model on ${trajectoryOf(request)} turn ${turnOf(request)}`;
+/** Thinks, and then says of which turn it speaks. */
+const speaking: Handler = (request) => ({ content: `<think>thought</think>\n${tagged(said(request))}` });
+
+async function setUp(rows: readonly TrajectoryRow[], script: Handler = speaking) {
+  const folder = await temporaryFolder();
+  const data = await writeDataset(join(folder, 'data'), { 'some_test.jsonl': rows });
+  const server = await startLoopbackServer(script);
+  servers.push(server);
+  const out = join(folder, 'out');
+  const own = ['--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', '--output-dir', out];
+  return {
+    server,
+    out,
+    infer: (...args: string[]): Promise<CliResult> =>
+      awb(['infer', '--rollout', ...own, '--retry-minutes', '0', ...args]),
+    predictions: () => readRows(join(out, 'predictions.jsonl')),
+    turns: () => readRows(join(out, 'rollout.jsonl')),
+    manifest: async () => JSON.parse(await readFile(join(out, 'predictions.manifest.json'), 'utf8')),
+  };
+}
+
+const TWO = [...trajectory({ id: 1, at: [2, 4, 5] }), ...trajectory({ id: 2, at: [3] })];
+
+describe('a rollout', () => {
+  test('asks every turn of a trajectory in order, and its own predictions stand where the truth stood', async () => {
+    const { server, infer } = await setUp(TWO);
+    expect((await infer()).code).toBe(EXIT.done);
+    for (const id of [1, 2]) {
+      const requests = server.requests.filter((request) => trajectoryOf(request) === id);
+      const turns = id === 1 ? [1, 2, 3, 4, 5] : [1, 2, 3];
+      expect(requests.map(turnOf)).toEqual(turns);
+      for (const request of requests) {
+        const before = turns.slice(0, turnOf(request) - 1);
+        expect(saidBy(messagesOf(request))).toEqual(before.map((turn) => `${MARKER}model on ${id} turn ${turn}`));
+      }
+    }
+  });
+
+  test('puts the longest row’s request to predict behind the turn that is asked, and behind no other', async () => {
+    const { server, infer } = await setUp(TWO);
+    await infer();
+    for (const request of server.requests) {
+      const users = messagesOf(request).filter(({ role }) => role === 'user');
+      expect(users.map(({ content }) => content.endsWith(TAIL))).toEqual(users.map((_, at) => at === users.length - 1));
+      expect(users.map(({ content }) => content.split('### Turn').length)).toEqual(users.map(() => 2));
+    }
+  });
+
+  test('scores the benchmark’s rows, and keeps the turns between in a file of their own', async () => {
+    const { infer, predictions, turns, manifest } = await setUp(TWO);
+    await infer();
+    const rows = await predictions();
+    expect(rows.map((row) => [row.id, row.turn_idx])).toEqual(TWO.map((row) => [row.id, row.turn_idx]));
+    expect(rows.map(({ awb: { rollout } }) => [rollout.from, rollout.step, rollout.distance])).toEqual(
+      TWO.map((row) => [0, row.turn_idx, row.turn_idx]),
+    );
+    const lines = await turns();
+    expect(lines.map((line) => [line.id, line.turn_idx])).toEqual([
+      ...[1, 2, 3, 4, 5].map((turn) => [1, turn]),
+      ...[1, 2, 3].map((turn) => [2, turn]),
+    ]);
+    const keys = new Map(rows.map((row) => [`${row.id} ${row.turn_idx}`, row.awb.key]));
+    for (const line of lines) {
+      expect(line).toMatchObject({
+        task: 'made-up/mcp',
+        chain: line.trajectory,
+        step: line.turn_idx,
+        distance: line.turn_idx,
+        row: keys.get(`${line.id} ${line.turn_idx}`) ?? null,
+        observation: `${MARKER}model on ${line.id} turn ${line.turn_idx}`,
+        status: 'ok',
+        gen: `<think>thought</think>\n${tagged(`model on ${line.id} turn ${line.turn_idx}`)}`,
+      });
+      expect(line.prompt).not.toContain('Please analyze');
+    }
+    expect((await manifest()).counts).toMatchObject({ chosen: 4, ok: 4, notDone: 0 });
+    expect((await manifest()).chosen).toEqual({ mcp: 4 });
+  });
+
+  test('starts behind the first true turns where it is told so', async () => {
+    const { server, infer, predictions } = await setUp(TWO);
+    const { code, stdout } = await infer('--rollout-from', '2');
+    expect(code).toBe(EXIT.done);
+    const first = server.requests.find((request) => trajectoryOf(request) === 1 && turnOf(request) === 4);
+    expect(saidBy(messagesOf(first as SeenRequest))).toEqual([
+      MARKER + truthOf(1, 1),
+      MARKER + truthOf(1, 2),
+      `${MARKER}model on 1 turn 3`,
+    ]);
+    expect(server.requests.map(turnOf).sort()).toEqual([3, 3, 4, 5]);
+    expect((await predictions()).map(({ awb }) => [awb.rollout.step, awb.rollout.distance])).toEqual([
+      [4, 2],
+      [5, 3],
+      [3, 1],
+    ]);
+    expect(stdout).toContain('1 chosen row of the first 2 turns not part of the rollout');
+  });
+
+  test('asks every turn once a repeat, and each repeat goes on from its own predictions', async () => {
+    let count = 0;
+    const { infer, predictions, turns } = await setUp(trajectory({ id: 1, at: [1, 3] }), () => ({
+      content: tagged(`reply ${count++}`),
+    }));
+    await infer('--repeats', '3');
+    expect(count).toBe(9);
+    expect(await predictions()).toHaveLength(6);
+    const lines = await turns();
+    expect(lines.map(({ repeat, turn_idx: turn }) => [repeat, turn])).toEqual(
+      [0, 1, 2].flatMap((repeat) => [1, 2, 3].map((turn) => [repeat, turn])),
+    );
+    expect(new Set(lines.map(({ observation }) => observation)).size).toBe(9);
+  });
+
+  test('is part of what a run is: a folder begun without it, or from another turn on, is not continued', async () => {
+    const { infer, manifest } = await setUp(TWO);
+    await infer();
+    expect((await manifest()).identity.rollout).toEqual({ from: 0, version: 1 });
+    const other = await infer('--rollout-from', '1');
+    expect(other.code).toBe(EXIT.identityDiffers);
+    expect(other.stderr).toContain('rollout.from: 0 before, 1 now');
+  });
+
+  test('of a choice of rows asks what leads to them and no more, and scores the rows on the way', async () => {
+    const { server, infer, predictions } = await setUp(TWO);
+    const { stdout } = await infer('--ids', (await keyOf(TWO, 1, 4)) ?? '');
+    expect(server.requests.map((request) => [trajectoryOf(request), turnOf(request)])).toEqual(
+      [1, 2, 3, 4].map((turn) => [1, turn]),
+    );
+    expect((await predictions()).map((row) => row.turn_idx)).toEqual([2, 4]);
+    expect(stdout).toContain('1 row that this command did not choose');
+  });
+
+  test('goes on with further rows without asking again what was asked', async () => {
+    const { server, infer, predictions, turns } = await setUp(TWO);
+    await infer('--ids', (await keyOf(TWO, 1, 2)) ?? '');
+    const before = server.count;
+    expect((await infer()).code).toBe(EXIT.done);
+    expect(before).toBe(2);
+    expect(server.count).toBe(8);
+    expect(await predictions()).toHaveLength(4);
+    expect(await turns()).toHaveLength(8);
+    // A smaller choice leaves the others standing.
+    await infer('--ids', (await keyOf(TWO, 1, 2)) ?? '');
+    expect(server.count).toBe(8);
+    expect(await predictions()).toHaveLength(4);
+    expect(await turns()).toHaveLength(8);
+  });
+
+  test('goes through rows that are no beginning of the longest row in a chain of their own, and counts it', async () => {
+    const [two, four] = trajectory({ id: 1, at: [2, 4] }) as [TrajectoryRow, TrajectoryRow];
+    const other = { ...two, response: [`${MARKER}another world`, two.response[1]] };
+    const { server, infer, turns } = await setUp([two, four, other as TrajectoryRow]);
+    const { stdout } = await infer();
+    expect(stdout).toContain('1 chain beside those of the longest rows');
+    const chains = new Set((await turns()).map(({ chain }) => chain));
+    expect([...chains].map((chain) => String(chain).includes('~1'))).toEqual([false, true]);
+    expect(server.requests.map(turnOf).sort()).toEqual([1, 1, 2, 2, 3, 4]);
+    for (const request of server.requests) expect(JSON.stringify(request.body)).not.toContain('another world');
+  });
+});
+
+async function keyOf(rows: readonly TrajectoryRow[], id: number, turn: number): Promise<string | undefined> {
+  const folder = await temporaryFolder();
+  const data = await writeDataset(join(folder, 'data'), { 'some_test.jsonl': rows });
+  await awb(['infer', '--baseline', 'empty', '--data-dir', data, '--output-dir', join(folder, 'out')]);
+  const found = (await readRows(join(folder, 'out/predictions.jsonl'))).find(
+    (row) => row.id === id && row.turn_idx === turn,
+  );
+  return found?.awb.key;
+}
+
+describe('the truth', () => {
+  const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'];
+
+  test.each(DOMAINS)('of %s stands nowhere in what is sent', async (domain) => {
+    const rows = await recordedRows(domain);
+    const { server, infer } = await setUp(rows);
+    expect((await infer()).code).toBe(EXIT.done);
+    expectNoTruth(rows, server);
+  });
+
+  test.each([
+    ['android', 'Current Phone State'],
+    ['android', 'Current State'],
+    ['web', 'Current State'],
+    ['os', 'Current State'],
+  ])('of %s, which repeats it as the %s, is replaced by the last prediction', async (domain, heading) => {
+    const rows = await recordedWithStates(domain, heading);
+    const { server, infer } = await setUp(rows);
+    const { code, stdout } = await infer();
+    expect(code).toBe(EXIT.done);
+    expect(stdout).not.toContain('left out');
+    expectNoTruth(rows, server);
+    for (const request of server.requests) {
+      const turn = turnOf(request);
+      if (turn === 1) continue;
+      const own = saidBy(messagesOf(request)).at(-1)?.slice(MARKER.length);
+      expect(lastOf(messagesOf(request))).toContain(`### Turn ${turn}\n**${heading}:**\n${own}\n\n**Action:**\n`);
+    }
+  });
+
+  test('in a form that nobody knows leaves the chain out, which is counted and no failure', async () => {
+    const hidden = trajectory({ id: 1, at: [2, 3], state: (truth) => `**Screen now:**\n${truth}` });
+    const changed = trajectory({ id: 2, at: [3], state: () => '**Current State:**\nanother screen altogether' });
+    const plain = trajectory({ id: 3, at: [2] });
+    const { server, infer, predictions, manifest } = await setUp([...hidden, ...changed, ...plain]);
+    const { code, stdout } = await infer();
+    expect(code).toBe(EXIT.done);
+    expect(stdout.replace(/\s+/g, ' ')).toContain('2 chains (3 chosen rows) left out of the rollout');
+    expect(new Set(server.requests.map(trajectoryOf))).toEqual(new Set([3]));
+    expect(await predictions()).toHaveLength(1);
+    expect((await manifest()).counts).toMatchObject({ chosen: 1, failed: 0, absent: 0 });
+  });
+
+  test('of the turns that are given is sent, and of no other', async () => {
+    const rows = await recordedWithStates('web');
+    const { server, infer } = await setUp(rows);
+    await infer('--rollout-from', '3');
+    expectNoTruth(rows, server, 3);
+    const sent = server.requests.map(({ body }) => JSON.stringify(body)).join('\n');
+    const third = rows.find((row) => row.turn_idx > 3)?.response[2] ?? '';
+    expect(sent).toContain(JSON.stringify(third).slice(1, -1));
+  });
+
+  function expectNoTruth(rows: readonly TrajectoryRow[], server: LoopbackServer, from = 0): void {
+    const longest = new Map<number, TrajectoryRow>();
+    for (const row of rows) if ((longest.get(row.id)?.turn_idx ?? 0) < row.turn_idx) longest.set(row.id, row);
+    expect(server.count).toBe([...longest.values()].reduce((sum, row) => sum + row.turn_idx - from, 0));
+    for (const row of longest.values()) {
+      const first = (row.prompt[0] ?? '').slice(0, 200);
+      const sent = server.requests.map(messagesOf).filter((messages) => messages[1]?.content.startsWith(first));
+      const text = sent.flatMap((messages) => messages.map(({ content }) => content)).join('\n');
+      const lines = tellingLines(row, from);
+      expect(lines.length).toBeGreaterThan(5);
+      expect(lines.filter((line) => text.includes(line))).toEqual([]);
+    }
+  }
+});
+
+describe('baselines', () => {
+  test('roll out without a model: what does not change stays as the first state was', async () => {
+    const out = join(await temporaryFolder(), 'out');
+    const infer = ['infer', '--rollout', '--baseline', 'persistence', '--data-dir', RECORDED, '--domains', 'web'];
+    expect((await awb([...infer, '--output-dir', out])).code).toBe(EXIT.done);
+    const turns = await readRows(join(out, 'rollout.jsonl'));
+    const first = turns.find(({ turn_idx: turn }) => turn === 1);
+    const same = turns.filter(({ trajectory: of }) => of === first.trajectory).map(({ observation }) => observation);
+    expect(same).toHaveLength(22);
+    expect(new Set(same)).toEqual(new Set([first.observation]));
+  });
+
+  test('that know the truth roll out to the truth', async () => {
+    const out = join(await temporaryFolder(), 'out');
+    const infer = ['infer', '--rollout', '--baseline', 'oracle', '--data-dir', RECORDED, '--output-dir', out];
+    expect((await awb(infer)).code).toBe(EXIT.done);
+    const rows = await readRows(join(out, 'predictions.jsonl'));
+    expect(rows).toHaveLength(63);
+    const turns = new Map((await readRows(join(out, 'rollout.jsonl'))).map((line) => [line.row, line]));
+    for (const row of rows) {
+      expect(turns.get(row.awb.key).observation).toBe(
+        MARKER + row.response[row.turn_idx - 1].slice(MARKER.length).trim(),
+      );
+      expect(row.awb.rollout.off_script).toBeUndefined();
+    }
+  });
+});
+
+describe('what cannot be rolled out', () => {
+  test.each([
+    [['--rollout', '--protocol', 'blind'], '--rollout needs a history'],
+    [['--rollout-from', '2'], 'add --rollout'],
+    [['--rollout', '--rollout-from', '-1'], '--rollout-from'],
+    [['--rollout', '--rollout-from', '99'], 'no chosen row is part of the rollout'],
+  ])('%j is refused before anything is asked', async (flags, why) => {
+    const out = join(await temporaryFolder(), 'out');
+    const { code, stderr } = await awb([
+      ...['infer', '--baseline', 'empty', '--data-dir', RECORDED, '--output-dir', out],
+      ...flags,
+    ]);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain(why);
+  });
+});
