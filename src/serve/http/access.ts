@@ -6,18 +6,21 @@ import { isIPv4 } from 'node:net';
 import { UserError } from '../../errors.js';
 import { ApiError } from './api-error.js';
 
+/** What of a request says who asks. */
+type Headed = Pick<IncomingMessage, 'headers'>;
+
 /** Before listening: throws a UserError for a key that no header can carry, and for an address that others reach without one. */
-export function requireKeyOffLoopback(host: string, apiKey: string): void {
+export function requireKeyOffLoopback(host: string, apiKey: string, flag = '--api-key'): void {
   if (!/^[\x21-\x7e]*$/.test(apiKey))
-    throw new UserError('--api-key may hold only printable ASCII characters, without spaces');
+    throw new UserError(`${flag} may hold only printable ASCII characters, without spaces`);
   if (apiKey !== '' || isLoopback(host)) return;
   throw new UserError(
-    `refusing to listen on ${host === '' ? 'every address' : host}, where others can reach it, without a key; give one with --api-key, or listen on 127.0.0.1`,
+    `refusing to listen on ${host === '' ? 'every address' : host}, where others can reach it, without a key; give one with ${flag}, or listen on 127.0.0.1`,
   );
 }
 
 /** A web page can have a browser call its own name, which leads to 127.0.0.1; the Host header shows that name (DNS rebinding). */
-export function requireLoopbackHost(request: IncomingMessage): void {
+export function requireLoopbackHost(request: Headed): void {
   const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(request.headers.host ?? '')?.[1] ?? '';
   if (isLoopback(name)) return;
   const message = 'without an API key this server answers to localhost and loopback addresses alone';
@@ -25,7 +28,7 @@ export function requireLoopbackHost(request: IncomingMessage): void {
 }
 
 /** Throws an ApiError (401) unless the request carries the key; an empty one asks for none. */
-export function requireKey(request: IncomingMessage, apiKey: string): void {
+export function requireKey(request: Headed, apiKey: string): void {
   if (apiKey === '') return;
   const given = /^Bearer +(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
   // Hashes are of one length, and comparing them tells nothing of where the keys differ.

@@ -15,8 +15,15 @@ export function bodyLimitBytes(contextSize: number): number {
   return LEAST_LIMIT_BYTES + BYTES_PER_TOKEN * contextSize;
 }
 
-/** The body as parsed. Throws an ApiError: 415 for what is not plain JSON, 413 above the limit, 400 for what cannot be parsed. */
-export async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
+/**
+ * The body as parsed. Throws an ApiError: 415 for what is not plain JSON, 413 above the limit (`limit` says what the bytes are), 400 for
+ * what cannot be parsed.
+ */
+export async function readJson(
+  request: IncomingMessage,
+  limitBytes: number,
+  limit = "that a prompt for this model's context can take",
+): Promise<unknown> {
   // A page of another origin may send plain text unasked; JSON makes its browser ask first, and nothing here says yes.
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new ApiError(415, "the body must be JSON, with 'Content-Type: application/json'", 'unsupported_media_type');
@@ -26,7 +33,7 @@ export async function readJson(request: IncomingMessage, limitBytes: number): Pr
     const message = `bodies are taken as they are, not with 'Content-Encoding: ${encoding}'`;
     throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
   }
-  const bytes = await readBody(request, limitBytes);
+  const bytes = await readBody(request, limitBytes, limit);
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -44,19 +51,19 @@ export async function readJson(request: IncomingMessage, limitBytes: number): Pr
 }
 
 /** Functions that read a value call themselves for each level, and must not run out of stack. */
-function requireShallow(value: unknown): void {
+export function requireShallow(value: unknown): void {
   for (const { depth } of levelsOf(value)) {
     if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');
   }
 }
 
 /** Above the limit the rest is read and thrown away, since a client that is still sending would not see the answer. */
-function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+function readBody(request: IncomingMessage, limitBytes: number, limit: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const refuse = () => {
-      const message = `the body is larger than the ${limitBytes} bytes that a prompt for this model's context can take`;
+      const message = `the body is larger than the ${limitBytes} bytes ${limit}`;
       reject(new ApiError(413, message, 'body_too_large'));
     };
     if (Number(request.headers['content-length']) > limitBytes) refuse();
