@@ -1,0 +1,180 @@
+// MCP: the one tool `act` over standard input and output, and over streamable HTTP. No other file imports the SDK, an optional peer.
+
+import { randomUUID } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
+import { isObject } from '../json.js';
+import { ApiError } from '../serve/http/api-error.js';
+import type { Simulator } from '../simulator.js';
+import { invalid } from './refusals.js';
+import { readAction, readReset } from './requests.js';
+import type { Visit } from './routes.js';
+import { resetProperties } from './schemas.js';
+import type { Answer, Session } from './session.js';
+import type { Place, Sessions } from './sessions.js';
+
+/** The release that is tested; the message where it is missing names it. */
+const SDK_VERSION = '1.32.2';
+
+interface Sdk {
+  readonly server: typeof import('@modelcontextprotocol/sdk/server/index.js');
+  readonly stdio: typeof import('@modelcontextprotocol/sdk/server/stdio.js');
+  readonly http: typeof import('@modelcontextprotocol/sdk/server/streamableHttp.js');
+  readonly types: typeof import('@modelcontextprotocol/sdk/types.js');
+}
+
+/** @throws UserError (69) where the SDK is not installed */
+export async function importSdk(): Promise<Sdk> {
+  try {
+    const [server, stdio, http, types] = await Promise.all([
+      import('@modelcontextprotocol/sdk/server/index.js'),
+      import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('@modelcontextprotocol/sdk/server/streamableHttp.js'),
+      import('@modelcontextprotocol/sdk/types.js'),
+    ]);
+    return { server, stdio, http, types };
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new UserError(
+      `--mcp needs @modelcontextprotocol/sdk, which is not installed; add it by: npm i @modelcontextprotocol/sdk@${SDK_VERSION}`,
+      EXIT.unavailable,
+    );
+  }
+}
+
+export interface McpGrounds {
+  readonly simulator: Simulator;
+  readonly sessions: Sessions;
+  readonly messageBytes: number;
+  readonly toldOf: (error: unknown) => ApiError;
+}
+
+/** Speaks MCP on a pair of streams; resolves when the input has ended, or `stop` is aborted. */
+export async function serveStdio(
+  sdk: Sdk,
+  grounds: McpGrounds,
+  streams: { readonly input: Readable; readonly output: Writable },
+  stop: AbortSignal,
+): Promise<void> {
+  const place = grounds.sessions.open(() => {});
+  const server = actServer(sdk, grounds, place);
+  const { input, output } = streams;
+  const transport = new sdk.stdio.StdioServerTransport(input, output, { maxBufferSize: grounds.messageBytes });
+  const ended = new Promise<void>((resolve) => {
+    transport.onclose = resolve;
+    input.once('end', () => resolve());
+    stop.addEventListener('abort', () => resolve(), { once: true });
+    if (stop.aborted) resolve();
+  });
+  await server.connect(transport);
+  await ended;
+}
+
+/** Streamable HTTP: what `/mcp` does with a request, and its end. */
+export interface McpRoute {
+  serve(visit: Visit, body: unknown): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
+  const transports = new Map<string, StreamableHTTPServerTransport>();
+  async function open(): Promise<StreamableHTTPServerTransport> {
+    const place = grounds.sessions.open(() => void transport.close());
+    const transport = new sdk.http.StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void transports.set(id, transport),
+    });
+    const server = actServer(sdk, grounds, place);
+    server.onclose = () => {
+      place.end();
+      if (transport.sessionId !== undefined) transports.delete(transport.sessionId);
+    };
+    // Its accessors allow undefined where the interface, under exactOptionalPropertyTypes, has absence.
+    await server.connect(transport as Parameters<Server['connect']>[0]);
+    return transport;
+  }
+  return {
+    async serve({ request, response }, body) {
+      const id = request.headers['mcp-session-id'];
+      const known = typeof id === 'string' ? transports.get(id) : undefined;
+      if (known !== undefined) return known.handleRequest(request, response, body);
+      if (id !== undefined)
+        throw new ApiError(404, 'there is no such MCP session here; initialize begins one', 'SESSION_NOT_FOUND');
+      if (!sdk.types.isInitializeRequest(body)) {
+        throw new ApiError(400, 'initialize comes first, and its answer names the session', 'SESSION_NOT_FOUND');
+      }
+      const transport = await open();
+      await transport.handleRequest(request, response, body);
+      // It was refused, and there is no session.
+      if (transport.sessionId === undefined) await transport.close();
+    },
+    async close() {
+      await Promise.all([...transports.values()].map((transport) => transport.close()));
+    },
+  };
+}
+
+/** An MCP server with the one tool, over one session. */
+function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): Server {
+  const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
+  server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
+  server.setRequestHandler(sdk.types.CallToolRequestSchema, async ({ params }, { signal }) => {
+    try {
+      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`, 'name');
+      return resultOf(await place.use((session) => act(session, params.arguments ?? {}, signal)));
+    } catch (error) {
+      const { message } = grounds.toldOf(error);
+      return { content: [{ type: 'text', text: message }], isError: true };
+    }
+  });
+  return server;
+}
+
+function toolOf({ domains }: Simulator): Tool {
+  return {
+    name: 'act',
+    description:
+      'Takes an action in a simulated world and answers what the environment shows. With reset (or as the first call) a new episode begins; with reset alone, no action is taken.',
+    inputSchema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        action: {
+          description: "The action in the domain's own form, as text, or as the JSON that its actions are.",
+          anyOf: [{ type: 'string' }, { type: 'object' }, { type: 'array' }],
+        },
+        reset: {
+          type: 'object',
+          additionalProperties: false,
+          description: 'Begins another episode; {} begins the default one.',
+          properties: resetProperties(domains),
+        },
+      },
+    },
+  };
+}
+
+async function act(session: Session, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer> {
+  const { action, reset, ...others } = given;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw invalid(`act takes action and reset, not "${unknown.slice(0, 100)}"`, unknown);
+  if (action === undefined && reset === undefined) throw invalid('act needs an action, or reset', 'action');
+  const text = action === undefined ? undefined : readAction({ action });
+  let begun: Answer | undefined;
+  if (reset !== undefined || session.state.episode_id === null) {
+    if (reset !== undefined && !isObject(reset)) throw invalid('"reset" has to be an object', 'reset');
+    const { start, episodeId = randomUUID() } = readReset(reset ?? {});
+    begun = await session.reset(start, episodeId);
+  }
+  if (text === undefined && begun !== undefined) return begun;
+  return session.step(text ?? '', { signal });
+}
+
+function resultOf({ observation, done }: Answer): CallToolResult {
+  const { done_reason: reason } = observation.metadata;
+  const over = reason === undefined ? [] : [{ type: 'text' as const, text: `(the episode is over: ${reason})` }];
+  return { content: [{ type: 'text', text: observation.text }, ...over], structuredContent: { ...observation, done } };
+}

@@ -1,0 +1,125 @@
+// A running environment for tests, and ways to ask it.
+
+import { once } from 'node:events';
+import { afterEach } from 'vitest';
+import WebSocket from 'ws';
+import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/listen.js';
+import type { SessionGrounds } from '../../src/environment/session.js';
+import { type SessionLimits, Sessions } from '../../src/environment/sessions.js';
+import type { Simulator } from '../../src/simulator.js';
+
+const open: RunningEnvironment[] = [];
+
+afterEach(async () => {
+  for (const environment of open.splice(0)) await environment.close(0);
+});
+
+export interface TestEnvironment extends RunningEnvironment {
+  readonly sessions: Sessions;
+  /** What clients are not told. */
+  readonly errors: readonly unknown[];
+}
+
+/** Starts on a free port of 127.0.0.1; it is closed after the test. */
+export async function startTestEnvironment(
+  simulator: Simulator,
+  given: Partial<Omit<EnvironmentOptions, 'sessions'> & SessionLimits & SessionGrounds> = {},
+): Promise<TestEnvironment> {
+  const errors: unknown[] = [];
+  const sessions = new Sessions(
+    { simulator, steps: given.steps ?? 100, records: given.records },
+    { sessions: given.sessions ?? 100, idleMs: given.idleMs ?? 60_000 },
+  );
+  const environment = await startEnvironment({
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: '',
+    messageBytes: 65_536,
+    onError: (error) => errors.push(error),
+    ...given,
+    simulator,
+    sessions,
+  });
+  open.push(environment);
+  return { ...environment, sessions, errors };
+}
+
+export async function post(
+  environment: RunningEnvironment,
+  path: string,
+  body: unknown,
+  init: RequestInit = {},
+): Promise<Response> {
+  return fetch(`${environment.url}${path}`, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...init,
+    headers: { 'content-type': 'application/json', ...init.headers },
+  });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
+export type Said = any;
+
+export async function json(response: Promise<Response>): Promise<{ status: number; body: Said; headers: Headers }> {
+  const { status, headers, ...rest } = await response.then(async (answered) => ({
+    status: answered.status,
+    headers: answered.headers,
+    body: await answered.json(),
+  }));
+  return { status, headers, body: rest.body };
+}
+
+/** An agent on a WebSocket: what it says is answered in order. */
+export class SocketAgent {
+  readonly #answers: Said[] = [];
+  #waiting: ((answer: Said) => void) | undefined;
+  readonly socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (bytes) => {
+      const answer = JSON.parse(String(bytes));
+      if (this.#waiting === undefined) this.#answers.push(answer);
+      else this.#waiting(answer);
+      this.#waiting = undefined;
+    });
+  }
+
+  static async connect({ url }: RunningEnvironment, options: WebSocket.ClientOptions = {}): Promise<SocketAgent> {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, options);
+    const agent = new SocketAgent(socket);
+    await once(socket, 'open');
+    return agent;
+  }
+
+  async heard(): Promise<Said> {
+    return this.#answers.shift() ?? new Promise((resolve) => (this.#waiting = resolve));
+  }
+
+  async say(message: unknown): Promise<Said> {
+    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+    return this.heard();
+  }
+
+  reset(data: unknown = {}): Promise<Said> {
+    return this.say({ type: 'reset', data });
+  }
+
+  act(action: unknown): Promise<Said> {
+    return this.say({ type: 'step', data: { action } });
+  }
+
+  async close(): Promise<void> {
+    this.socket.close();
+    if (this.socket.readyState !== WebSocket.CLOSED) await once(this.socket, 'close');
+  }
+}
+
+/** The HTTP status by which an upgrade is refused. */
+export async function refusedUpgrade({ url }: RunningEnvironment, options: WebSocket.ClientOptions, path = '/ws') {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, options);
+  const [, response] = await once(socket, 'unexpected-response');
+  response.resume();
+  return response.statusCode;
+}
