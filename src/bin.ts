@@ -44,6 +44,7 @@ function run(): void {
           .once('error', () => done(undefined))
           .resume();
       }),
+    input: () => process.stdin,
   };
   // A reader that went away (awb score | head) does not stop the work. A full disk spoils the result.
   let outputFault: NodeJS.ErrnoException | undefined;

@@ -23,8 +23,6 @@ export interface Simulator {
   readonly domains: readonly Domain[];
   /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
   begin(start: WorldStart): Promise<LiveWorld>;
-  /** Why nothing more is asked of the model (the budget is spent); undefined while it may be. */
-  readonly spent: string | undefined;
 }
 
 /** A world at one moment. It never changes: acting gives another. */
@@ -39,8 +37,12 @@ export interface LiveWorld {
   row(id: string): object;
 }
 
-/** `full`: the context has no room for the action. A failure is the model's or its server's, and the world stands where it stood. */
+/**
+ * `full`: the context has no room for the action; `spent`: the budget lets nothing more be asked. A failure is the model's or its
+ * server's. In all cases but the first the world stands where it stood.
+ */
 export type Acted =
   | { readonly status: 'observed'; readonly world: LiveWorld; readonly isFull: boolean }
   | { readonly status: 'full' }
+  | { readonly status: 'spent'; readonly reason: string }
   | { readonly status: 'failed'; readonly class: FailureClass; readonly reason: string };

@@ -47,6 +47,8 @@ export type Question =
 export type ModelRequest = Question & {
   /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
   readonly seedOffset: number;
+  /** In place of the run's seed, where the caller has one of its own. */
+  readonly seed?: number;
 };
 
 /** Token counts of one call or of many; a count the server did not report is absent. */
@@ -392,4 +394,6 @@ export interface Io {
   setLastWords(words: string): void;
   /** Resolves when standard input has ended. Waiting for it does not keep the process alive. */
   stdinClosed(): Promise<undefined>;
+  /** Standard input as it comes, for whoever talks over it; absent where there is none. */
+  input?(): AsyncIterable<Uint8Array>;
 }

@@ -10,6 +10,7 @@ const WORKINGS: Readonly<Record<string, readonly string[]>> = {
   settings: [],
   asking: ['settings'],
   runs: ['settings'],
+  environment: ['settings'],
 };
 /** The pages: they may use everything but one another. */
 const PAGES = 'commands';
@@ -29,6 +30,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   yaml: ['settings/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
+  ws: ['environment/socket.ts'],
+  '@modelcontextprotocol/sdk': ['environment/mcp.ts'],
 };
 const IMPURE =
   /(?<![.\w])(?:process\s*[.[]|console\s*\.|fetch\s*\(|set(?:Timeout|Interval|Immediate)\s*\(|performance\s*\.|Date\s*\.\s*now|new Date\b\s*(?:\(\s*\)|[^\s(])|Math\s*\.\s*random|crypto\s*\.)/;

@@ -24,8 +24,10 @@ export interface EnvironmentOptions {
   readonly simulator: Simulator;
   readonly sessions: Sessions;
   readonly mcp?: McpRoute | undefined;
-  /** Told what clients are not: why a request failed. */
+  /** Told of faults of the server itself. */
   readonly onError: (error: unknown) => void;
+  /** What a client is told of any error. */
+  readonly toldOf: (error: unknown) => ApiError;
   /** Told of every plain request that has ended. */
   readonly onRequest?:
     | ((line: { method: string; path: string; status: number; durationMs: number }) => void)
@@ -42,18 +44,17 @@ export interface RunningEnvironment {
 const REQUEST_TIMEOUT_MS = 120_000;
 /** How long clients may take to hear of the end. */
 const GRACE_MS = 1_000;
-export const LISTEN_FLAG = '--listen';
-export const KEY_FLAG = '--listen-key';
+const LISTEN_FLAG = '--listen';
+const KEY_FLAG = '--listen-key';
 
 /** @throws UserError where the port is taken (69), or the address cannot be used or is open to others without a key (2) */
 export async function startEnvironment(options: EnvironmentOptions): Promise<RunningEnvironment> {
-  const { host, apiKey, sessions, mcp } = options;
+  const { host, apiKey, sessions, mcp, toldOf } = options;
   requireKeyOffLoopback(host, apiKey, KEY_FLAG);
   const desk = new Desk({ ...options, mcp: mcp?.serve });
-  const toldOf = (error: unknown) => told(error, options.onError);
-  const sockets = openSockets({ ...options, toldOf });
+  const sockets = openSockets(options);
   const server = createServer(patienceOf(REQUEST_TIMEOUT_MS), (request, response) => {
-    void serve(desk, request, response, options, toldOf);
+    void serve(desk, request, response, options);
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // Whoever goes away before the answer is nobody's concern.
@@ -92,8 +93,7 @@ async function serve(
   desk: Desk,
   request: IncomingMessage,
   response: ServerResponse,
-  { onRequest }: EnvironmentOptions,
-  toldOf: (error: unknown) => ApiError,
+  { onRequest, toldOf }: EnvironmentOptions,
 ): Promise<void> {
   const startMs = performance.now();
   const leaving = new AbortController();
@@ -133,10 +133,4 @@ function refuseUpgrade(socket: Duplex, { status, message, code, headers }: ApiEr
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () =>
     socket.destroy(),
   );
-}
-
-function told(error: unknown, onError: (error: unknown) => void): ApiError {
-  if (error instanceof ApiError) return error;
-  onError(error);
-  return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import { ApiError } from '../serve/http/api-error.js';
@@ -52,7 +52,7 @@ export interface McpGrounds {
   readonly toldOf: (error: unknown) => ApiError;
 }
 
-/** Speaks MCP on a pair of streams; resolves when the input has ended, or `stop` is aborted. */
+/** Speaks MCP on a pair of streams; resolves when the input has ended and all of it is answered, or when `stop` is aborted. */
 export async function serveStdio(
   sdk: Sdk,
   grounds: McpGrounds,
@@ -60,17 +60,20 @@ export async function serveStdio(
   stop: AbortSignal,
 ): Promise<void> {
   const place = grounds.sessions.open(() => {});
-  const server = actServer(sdk, grounds, place);
+  const { server, answered } = actServer(sdk, grounds, place);
   const { input, output } = streams;
   const transport = new sdk.stdio.StdioServerTransport(input, output, { maxBufferSize: grounds.messageBytes });
   const ended = new Promise<void>((resolve) => {
     transport.onclose = resolve;
-    input.once('end', () => resolve());
+    // What came with the end is handed on before.
+    input.once('end', () => setImmediate(() => void answered().then(() => resolve())));
     stop.addEventListener('abort', () => resolve(), { once: true });
     if (stop.aborted) resolve();
   });
   await server.connect(transport);
   await ended;
+  // Standard input that nobody reads any more must not keep the process alive.
+  input.destroy();
 }
 
 /** Streamable HTTP: what `/mcp` does with a request, and its end. */
@@ -87,7 +90,7 @@ export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void transports.set(id, transport),
     });
-    const server = actServer(sdk, grounds, place);
+    const { server } = actServer(sdk, grounds, place);
     server.onclose = () => {
       place.end();
       if (transport.sessionId !== undefined) transports.delete(transport.sessionId);
@@ -117,11 +120,11 @@ export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
   };
 }
 
-/** An MCP server with the one tool, over one session. */
-function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): Server {
+/** An MCP server with the one tool, over one session. Calls that a model makes side by side are done one after the other. */
+function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): { server: Server; answered(): Promise<unknown> } {
   const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
   server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
-  server.setRequestHandler(sdk.types.CallToolRequestSchema, async ({ params }, { signal }) => {
+  const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
       if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`, 'name');
       return resultOf(await place.use((session) => act(session, params.arguments ?? {}, signal)));
@@ -129,8 +132,14 @@ function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): Server {
       const { message } = grounds.toldOf(error);
       return { content: [{ type: 'text', text: message }], isError: true };
     }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  server.setRequestHandler(sdk.types.CallToolRequestSchema, ({ params }, { signal }) => {
+    const result = last.then(() => call(params, signal));
+    last = result;
+    return result;
   });
-  return server;
+  return { server, answered: () => last };
 }
 
 function toolOf({ domains }: Simulator): Tool {

@@ -109,8 +109,6 @@ export class Session {
     if (episode === undefined) throw notBegun();
     return this.#alone(episode.id, () => {
       if (episode.doneReason !== undefined) throw isOver(episode.id, DONE_REASONS[episode.doneReason]);
-      const { spent } = this.#grounds.simulator;
-      if (spent !== undefined) throw budgetSpent(spent);
       return this.#act(episode, action, timeoutS, signal);
     });
   }
@@ -121,6 +119,8 @@ export class Session {
       case 'failed':
         if (isLate && timeoutS !== undefined) throw timedOut(timeoutS);
         throw PASSING.includes(acted.class) ? unavailable(acted.reason) : refused(acted.reason);
+      case 'spent':
+        throw budgetSpent(acted.reason);
       case 'full':
         episode.doneReason = 'context-full';
         return answerOf(episode, '');

@@ -69,6 +69,14 @@ describe('streamable HTTP', () => {
     await client.close();
   });
 
+  test('calls made side by side are done one after the other', async () => {
+    const { url } = await startMcp(scriptedSimulator((action, { turns }) => `${action} after ${turns.length}`));
+    const client = await connect(url);
+    const both = await Promise.all([act(client, { action: 'a' }), act(client, { action: 'b' })]);
+    expect(both).toMatchObject([{ content: [{ text: 'a after 0' }] }, { content: [{ text: 'b after 1' }] }]);
+    await client.close();
+  });
+
   test('connections do not share an episode', async () => {
     const { url } = await startMcp(scriptedSimulator((action, { turns }) => `${action} after ${turns.length}`));
     const [one, other] = [await connect(url), await connect(url)];

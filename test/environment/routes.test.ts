@@ -202,11 +202,11 @@ describe('a step that fails', () => {
     }
   });
 
-  test('a spent budget is told, and nothing is asked', async () => {
-    const simulator = scriptedSimulator();
-    const environment = await startTestEnvironment(simulator);
+  test('for a spent budget says so, without asking to come back', async () => {
+    const environment = await startTestEnvironment(
+      scriptedSimulator(() => ({ status: 'spent', reason: 'the run has spent its budget of $1 (--budget-usd)' })),
+    );
     await post(environment, '/reset', {});
-    simulator.spent = 'the server has spent its budget of $1 (--budget-usd)';
     const refused = await json(post(environment, '/step', { action: { action: 'ls' } }));
     expect(refused).toMatchObject({ status: 429, body: { code: 'BUDGET_SPENT' } });
     expect(refused.body.detail).toContain('--budget-usd');

@@ -6,6 +6,7 @@ import WebSocket from 'ws';
 import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/listen.js';
 import type { SessionGrounds } from '../../src/environment/session.js';
 import { type SessionLimits, Sessions } from '../../src/environment/sessions.js';
+import { ApiError } from '../../src/serve/http/api-error.js';
 import type { Simulator } from '../../src/simulator.js';
 
 const open: RunningEnvironment[] = [];
@@ -36,6 +37,11 @@ export async function startTestEnvironment(
     apiKey: '',
     messageBytes: 65_536,
     onError: (error) => errors.push(error),
+    toldOf: (error) => {
+      if (error instanceof ApiError) return error;
+      errors.push(error);
+      return new ApiError(500, 'the environment failed', 'EXECUTION_ERROR');
+    },
     ...given,
     simulator,
     sessions,

@@ -12,7 +12,6 @@ export type Scripted = (
 
 export interface ScriptedSimulator extends Simulator {
   readonly starts: readonly WorldStart[];
-  spent: string | undefined;
   /** Says `acting` whenever an action arrives. */
   readonly life: EventEmitter;
 }
@@ -45,7 +44,6 @@ export function scriptedSimulator(
     domains: ['terminal', 'web'],
     starts,
     life,
-    spent: undefined,
     async begin(start) {
       if (start.domain !== undefined && !['terminal', 'web'].includes(start.domain)) {
         throw new UserError(`unknown domain "${start.domain}"; there are terminal and web`);

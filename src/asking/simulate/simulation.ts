@@ -23,6 +23,8 @@ export interface Step {
   readonly instruction?: string | undefined;
   /** Sets apart what is asked several times under one seed; 0 where it is absent. */
   readonly seedOffset?: number;
+  /** In place of --seed. */
+  readonly seed?: number | undefined;
 }
 
 /** What came of an action. In all cases but the first nothing has happened in the world. */
@@ -135,13 +137,13 @@ class Asking {
   }
 
   async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
-    const { world, action, instruction, seedOffset = 0 } = step;
+    const { world, action, instruction, seedOffset = 0, seed } = step;
     const reason = reachedIn(this.ledger, this.settings);
     if (reason !== undefined) return { status: 'spent', reason };
     const room = this.roomFor(step);
     if (room?.state === 'full') return { status: 'full', room };
     const question = requestOf(world, action, instruction);
-    const outcome = await this.live.ask({ ...question, seedOffset }, hooks);
+    const outcome = await this.live.ask({ ...question, seedOffset, ...(seed !== undefined && { seed }) }, hooks);
     this.calls += outcome.log.attempts;
     const chars = charactersOf(question);
     const isOneCall = outcome.log.attempts === 1;

@@ -42,7 +42,8 @@ export function requestBody(
   attemptIndex: number,
   maxTokens = sampling.maxTokens,
 ): Body {
-  const seed = sampling.seed === undefined ? undefined : seedOf(sampling.seed, request.seedOffset, attemptIndex);
+  const base = request.seed ?? sampling.seed;
+  const seed = base === undefined ? undefined : seedOf(base, request.seedOffset, attemptIndex);
   const isChat = 'messages' in request;
   const values = { ...sampling, maxTokens, seed };
   const body: Body = isChat ? { model, messages: request.messages } : { model, prompt: request.prompt };

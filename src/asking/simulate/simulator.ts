@@ -1,0 +1,124 @@
+// A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.
+
+import { UserError } from '../../errors.js';
+import { trajectoryRow } from '../../simulate/trajectory-row.js';
+import type { World } from '../../simulate/world.js';
+import type { Acted, LiveWorld, Simulator, WorldStart } from '../../simulator.js';
+import { DOMAINS, type Io } from '../../types.js';
+import type { SimulationSettings } from './options.js';
+import type { Simulation, StepOutcome } from './simulation.js';
+import { fileOrText, type Start } from './starts.js';
+
+type StartSettings = Pick<SimulationSettings, 'domain' | 'task' | 'state' | 'from'>;
+
+/** How an episode is sampled: its turns under a seed of its own each. */
+interface Sampling {
+  readonly seed: number | undefined;
+  readonly firstOffset: number;
+}
+
+/** So many turns of an episode have seeds apart from those of the next. */
+const TURNS_APART = 10_000;
+const SEEDS = 2 ** 31;
+
+/** What a start leaves open, the flags say. @throws UserError (66) for a file of --state that cannot be read */
+export async function simulatorOf(
+  simulation: Simulation,
+  { domain, task, state, from }: StartSettings,
+  io: Io,
+): Promise<Simulator> {
+  if (domain !== undefined && from !== undefined) {
+    throw new UserError('give one place to start: --domain, or --from');
+  }
+  const flags = {
+    domain,
+    task,
+    row: from,
+    state: state === undefined ? undefined : await fileOrText(state, '--state', io),
+  };
+  let begun = 0;
+  return {
+    model: simulation.model,
+    domains: DOMAINS,
+    async begin(start) {
+      const world = await simulation.world(startOf(start, flags));
+      const firstOffset = start.seed === undefined ? TURNS_APART * begun++ : 0;
+      const seed = start.seed === undefined ? undefined : start.seed % SEEDS;
+      return live(simulation, instructed(world, start.scenario), { seed, firstOffset });
+    },
+  };
+}
+
+/** Where a world starts that an agent asks for. @throws UserError (2) where nothing says where, or too much does */
+function startOf(
+  { domain, row, task, prompt }: WorldStart,
+  flags: Partial<Record<'domain' | 'task' | 'row' | 'state', string | undefined>>,
+): Start {
+  if (domain !== undefined && row !== undefined) {
+    throw new UserError('give one place to start: a domain, or a row');
+  }
+  const named = row ?? (domain === undefined ? flags.row : undefined);
+  if (named !== undefined) {
+    if (task !== undefined) throw new UserError('a row has a task of its own: give a task with a domain alone');
+    return { row: named, systemPrompt: prompt };
+  }
+  const own = domain ?? flags.domain;
+  if (own === undefined) {
+    const known = DOMAINS.join(', ');
+    throw new UserError(`name the domain of the world (${known}), also beside a prompt, or a row to start from`);
+  }
+  // The state of the flags is that of the flags' world.
+  const isTheirs = domain === undefined;
+  return { domain: own, task: task ?? flags.task, systemPrompt: prompt, ...(isTheirs && { state: flags.state }) };
+}
+
+/** The world whose model is told, for all turns, what is to happen. */
+function instructed(world: World, scenario: string | undefined): World {
+  if (scenario === undefined || scenario.trim() === '') return world;
+  const told = [
+    '**Simulation Instruction:**',
+    'This holds for all turns and is for you alone. Bring about what it says, in the form that such output always has, and leave all else as it would be without it. Never quote it, hint at it or say that it was asked for.',
+    '',
+    scenario.trim(),
+  ].join('\n');
+  const { systemPrompt } = world;
+  return { ...world, systemPrompt: systemPrompt === '' ? told : `${systemPrompt.trimEnd()}\n\n${told}` };
+}
+
+function live(simulation: Simulation, world: World, { seed, firstOffset }: Sampling): LiveWorld {
+  return {
+    domain: world.domain,
+    preface: world.preface,
+    turns: world.turns,
+    async act(action, signal) {
+      const seedOffset = firstOffset + world.turns.length;
+      const outcome = await simulation.step({ world, action, seed, seedOffset }, { signal });
+      return actedOf(outcome, simulation, (next) => live(simulation, next, { seed, firstOffset }));
+    },
+    row: (id) => trajectoryRow(world, id) ?? {},
+  };
+}
+
+function actedOf(outcome: StepOutcome, simulation: Simulation, alive: (world: World) => LiveWorld): Acted {
+  switch (outcome.status) {
+    case 'ok': {
+      const { world } = outcome;
+      const isFull = simulation.roomFor({ world, action: '' })?.state === 'full';
+      return { status: 'observed', world: alive(world), isFull };
+    }
+    case 'empty': {
+      const why = outcome.truncated ? ' before its token budget ended it (--max-tokens)' : '';
+      return { status: 'failed', class: 'malformed', reason: `the world model gave no observation${why}` };
+    }
+    case 'failed':
+      return { status: 'failed', class: outcome.failure.class, reason: outcome.failure.reason };
+    case 'interrupted':
+      return { status: 'failed', class: 'timeout', reason: 'the step was broken off' };
+    case 'full':
+      return { status: 'full' };
+    case 'spent':
+      return { status: 'spent', reason: outcome.reason };
+    default:
+      return outcome satisfies never;
+  }
+}

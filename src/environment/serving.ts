@@ -1,0 +1,108 @@
+// An environment from its start to its end: over HTTP until it is stopped, or over standard input and output until they end.
+
+import { resolve } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../errors.js';
+import { printable } from '../printable.js';
+import { ApiError } from '../serve/http/api-error.js';
+import { requestLine } from '../serve/http/request-log.js';
+import type { Simulator } from '../simulator.js';
+import type { Io } from '../types.js';
+import { startEnvironment } from './listen.js';
+import { importSdk, type McpGrounds, mcpRoute, serveStdio } from './mcp.js';
+import { type EnvironmentSettings, placeOf } from './options.js';
+import { openRecords } from './record.js';
+import { Sessions } from './sessions.js';
+
+/** What is printed under --json once agents are served. */
+interface EnvironmentDocument {
+  readonly schema: 'awb.environment/1';
+  readonly url: string;
+  /** Where MCP is spoken; absent where it is not. */
+  readonly mcp?: string;
+  readonly model: string;
+}
+
+type ServingSettings = EnvironmentSettings & { readonly steps: number };
+
+/** Steps under way get this long after the first interrupt. */
+const DRAIN_MS = 60_000;
+
+/** @throws UserError as `startEnvironment`, (69) where MCP's SDK is not installed, (73) where there can be no records */
+export async function serveEnvironment(simulator: Simulator, settings: ServingSettings, io: Io): Promise<ExitCode> {
+  const say = (text: string) => settings.quiet || io.stderr.write(`${printable(text)}\n`);
+  const onError = (error: unknown) => void say(`environment: ${messageOf(error)}`);
+  const sdk = settings.mcp ? await importSdk() : undefined;
+  const records = settings.record === undefined ? undefined : await openRecords(resolve(io.cwd, settings.record));
+  const sessions = new Sessions(
+    { simulator, steps: settings.steps, records },
+    { sessions: settings.sessions, idleMs: settings.sessionIdle * 1_000 },
+  );
+  const messageBytes = settings.messageKib * 1_024;
+  const grounds: McpGrounds = { simulator, sessions, messageBytes, toldOf: (error) => told(error, onError) };
+  if (settings.listen === undefined) {
+    if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
+    io.setLastWords('ended at once; recorded episodes stand at their last finished step');
+    const streams = { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output: sinkStream(io) };
+    await serveStdio(sdk, grounds, streams, io.stop);
+    await sessions.stop(DRAIN_MS);
+    return io.stop.aborted ? interruption(io.stop) : EXIT.done;
+  }
+  const { host, port } = placeIn(settings.listen);
+  const { url, close } = await startEnvironment({
+    ...grounds,
+    host,
+    port,
+    apiKey: settings.listenKey ?? '',
+    mcp: sdk === undefined ? undefined : mcpRoute(sdk, grounds),
+    onError,
+    onRequest: settings.verbose ? (record) => say(requestLine({ ...record, usage: undefined }, new Date())) : undefined,
+  });
+  const document: EnvironmentDocument = {
+    schema: 'awb.environment/1',
+    url,
+    ...(settings.mcp && { mcp: `${url}/mcp` }),
+    model: simulator.model,
+  };
+  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : announcement(document));
+  io.setLastWords('ended at once; recorded episodes stand at their last finished step');
+  await stopped(io.stop);
+  say('stopping: steps under way may end; interrupt again to end at once');
+  await close(DRAIN_MS);
+  return interruption(io.stop);
+}
+
+function announcement({ url, mcp, model }: EnvironmentDocument): string {
+  const also = mcp === undefined ? '' : `; MCP at ${mcp}`;
+  return `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`;
+}
+
+function placeIn(listen: string): { readonly host: string; readonly port: number } {
+  const place = placeOf(listen);
+  if (place === undefined) throw new UserError('--listen is HOST:PORT, such as 127.0.0.1:7860');
+  return place;
+}
+
+/** What clients are told; the rest is for whoever runs the server. */
+function told(error: unknown, onError: (error: unknown) => void): ApiError {
+  if (error instanceof ApiError) return error;
+  onError(error);
+  return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
+}
+
+function sinkStream({ stdout }: Io): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      stdout.write(String(text));
+      done();
+    },
+  });
+}
+
+function stopped(stop: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (stop.aborted) done();
+    stop.addEventListener('abort', () => done(), { once: true });
+  });
+}
