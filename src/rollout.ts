@@ -16,6 +16,19 @@ export interface RolloutStep {
   readonly offScript: readonly string[];
 }
 
+/** What a run's identity says of its rollout, in words such as `rollout from 3`; undefined where it says nothing of one. */
+export function rolloutName(identity: unknown): string | undefined {
+  if (!isObject(identity)) return undefined;
+  const { from, version } = identity;
+  return `rollout from ${isInteger(from) ? from : 'unknown'}${version === 1 ? '' : ` (version ${version})`}`;
+}
+
+/** How the world model was asked: under which protocol, and in what rollout. */
+export function askedName(protocol: string | undefined, rollout: string | undefined): string | undefined {
+  const parts = [protocol, rollout].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
 /** The member `rollout` of a prediction's `awb` object. */
 export function rolloutMember({ chain, from, step, distance, offScript }: RolloutStep): Record<string, unknown> {
   return { chain, from, step, distance, ...(offScript.length === 0 ? {} : { off_script: offScript }) };

@@ -2,6 +2,7 @@
 
 import type { Provenance } from '../decision.js';
 import { isObject, type JsonObject } from '../json.js';
+import { rolloutName } from '../rollout.js';
 import { fingerprintOf } from './identity.js';
 import type { Manifest } from './manifest.js';
 
@@ -40,6 +41,8 @@ export interface MadeWith {
   /** The baseline that predicted without a model, and so under no protocol. */
   readonly baseline: string | undefined;
   readonly protocol: string | undefined;
+  /** The rollout that the predictions stand in, such as `rollout from 0`; undefined where all histories were true. */
+  readonly rollout: string | undefined;
   /** The checkpoint's name: of the predictions, or else of the judging. */
   readonly label: string | undefined;
   /** What the user said of the checkpoint, such as its step. */
@@ -84,6 +87,7 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
       (baseline === undefined ? undefined : `baseline ${baseline}`),
     baseline,
     protocol: textOf(predicting.protocol),
+    rollout: rolloutName(predicting.rollout),
     label: predictions?.label ?? manifest?.label,
     meta: { ...predictions?.meta, ...manifest?.meta },
     chosen: manifest?.chosen && new Map(Object.entries(manifest.chosen)),
@@ -105,7 +109,7 @@ export function worldModelManifest(manifest: Partial<Manifest> | undefined): Par
 /** What an identity holds beside that of its mode. */
 const BESIDE_THE_MODE = [
   ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration', 'offsets'],
-  ...['model', 'data', 'protocol', 'system_prompt'],
+  ...['model', 'data', 'protocol', 'system_prompt', 'rollout'],
 ];
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
@@ -128,8 +132,9 @@ function methodOf(judging: Manifest['identity']): JsonObject | undefined {
 
 /** All that ratings depend on, under the four names of what two runs may have to share. */
 function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
-  const { data, protocol, system_prompt } = predicting;
-  const asked = protocol === undefined ? undefined : { protocol, system_prompt };
+  const { data, protocol, system_prompt, rollout } = predicting;
+  const isAsked = protocol !== undefined || rollout !== undefined;
+  const asked = isAsked ? { protocol, system_prompt, rollout: rolloutName(rollout) } : undefined;
   if (judging === undefined) return { judge: undefined, rubric: undefined, protocol: asked, data };
   const { mode, judge, snapshot, verdicts, reading, sampling, rubrics = 'none' } = judging;
   // Fields that only some modes have are named all the same, so that a run without them says so.

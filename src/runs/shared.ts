@@ -19,7 +19,8 @@ interface Shared {
 
 /**
  * What two runs share. It is `unknown` where one of them does not say what it was made with, as files of the official script do not.
- * A baseline was asked under no protocol, and counts as equal to any. The data are equal where the rows are.
+ * A baseline was asked under no protocol, and counts as equal to any, but a rollout of one to rollouts alone. The data are equal
+ * where the rows are.
  */
 export function sharedBy({ base, candidate }: Pair): Readonly<Record<Provenance, Shared>> {
   const compare = (name: Provenance): Shared => {
@@ -28,16 +29,31 @@ export function sharedBy({ base, candidate }: Pair): Readonly<Record<Provenance,
       a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
     return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
   };
-  const protocol = compare('protocol');
-  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
   return {
     judge: compare('judge'),
     rubric: compare('rubric'),
-    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
+    protocol: rolloutsApart(base, candidate) ?? protocolShared(base, candidate, compare('protocol')),
     data: haveSameRows(base, candidate)
       ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
       : compare('data'),
   };
+}
+
+function protocolShared(base: ReadRun, candidate: ReadRun, compared: Shared): Shared {
+  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
+  return isAnyBaseline ? { ...compared, state: 'equal' } : compared;
+}
+
+/** What is said where only one is a rollout, or both are different ones; undefined elsewhere. */
+function rolloutsApart(base: ReadRun, candidate: ReadRun): Shared | undefined {
+  const [a, b] = [base, candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
+  return a === b ? undefined : { state: 'different', base: a ?? 'no rollout', candidate: b ?? 'no rollout' };
+}
+
+/** The rollout that rows tell of whose manifest is lost. */
+function rolloutIn(rows: ReadRun['rows']): string | undefined {
+  const starts = [...new Set(rows.flatMap(({ rollout }) => rollout?.from ?? []))].sort((x, y) => x - y);
+  return starts.length === 0 ? undefined : `rollout from ${starts.join(', ')}`;
 }
 
 function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {

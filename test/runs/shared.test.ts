@@ -47,6 +47,19 @@ test('a baseline was asked under no protocol, and can be held against a run of a
   expect(shared.protocol.state).toBe('equal');
 });
 
+test('a rollout shares its protocol with rollouts of the same start alone, a baseline’s too', async () => {
+  const from = (start: number, more: object = {}) => ({
+    predictions: { rollout: { from: start, version: 1 }, ...more },
+  });
+  const baseline = { protocol: undefined, baseline: 'persistence' };
+  const protocol = async (base: object, candidate: object) => sharedBy(await pairOf(base, candidate)).protocol;
+  expect((await protocol(from(0), from(0))).state).toBe('equal');
+  expect(await protocol({}, from(0))).toEqual({ state: 'different', base: 'no rollout', candidate: 'rollout from 0' });
+  expect((await protocol(from(3), from(0))).state).toBe('different');
+  expect((await protocol(from(0), from(0, baseline))).state).toBe('equal');
+  expect((await protocol({}, from(0, baseline))).state).toBe('different');
+});
+
 test('what nobody recorded is not known, and the rows themselves tell whether the data are the same', async () => {
   const unrecorded = { predictions: { protocol: undefined, data: undefined } };
   const shared = sharedBy(await pairOf(unrecorded, {}));

@@ -1,6 +1,7 @@
 // A leaderboard as CSV: a line for each run.
 
 import { printable } from '../../printable.js';
+import { askedName } from '../../rollout.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn } from '../leaderboard/board.js';
 
 export function csvBoard(board: Leaderboard): string {
@@ -55,7 +56,7 @@ function runFields(block: Block, index: number, row: BoardRow) {
     rubric_pack: judgedWith.rubricPack ?? null,
     rubric_fingerprint: judgedWith.rubricFingerprint ?? null,
     verdicts: judgedWith.verdicts ?? null,
-    protocol: judgedWith.protocol ?? null,
+    protocol: askedName(judgedWith.protocol, judgedWith.rollout) ?? null,
     chosen: run?.card.chosen ?? null,
     valid: run?.card.valid ?? null,
     coverage: run?.card.coverage ?? null,

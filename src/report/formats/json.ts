@@ -22,6 +22,7 @@ export function jsonBoard(board: Leaderboard): string {
       verdicts: block.judgedWith.verdicts ?? null,
       sampling: block.judgedWith.sampling ?? null,
       protocol: block.judgedWith.protocol ?? null,
+      ...(block.judgedWith.rollout === undefined ? {} : { rollout: block.judgedWith.rollout }),
     },
     judge_trust: trustDocument(block.trust),
     measure: block.measure ?? null,

@@ -27,6 +27,8 @@ export interface JudgedWith {
   /** What was sent to the judge beside the messages. */
   readonly sampling?: Readonly<Record<string, unknown>> | undefined;
   readonly protocol?: string | undefined;
+  /** The rollout that the predictions stand in, such as `rollout from 0`. */
+  readonly rollout?: string | undefined;
 }
 
 /** A run as the leaderboard takes it. Its texts may be hostile. */

@@ -18,8 +18,9 @@ const OFFICIAL: JudgedWith = {
 };
 
 /** Whether runs were judged as the published rows were. Sampling does not matter: newer APIs refuse what the official script sends. */
-export function isOfficial({ kind, rates, judge, snapshot, rubricPack, verdicts, protocol }: JudgedWith): boolean {
-  const asked = { kind, rates, judge: snapshot ?? judge, rubricPack, verdicts, protocol };
+export function isOfficial(judged: JudgedWith): boolean {
+  const { kind, rates, judge, snapshot, rubricPack, verdicts, protocol, rollout } = judged;
+  const asked = { kind, rates, judge: snapshot ?? judge, rubricPack, verdicts, protocol, rollout };
   return canonicalJson(asked) === canonicalJson(OFFICIAL);
 }
 
@@ -65,7 +66,7 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
 
 function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
   const { judgedWith, runs, isRecorded } = group;
-  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol } = judgedWith;
+  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol, rollout } = judgedWith;
   // A panel is named after its judges and its rule; how its judges were asked tells two panels apart as a sampling does.
   const { members, combine: _combine, quorum: _quorum, ...method } = judgedWith.method ?? {};
   const name = (text: string) => oneLine(text, 60);
@@ -88,6 +89,7 @@ function titleOf(group: Group, options: BoardOptions, withSampling: boolean): st
   if (withSampling && members !== undefined) parts.push(`members ${oneLine(canonicalJson(members), 400)}`);
   if (protocol !== undefined) parts.push(`protocol ${name(protocol)}`);
   else if (!isRecorded) parts.push('protocol not recorded');
+  if (rollout !== undefined) parts.push(name(rollout));
   if (!isRecorded && !options.assumeSame) parts.push(...runs.map((run) => nameOf(run, 'label')));
   return parts.filter((part) => part !== undefined).join(', ');
 }

@@ -77,9 +77,22 @@ export function boardRun(known: KnownRun): BoardRun {
 }
 
 function judgedWith(made: MadeWith): JudgedWith {
-  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol } = made;
+  const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout } = made;
   const rates = ratesDimensions(kind);
   const lead = leadOf(kind);
   const verdicts = verdictsOf(made);
-  return { kind, rates, lead, judge, snapshot, rubricPack, rubricFingerprint, verdicts, method, sampling, protocol };
+  return {
+    kind,
+    rates,
+    lead,
+    judge,
+    snapshot,
+    rubricPack,
+    rubricFingerprint,
+    verdicts,
+    method,
+    sampling,
+    protocol,
+    rollout,
+  };
 }

@@ -5,6 +5,7 @@ import { measureOf } from '../../judge/modes.js';
 import { DEFAULT_MEASURE } from '../../measures.js';
 import type { Report, ReportChange, ReportRun } from '../../report/page/contents.js';
 import { leadingMeasure } from '../../report/score-table.js';
+import { askedName } from '../../rollout.js';
 import { rowId } from '../../row-id.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
@@ -53,7 +54,7 @@ function factsOf(made: MadeWith): (readonly [string, string])[] {
     ['judge', made.judgeName],
     ['rubrics', made.rubricPack],
     ['verdicts', made.verdicts],
-    ['protocol', made.protocol],
+    ['protocol', askedName(made.protocol, made.rollout)],
     ['judged', made.startedAt?.slice(0, 10)],
     // What the user said of the checkpoint: its step, its recipe, its cost.
     ...Object.entries(made.meta),

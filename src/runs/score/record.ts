@@ -2,6 +2,7 @@
 
 import { UserError } from '../../errors.js';
 import { parseObject } from '../../json.js';
+import { askedName } from '../../rollout.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
 import { checkedManifest, type Manifest } from '../../run/manifest.js';
 import { toolVersion } from '../../settings/version.js';
@@ -28,7 +29,7 @@ export function recordOf({ source, sha256, manifest, made }: JudgedRun, label: s
     judgeModel: made.judge,
     rubricPack: made.rubricPack,
     rubricFingerprint: made.rubricFingerprint,
-    protocol: made.protocol,
+    protocol: askedName(made.protocol, made.rollout),
     meta: made.meta,
     manifest: manifest && JSON.stringify(manifest),
     startedAt: made.startedAt,

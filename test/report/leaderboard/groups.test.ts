@@ -14,6 +14,8 @@ describe('runs share a block only where they were judged alike', () => {
     ['a mode that has changed', { method: { version: 2 } }],
     ['another sampling of the judge', { sampling: { temperature: 0 } }],
     ['another protocol', { protocol: 'blind' }],
+    ['a rollout', { rollout: 'rollout from 0' }],
+    ['predictions judged without the truth', { method: { sees: 'rollout' } }],
   ])('not with %s', (_what, change) => {
     const blocks = blocksOf([run('a', 60), run('b', 50), run('c', 70, { judgedWith: { ...OFFICIAL, ...change } })]);
     expect(blocks.map(names)).toEqual([['a', 'b'], ['c']]);
@@ -51,6 +53,18 @@ describe('runs share a block only where they were judged alike', () => {
     const noProtocol = { ...OFFICIAL, protocol: undefined };
     const official = [run('a', 60, { judgedWith: noProtocol }), run('b', 50, { judgedWith: noProtocol })];
     expect(blocksOf(official)).toHaveLength(2);
+  });
+
+  it('rollouts not with those of another start, and a rollout of a baseline beside rollouts alone', () => {
+    const from = (start: number, judged: Partial<JudgedWith> = {}) => ({
+      judgedWith: { ...OFFICIAL, ...judged, rollout: `rollout from ${start}` },
+    });
+    const baseline = { ...from(0, { protocol: undefined }), isBaseline: true };
+    const runs = [run('true', 60), run('a', 50, from(0)), run('b', 40, from(3)), run('persistence', 30, baseline)];
+    const blocks = blocksOf(runs, { withPublished: true });
+    expect(blocks.map(names)).toEqual([expect.arrayContaining(['true']), ['a', 'persistence'], ['b']]);
+    expect(blocks.map(({ isOfficial }) => isOfficial)).toEqual([true, false, false]);
+    expect(blocks[2]?.title).toMatch(/protocol history, rollout from 3$/);
   });
 
   it('a baseline was asked under no protocol, and stands beside the runs of each', () => {
