@@ -1,4 +1,4 @@
-// What a rollout scores by step and by distance from the last true observation: the words of those who reckon it and who show it.
+// What a rollout scores by step and by distance from the last true observation, and how it drifts: the words of who reckons and shows it.
 
 import type { Domain, Estimate } from './types.js';
 
@@ -11,6 +11,22 @@ export interface RolloutBin {
   readonly score: Estimate;
   /** The same without what is off-script; absent where nothing is, or where nothing is left. */
   readonly onScript?: Estimate;
+  /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
+  readonly paired?: { readonly forced: Estimate; readonly difference: Estimate };
+}
+
+/** How a rollout falls behind the teacher-forced predictions of the same rows. */
+export interface Drift {
+  /** How the paired difference changes a step, within chains, in points; absent where no chain has rows at two distances. */
+  readonly slope?: Estimate;
+  /** The paired difference itself, rollout less teacher-forced: its mean over rows. */
+  readonly difference: Estimate;
+}
+
+/** The same of all rows, and of those that are on script; absent where no row has a partner, the second also where nothing is off-script. */
+export interface Drifts {
+  readonly all?: Drift;
+  readonly onScript?: Drift;
 }
 
 /** What a rollout scores over some of its rows. Counts are of rows times repeats. */
@@ -23,6 +39,16 @@ export interface RolloutPart {
   readonly steps: readonly RolloutBin[];
 }
 
+/** What pairing with a teacher-forced run tells. */
+export interface DriftCard {
+  /** Rows with a figure in both runs, and rows of the rollout alone. */
+  readonly paired: number;
+  readonly unpaired: number;
+  readonly domains: readonly (Drifts & { readonly domain: Domain })[];
+  /** The mean over the domains that have it. */
+  readonly overall: Drifts;
+}
+
 export interface RolloutCard {
   /** The measure that is told of, where nothing was rated; else it is the score. */
   readonly measure?: string;
@@ -31,4 +57,6 @@ export interface RolloutCard {
   readonly domains: readonly (RolloutPart & { readonly domain: Domain })[];
   /** Over all rows, not over domains: few of these have rows at every distance. */
   readonly all: RolloutPart;
+  /** Beside a teacher-forced run. */
+  readonly drift?: DriftCard;
 }

@@ -57,8 +57,7 @@ interface Residuals {
  *
  * ρ is estimated by moments, `[(Σ U_g² - Σ u²) / (Σ n_g² - N)] / (Σ u² / N)`, and held within 0 and 1. A cluster's sum then varies by
  * `v_g = n_g (1 + (n_g - 1) ρ)` and the weighted sums of residuals by the matrix
- * `B_gh = √(w_g w_h) (δ_gh v_g + p_h x_g + p_g x_h)` with `x_g = p_g V / 2 - v_g` and `V = Σ v_g`. The result is `(tr B)² / tr B²`,
- * reached in one pass since what stands off B's diagonal is of rank two.
+ * `B_gh = √(w_g w_h) (δ_gh v_g + p_h x_g + p_g x_h)` with `x_g = p_g V / 2 - v_g` and `V = Σ v_g`.
  */
 function freedom(clusters: readonly Residuals[], rows: number, squares: number): number {
   const total = (of: (cluster: Residuals) => number) => clusters.reduce((sum, cluster) => sum + of(cluster), 0);
@@ -66,15 +65,25 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
   const agreement = (total((cluster) => cluster.sum ** 2) - squares) / pairs / (squares / rows);
   // Undefined where no cluster has two rows, or no row differs from the mean.
   const rho = Number.isFinite(agreement) ? Math.min(1, Math.max(0, agreement)) : 0;
-  const varianceOf = (cluster: Residuals) => cluster.rows * (1 + (cluster.rows - 1) * rho);
-  const whole = total(varianceOf);
+  return satterthwaite(
+    clusters.map((cluster) => ({ p: cluster.rows / rows, v: cluster.rows * (1 + (cluster.rows - 1) * rho) })),
+  );
+}
+
+/** A cluster's share in an estimate, and how its weighted sum varies. */
+interface Share {
+  readonly p: number;
+  readonly v: number;
+}
+
+/** `(tr B)² / tr B²` of the matrix B above, reached in one pass since what stands off its diagonal is of rank two. */
+export function satterthwaite(shares: readonly Share[]): number {
+  const whole = shares.reduce((sum, { v }) => sum + v, 0);
   let trace = 0;
   let diagonal = 0;
   let [xx, pp, xp] = [0, 0, 0];
-  for (const cluster of clusters) {
-    const p = cluster.rows / rows;
+  for (const { p, v } of shares) {
     const w = 1 / (1 - p);
-    const v = varianceOf(cluster);
     const x = (p * whole) / 2 - v;
     const onDiagonal = w * (v + 2 * p * x);
     trace += onDiagonal;

@@ -5,14 +5,18 @@ import type { RolloutBin, RolloutPart } from '../../rollout-card.js';
 import { rowId } from '../../row-id.js';
 import { LEAST_CLUSTERS } from '../../types.js';
 import { clusteredEstimate } from '../clusters.js';
-import { isOnScript, type RolloutFigure, type SteppedRow, valuesOf } from './placed.js';
+import { isOnScript, type RolloutFigure, type RowPair, type SteppedRow, valuesOf } from './placed.js';
 
 /** Fewest rows of a bin, and most bins of a curve. */
 const LEAST_ROWS = 10;
 const MOST_BINS = 12;
 
-/** The counts and curves of these rows. */
-export function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure): RolloutPart {
+/** The counts and curves of these rows; beside those of the teacher-forced partners that they have. */
+export function rolloutPart(
+  rows: readonly SteppedRow[],
+  figure: RolloutFigure,
+  pairs: readonly RowPair[],
+): RolloutPart {
   const all = [...valuesOf(rows, figure).values()];
   const kept = new Set(valuesOf(rows.filter(isOnScript), figure).values());
   const onScript = [...kept];
@@ -24,9 +28,11 @@ export function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure):
           .filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to)
           .map(({ row, value }) => ({ value, cluster: row.trajectory }));
       const left = offScript === 0 ? [] : within(onScript);
+      const partners = pairs.filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to);
       return {
         ...{ from, to, score: clusteredEstimate(within(all), figure.scale) },
         ...(left.length === 0 ? {} : { onScript: clusteredEstimate(left, figure.scale) }),
+        ...(partners.length === 0 ? {} : { paired: pairedIn(partners, figure) }),
       };
     });
   return {
@@ -36,6 +42,12 @@ export function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure):
     distances: curve(({ rollout }) => rollout.distance),
     steps: curve(({ rollout }) => rollout.step),
   };
+}
+
+function pairedIn(pairs: readonly RowPair[], { scale }: RolloutFigure): NonNullable<RolloutBin['paired']> {
+  const forced = pairs.map(({ row, forced: value }) => ({ value, cluster: row.trajectory }));
+  const differences = pairs.map(({ row, difference: value }) => ({ value, cluster: row.trajectory }));
+  return { forced: clusteredEstimate(forced, scale), difference: clusteredEstimate(differences) };
 }
 
 function countPredictions(rows: readonly SteppedRow[]): number {

@@ -41,3 +41,23 @@ export function valuesOf<R extends JudgedRow>(
   });
   return new Map(found);
 }
+
+/** A row of a rollout beside the teacher-forced predictions of the same row. */
+export interface RowPair {
+  readonly row: SteppedRow;
+  readonly forced: number;
+  /** Rollout less teacher-forced. */
+  readonly difference: number;
+}
+
+/** The rows that have the figure in both runs. */
+export function pairsOf(rows: readonly SteppedRow[], forced: readonly JudgedRow[], figure: RolloutFigure): RowPair[] {
+  const partners = valuesOf(forced, figure);
+  return [...valuesOf(rows, figure)].flatMap(([key, { row, value }]) => {
+    const partner = partners.get(key);
+    if (partner === undefined) return [];
+    const difference = value - partner.value;
+    // Equal ratings in another order may differ in the last bit.
+    return [{ row, forced: partner.value, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
+  });
+}

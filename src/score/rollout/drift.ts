@@ -1,0 +1,50 @@
+// How fast a rollout falls behind the teacher-forced predictions of the same rows, by domain and over all.
+
+import { inTableOrder } from '../../domains.js';
+import { groupBy } from '../../groups.js';
+import type { Drift, DriftCard, Drifts } from '../../rollout-card.js';
+import type { Estimate, JudgedRow } from '../../types.js';
+import { clusteredEstimate, meanOfEstimates } from '../clusters.js';
+import { isOnScript, pairsOf, type RolloutFigure, type RowPair, type SteppedRow, valuesOf } from './placed.js';
+import { slopeWithin } from './slope.js';
+
+/** The drift of a rollout beside a teacher-forced run. */
+export function driftCard(rows: readonly SteppedRow[], forced: readonly JudgedRow[], figure: RolloutFigure): DriftCard {
+  const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const isOffScript = rows.some((row) => !isOnScript(row));
+  const domains = byDomain.map(([domain, own]) => ({
+    domain,
+    ...namedDrift('all', pairsOf(own, forced, figure)),
+    ...(isOffScript ? namedDrift('onScript', pairsOf(own.filter(isOnScript), forced, figure)) : {}),
+  }));
+  const paired = pairsOf(rows, forced, figure).length;
+  return {
+    paired,
+    unpaired: valuesOf(rows, figure).size - paired,
+    domains,
+    overall: { ...meanOf(domains, 'all'), ...meanOf(domains, 'onScript') },
+  };
+}
+
+function namedDrift(name: keyof Drifts, pairs: readonly RowPair[]): Drifts {
+  if (pairs.length === 0) return {};
+  const slope = slopeWithin(
+    pairs.map(({ row: { rollout, trajectory }, difference }) => ({
+      ...{ x: rollout.distance, y: difference, chain: rollout.chain, cluster: trajectory },
+    })),
+  );
+  const differences = pairs.map(({ row, difference }) => ({ value: difference, cluster: row.trajectory }));
+  return { [name]: { ...(slope && { slope }), difference: clusteredEstimate(differences) } };
+}
+
+function meanOf(domains: readonly Drifts[], name: keyof Drifts): Drifts {
+  const drifts = domains.flatMap((domain) => domain[name] ?? []);
+  if (drifts.length === 0) return {};
+  const mean = (of: (drift: Drift) => Estimate | undefined) => {
+    const estimates = drifts.flatMap((drift) => of(drift) ?? []);
+    return estimates.length === 0 ? undefined : meanOfEstimates(estimates);
+  };
+  const slope = mean((drift) => drift.slope);
+  const difference = mean((drift) => drift.difference);
+  return difference === undefined ? {} : { [name]: { ...(slope && { slope }), difference } };
+}
