@@ -45,7 +45,7 @@ export interface DriftCard {
   readonly paired: number;
   readonly unpaired: number;
   readonly domains: readonly (Drifts & { readonly domain: Domain })[];
-  /** The mean over the domains that have it. */
+  /** The mean over the domains that have it: over the seven published ones where all have. */
   readonly overall: Drifts;
 }
 

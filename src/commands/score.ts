@@ -12,8 +12,11 @@ import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { manifestCosts } from '../runs/costs.js';
 import { DEFAULT_DB } from '../runs/databases.js';
+import { readRun } from '../runs/find.js';
 import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
+import type { ReadRun } from '../runs/read-run.js';
 import { rolloutOf } from '../runs/rollout/figures.js';
+import { requireForced } from '../runs/rollout/forced.js';
 import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
@@ -25,13 +28,15 @@ import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { RunRecord, StoredJudgement, StoredName } from '../store/records.js';
 import { openStore } from '../store/store.js';
-import type { Io, ScoreCard } from '../types.js';
+import type { Io, JudgedRow, ScoreCard } from '../types.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {
   readonly predictions: string;
   readonly db: string;
   readonly label?: string | undefined;
+  /** Of a rollout: the run whose histories are true. */
+  readonly teacherForced?: string | undefined;
   readonly minCoverage: number;
   /** A price file; without it a run keeps the prices that it was asked under. */
   readonly prices?: string | undefined;
@@ -50,6 +55,10 @@ export const command = defineCommand({
       does: 'another SQLite file, and a name of your own',
     },
     { line: 'awb score results/step-100 --verbose', does: 'what each domain cost, too' },
+    {
+      line: 'awb score results/rollout --teacher-forced results/step-100',
+      does: 'of a rollout: how fast it drifts from the truth',
+    },
     { line: 'awb score results/step-100 --json | jq .overall.total_score', does: 'one unrounded figure' },
   ],
   options: {
@@ -63,6 +72,12 @@ export const command = defineCommand({
     label: {
       kind: 'text',
       help: 'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
+    },
+    'teacher-forced': {
+      kind: 'text',
+      value: 'RUN',
+      namesRun: true,
+      help: 'of a rollout: the same predictions with true histories (a judged file, its folder, or a run in --db), to tell the drift',
     },
     'min-coverage': {
       kind: 'number',
@@ -97,19 +112,27 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const made = madeWith(manifest);
   const card = aggregate(rows, made.chosen, measureOf);
+  const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
   const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
   const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
-  const rollout = rolloutOf(rows, card);
   const trust = trustIn(made, calibrations);
   const scored = { id, replaced, run: { ...run, label }, db, card, rollout, trust, short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
     const steps = nextSteps(
-      { id, kind: run.kind, db, runs, isShort: short.length > 0, isOurs: manifest !== undefined },
+      {
+        id,
+        kind: run.kind,
+        rollout: made.rollout,
+        db,
+        runs,
+        isShort: short.length > 0,
+        isOurs: manifest !== undefined,
+      },
       io,
     );
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
@@ -119,6 +142,18 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
   for (const line of shortLines(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
   return short.length === 0 ? EXIT.done : EXIT.incomplete;
+}
+
+/** The rows of the teacher-forced run, where one is named. @throws UserError as `readRun` and `requireForced`. */
+async function forcedRows(
+  run: Pick<ReadRun, 'made' | 'rows'>,
+  { teacherForced, db }: ScoreSettings,
+  io: Io,
+): Promise<readonly JudgedRow[] | undefined> {
+  if (teacherForced === undefined) return undefined;
+  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io);
+  requireForced(run, forced);
+  return forced.rows;
 }
 
 function storeRun(

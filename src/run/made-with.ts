@@ -132,9 +132,8 @@ function methodOf(judging: Manifest['identity']): JsonObject | undefined {
 
 /** All that ratings depend on, under the four names of what two runs may have to share. */
 function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
-  const { data, protocol, system_prompt, rollout } = predicting;
-  const isAsked = protocol !== undefined || rollout !== undefined;
-  const asked = isAsked ? { protocol, system_prompt, rollout: rolloutName(rollout) } : undefined;
+  const { data, protocol, system_prompt } = predicting;
+  const asked = protocol === undefined ? undefined : { protocol, system_prompt };
   if (judging === undefined) return { judge: undefined, rubric: undefined, protocol: asked, data };
   const { mode, judge, snapshot, verdicts, reading, sampling, rubrics = 'none' } = judging;
   // Fields that only some modes have are named all the same, so that a run without them says so.

@@ -22,30 +22,46 @@ interface Shared {
  * A baseline was asked under no protocol, and counts as equal to any, but a rollout of one to rollouts alone. The data are equal
  * where the rows are.
  */
-export function sharedBy({ base, candidate }: Pair): Readonly<Record<Provenance, Shared>> {
-  const compare = (name: Provenance): Shared => {
-    const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
-    const state =
-      a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
-    return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
-  };
+export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
+  const { judge, rubric, protocol } = sharedButRollout(sides);
   return {
-    judge: compare('judge'),
-    rubric: compare('rubric'),
-    protocol: rolloutsApart(base, candidate) ?? protocolShared(base, candidate, compare('protocol')),
-    data: haveSameRows(base, candidate)
+    judge,
+    rubric,
+    protocol: rolloutsApart(sides) ?? protocol,
+    data: haveSameRows(sides)
       ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
-      : compare('data'),
+      : compared(sides, 'data'),
   };
 }
 
-function protocolShared(base: ReadRun, candidate: ReadRun, compared: Shared): Shared {
-  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
-  return isAnyBaseline ? { ...compared, state: 'equal' } : compared;
+/** Two runs, as far as it matters what they share. */
+interface Sides {
+  readonly base: Side;
+  readonly candidate: Side;
+}
+
+type Side = Pick<ReadRun, 'made' | 'rows'>;
+
+/** How two runs were asked and judged, whether or not one of them is a rollout. */
+export function sharedButRollout(sides: Sides): Readonly<Record<'judge' | 'rubric' | 'protocol', Shared>> {
+  const isAnyBaseline = [sides.base, sides.candidate].some(({ made }) => made.baseline !== undefined);
+  const protocol = compared(sides, 'protocol');
+  return {
+    judge: compared(sides, 'judge'),
+    rubric: compared(sides, 'rubric'),
+    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
+  };
+}
+
+function compared({ base, candidate }: Sides, name: Provenance): Shared {
+  const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
+  const state =
+    a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
+  return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
 }
 
 /** What is said where only one is a rollout, or both are different ones; undefined elsewhere. */
-function rolloutsApart(base: ReadRun, candidate: ReadRun): Shared | undefined {
+function rolloutsApart({ base, candidate }: Sides): Shared | undefined {
   const [a, b] = [base, candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
   return a === b ? undefined : { state: 'different', base: a ?? 'no rollout', candidate: b ?? 'no rollout' };
 }
@@ -56,8 +72,8 @@ function rolloutIn(rows: ReadRun['rows']): string | undefined {
   return starts.length === 0 ? undefined : `rollout from ${starts.join(', ')}`;
 }
 
-function haveSameRows(base: ReadRun, candidate: ReadRun): boolean {
-  const keysOf = ({ rows }: ReadRun) => new Set(rows.map((row) => row.key));
+function haveSameRows({ base, candidate }: Sides): boolean {
+  const keysOf = ({ rows }: Side) => new Set(rows.map((row) => row.key));
   const [a, b] = [keysOf(base), keysOf(candidate)];
   return a.size === b.size && [...a].every((key) => b.has(key));
 }

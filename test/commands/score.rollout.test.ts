@@ -38,11 +38,18 @@ function table(text: string, first: string): string[] {
   return lines.slice(from, lines.indexOf('', from));
 }
 
+/** The same rows predicted with true histories: at every step as at the first. */
+const FORCED: MadeStep[] = ROWS.map((row) => ({
+  ...row,
+  isTrue: true,
+  rating: 4.75 - (row.trajectory % 4) / 10 - (row.trajectory % 3) * row.step * 0.01,
+}));
+
 describe('a rollout', () => {
   it('shows its score by distance, off-script rows apart, within 80 columns', async () => {
     const text = await score(await judgedFile());
     const lines = table(text, 'Distance');
-    expect(lines[0]).toMatch(/^Distance +Rows +Score +95 % interval +On script +95 % interval$/);
+    expect(lines[0]).toMatch(/^Distance +Rows +Score +95 % interval +On script$/);
     expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
       ['1', '24', '90.00'],
       ['2', '24', '83.75'],
@@ -101,5 +108,69 @@ describe('a rollout', () => {
     const file = await judgedFile(ROWS.map((row) => ({ ...row, isTrue: true })));
     expect(await score(file)).not.toContain('Distance');
     expect(JSON.parse(await score(file, '--json'))).not.toHaveProperty('rollout');
+  });
+});
+
+describe('a rollout beside a teacher-forced run', () => {
+  it('shows its drift by domain, with and without off-script rows, within 80 columns', async () => {
+    const forced = await judgedFile(FORCED);
+    const text = await score(await judgedFile(), '--teacher-forced', forced);
+    const lines = table(text, 'Drift');
+    expect(lines[0]).toMatch(/^Drift +Rows +Traj\. +A step +95 % interval +On script +Change +95 % interval$/);
+    expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(['MCP', 'Terminal']);
+    const mean = text.split('\n').find((line) => /^macro of 2 +72 +24/.test(line));
+    expect(mean).toMatch(/-6\.00 +-6\.\d+ to -5\.\d+/);
+    expect(Math.max(...[...lines, ...table(text, 'Distance')].map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('has the drift and the paired curve in JSON', async () => {
+    const forced = await judgedFile(FORCED);
+    const { rollout } = JSON.parse(await score(await judgedFile(), '--teacher-forced', forced, '--json'));
+    expect(rollout.drift).toMatchObject({ paired: 72, unpaired: 0 });
+    const { slope } = rollout.drift.overall;
+    // 6.25 points a step, less what the partners lose themselves: a quarter of a point times 0, 1 and 2.
+    expect(slope.value).toBeCloseTo(-6, 9);
+    expect(slope.low).toBeLessThan(-6);
+    expect(slope.high).toBeLessThan(-5.5);
+    expect(slope.clusters).toBe(24);
+    expect(rollout.by_distance[2]).toMatchObject({ teacher_forced: { rows: 24 }, difference: { rows: 24 } });
+    expect(rollout.drift.overall.on_script.slope.rows).toBe(64);
+  });
+
+  it.each<[string, readonly MadeStep[], readonly MadeStep[], number, RegExp]>([
+    ['is refused of a run that is none', FORCED, FORCED, 2, /is no rollout.*awb infer --rollout/],
+    ['is refused beside another rollout', ROWS, ROWS, 2, /names a rollout, too/],
+    [
+      'is refused where no row is in both',
+      ROWS,
+      FORCED.map((row) => ({ ...row, trajectory: row.trajectory + 99 })),
+      65,
+      /no row in common/,
+    ],
+  ])('%s', async (_what, rows, partners, expected, words) => {
+    const [file, forced] = [await judgedFile(rows), await judgedFile(partners)];
+    const { code, stderr } = await awb(['score', file, '--db', join(file, '../a.sqlite'), '--teacher-forced', forced]);
+    expect(stderr).toMatch(words);
+    expect(code).toBe(expected);
+  });
+
+  it('is refused where judge, rubrics, protocol or world model differ, and says which', async () => {
+    const manifest = (judge: string, model: string, rollout?: object) => ({
+      ...{ schema: 'awb.manifest/1', kind: 'judge', meta: {}, startedAt: '2026-01-01T00:00:00.000Z' },
+      identity: { mode: 'rubric', judge, rubrics: { name: 'a', fingerprint: 'b' }, verdicts: 'strict', sampling: {} },
+      predictions: { meta: {}, identity: { model, protocol: 'history', system_prompt: 'row', rollout } },
+    });
+    const [file, forced] = [await judgedFile(), await judgedFile(FORCED)];
+    const scored = async (judge: string, model: string) => {
+      const own = manifest('j', 'm', { from: 0, version: 1 });
+      await writeFile(file.replace('.jsonl', '.manifest.json'), JSON.stringify(own));
+      await writeFile(forced.replace('.jsonl', '.manifest.json'), JSON.stringify(manifest(judge, model)));
+      return awb(['score', file, '--db', join(file, '../awb.sqlite'), '--teacher-forced', forced]);
+    };
+    expect((await scored('j', 'm')).code).toBe(0);
+    const { code, stderr } = await scored('k', 'n');
+    expect(code).toBe(78);
+    expect(stderr).toContain('judge: the rollout has judge j, the teacher-forced run judge k');
+    expect(stderr).toContain('world model: the rollout has m, the teacher-forced run n');
   });
 });

@@ -1,6 +1,6 @@
-// What a rollout scores as JSON.
+// What a rollout scores, and how it drifts, as JSON.
 
-import type { RolloutBin, RolloutCard, RolloutPart } from '../../rollout-card.js';
+import type { Drift, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../rollout-card.js';
 import { estimateDocument } from '../estimate-json.js';
 
 /** The member `rollout` of a scored run's document. */
@@ -10,6 +10,7 @@ export function rolloutDocument(card: RolloutCard) {
     from: card.starts,
     ...partDocument(card.all),
     domains: Object.fromEntries(card.domains.map(({ domain, ...part }) => [domain, partDocument(part)])),
+    ...(card.drift === undefined ? {} : { drift: driftDocument(card.drift) }),
   };
 }
 
@@ -23,9 +24,32 @@ function partDocument({ predictions, offScript, chains, distances, steps }: Roll
   };
 }
 
-function binDocument({ from, to, score, onScript }: RolloutBin) {
+function driftDocument({ paired, unpaired, domains, overall }: NonNullable<RolloutCard['drift']>) {
+  return {
+    paired,
+    unpaired,
+    domains: Object.fromEntries(domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)])),
+    overall: driftsDocument(overall),
+  };
+}
+
+function driftsDocument({ all, onScript }: Drifts) {
+  return { ...driftFigures(all), ...(onScript === undefined ? {} : { on_script: driftFigures(onScript) }) };
+}
+
+function driftFigures(drift: Drift | undefined) {
+  return {
+    slope: drift?.slope === undefined ? null : estimateDocument(drift.slope),
+    difference: drift === undefined ? null : estimateDocument(drift.difference),
+  };
+}
+
+function binDocument({ from, to, score, onScript, paired }: RolloutBin) {
   return {
     ...{ from, to, score: estimateDocument(score) },
     ...(onScript === undefined ? {} : { on_script: estimateDocument(onScript) }),
+    ...(paired === undefined
+      ? {}
+      : { teacher_forced: estimateDocument(paired.forced), difference: estimateDocument(paired.difference) }),
   };
 }

@@ -1,17 +1,21 @@
-// What a rollout scores as tables: by distance from the last true observation, and where starts differ by step, too.
+// What a rollout scores as tables: by distance from the last true observation, where starts differ by step, too, and how it drifts.
 
 import { domainName } from '../../domains.js';
 import { counted } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 import type { RolloutBin, RolloutCard } from '../../rollout-card.js';
 import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from '../table.js';
+import { driftTable, signedCells } from './drift-table.js';
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
   const [start, ...others] = card.starts;
   const isOne = start !== undefined && others.length === 0;
-  const tables = [distanceTable(card, byDomain, isOne ? start : undefined)];
-  return isOne ? tables : [...tables, stepTable(card)];
+  return [
+    distanceTable(card, byDomain, isOne ? start : undefined),
+    ...(isOne ? [] : [stepTable(card)]),
+    ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
+  ];
 }
 
 function distanceTable(card: RolloutCard, byDomain: boolean, start: number | undefined): Table {
@@ -51,26 +55,29 @@ function columnsOf(first: string, card: RolloutCard): Column[] {
     { heading: 'Rows', short: 'Rows', align },
     { heading: value, short: value, align },
     { heading: '95 % interval', short: '95 %', align },
-    ...(hasOffScript(card)
-      ? [
-          { heading: 'On script', short: 'On scr.', align } as const,
-          { heading: '95 % interval', short: '95 %', align } as const,
-        ]
-      : []),
+    ...(hasOffScript(card) ? [{ heading: 'On script', short: 'On scr.', align } as const] : []),
+    ...(card.drift === undefined ? [] : FORCED_COLUMNS),
   ];
 }
+
+const FORCED_COLUMNS: readonly Column[] = [
+  { heading: 'Forced', short: 'Forced', align: 'right' },
+  { heading: 'Change', short: 'Change', align: 'right' },
+  { heading: '95 % interval', short: '95 %', align: 'right' },
+];
 
 function hasOffScript({ all }: RolloutCard): boolean {
   return all.offScript > 0;
 }
 
-function binRow(name: string, { score, onScript }: RolloutBin, card: RolloutCard): string[] {
+function binRow(name: string, { score, onScript, paired }: RolloutBin, card: RolloutCard): string[] {
   return [
     name,
     String(score.rows),
     figure(score),
     intervalCell(score),
-    ...(hasOffScript(card) ? [figure(onScript), intervalCell(onScript)] : []),
+    ...(hasOffScript(card) ? [figure(onScript)] : []),
+    ...(card.drift === undefined ? [] : [figure(paired?.forced), ...signedCells(paired?.difference)]),
   ];
 }
 
@@ -86,6 +93,9 @@ function footnotes(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
       ? 'Score: Total with failures, mean over rows. Only long trajectories reach far, so the rows of two distances are not the same.'
       : 'Means over rows. Only long trajectories reach far, so the rows of two distances are not the same.',
     ...(hasOffScript(card) ? [apart] : []),
+    ...(card.drift === undefined
+      ? []
+      : ['Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.']),
     ...withoutIntervalNote(bins.map(({ score }) => score)),
   ];
 }

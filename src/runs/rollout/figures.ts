@@ -6,8 +6,13 @@ import type { RolloutCard } from '../../rollout-card.js';
 import { rolloutCard } from '../../score/rollout/card.js';
 import type { JudgedRow, ScoreCard } from '../../types.js';
 
-/** The curves of a run; undefined where it is no rollout. */
-export function rolloutOf(rows: readonly JudgedRow[], card: ScoreCard): RolloutCard | undefined {
+/** The curves of a run, and its drift beside the rows of a teacher-forced one; undefined where it is no rollout. */
+export function rolloutOf(
+  rows: readonly JudgedRow[],
+  card: ScoreCard,
+  forced?: readonly JudgedRow[],
+): RolloutCard | undefined {
   const measure = leadingMeasure(card, measureOf);
-  return rolloutCard(rows, measure === undefined ? { scale: 'score' } : { measure, scale: measureOf(measure).range });
+  const figure = measure === undefined ? { scale: 'score' as const } : { measure, scale: measureOf(measure).range };
+  return rolloutCard(rows, figure, forced);
 }

@@ -7,12 +7,15 @@ import { shellLine } from '../../shell.js';
 import type { StoredRun } from '../../store/records.js';
 import type { Io } from '../../types.js';
 import { wordsFor } from '../databases.js';
+import { madeBefore } from './record.js';
 
 /** A run that was scored just now. */
 interface Scored {
   readonly id: number;
   /** The mode that it was judged in. */
   readonly kind: string;
+  /** The rollout that it is, such as `rollout from 0`. */
+  readonly rollout: string | undefined;
   /** Absolute path of the SQLite file. */
   readonly db: string;
   /** All runs of the file, this one too. */
@@ -24,7 +27,7 @@ interface Scored {
 }
 
 /** Command lines to be pasted. The labels and paths in them may be hostile. */
-export function nextSteps({ id, kind, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
+export function nextSteps({ id, kind, rollout, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
   const program = programName(io);
   if (isShort) {
     return isOurs
@@ -34,7 +37,7 @@ export function nextSteps({ id, kind, db, runs, isShort, isOurs }: Scored, io: I
   const where = wordsFor(db, io);
   const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
   const own = nameOf(id, runs);
-  const other = latestBeside(id, kind, runs);
+  const other = latestBeside(id, kind, rollout, runs);
   if (other === undefined) {
     return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
   }
@@ -43,9 +46,16 @@ export function nextSteps({ id, kind, db, runs, isShort, isOurs }: Scored, io: I
 }
 
 /** The run that was scored last of those that were judged in the same way as this one. */
-function latestBeside(id: number, kind: string, runs: readonly StoredRun[]): string | undefined {
+function latestBeside(
+  id: number,
+  kind: string,
+  rollout: string | undefined,
+  runs: readonly StoredRun[],
+): string | undefined {
   const alike = runs.filter((run) => run.id !== id && run.kind === kind);
-  const [latest] = alike.sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
+  const [latest] = alike
+    .filter((run) => madeBefore(run.manifest)?.rollout === rollout)
+    .sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
   return latest && nameOf(latest.id, runs);
 }
 

@@ -54,11 +54,16 @@ export function isGiven({ label, manifest }: StoredName): boolean {
 
 /** The label that a run has by its stored manifest; undefined where it has none, or where the manifest is damaged. */
 export function ownLabel(manifest: string | undefined): string | undefined {
+  return madeBefore(manifest)?.label;
+}
+
+/** What made a stored run; undefined without a manifest, or where it is damaged. */
+export function madeBefore(manifest: string | undefined): MadeWith | undefined {
   const found = manifest === undefined ? undefined : parseObject(manifest);
   try {
-    return found && madeWith(checkedManifest(found, 'the manifest')).label;
+    return found && madeWith(checkedManifest(found, 'the manifest'));
   } catch (error) {
-    // A damaged one tells nothing, and what the label is from cannot be known: it is kept.
+    // A damaged one tells nothing; where the label is from cannot be known then, and it is kept.
     if (error instanceof UserError) return undefined;
     throw error;
   }

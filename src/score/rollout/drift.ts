@@ -1,6 +1,6 @@
 // How fast a rollout falls behind the teacher-forced predictions of the same rows, by domain and over all.
 
-import { inTableOrder } from '../../domains.js';
+import { domainsOfMean, inTableOrder } from '../../domains.js';
 import { groupBy } from '../../groups.js';
 import type { Drift, DriftCard, Drifts } from '../../rollout-card.js';
 import type { Estimate, JudgedRow } from '../../types.js';
@@ -37,11 +37,14 @@ function namedDrift(name: keyof Drifts, pairs: readonly RowPair[]): Drifts {
   return { [name]: { ...(slope && { slope }), difference: clusteredEstimate(differences) } };
 }
 
-function meanOf(domains: readonly Drifts[], name: keyof Drifts): Drifts {
-  const drifts = domains.flatMap((domain) => domain[name] ?? []);
-  if (drifts.length === 0) return {};
+function meanOf(domains: DriftCard['domains'], name: keyof Drifts): Drifts {
   const mean = (of: (drift: Drift) => Estimate | undefined) => {
-    const estimates = drifts.flatMap((drift) => of(drift) ?? []);
+    const having = domains.flatMap(({ domain, [name]: drift }) => {
+      const estimate = drift && of(drift);
+      return estimate === undefined ? [] : [{ domain, estimate }];
+    });
+    const counting = domainsOfMean(having.map(({ domain }) => domain));
+    const estimates = having.flatMap(({ domain, estimate }) => (counting.includes(domain) ? [estimate] : []));
     return estimates.length === 0 ? undefined : meanOfEstimates(estimates);
   };
   const slope = mean((drift) => drift.slope);

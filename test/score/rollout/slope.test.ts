@@ -3,9 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { randomOf } from '../../../src/random.js';
 import { type Point, slopeWithin } from '../../../src/score/rollout/slope.js';
-import { studentTQuantile } from '../../../src/score/student.js';
 
 interface Slopes {
   readonly name: string;

@@ -1,0 +1,52 @@
+// The teacher-forced run beside a rollout: it has to have been asked and judged as that was, but for the rollout.
+
+import { EXIT, UserError } from '../../errors.js';
+import { oneLine } from '../../printable.js';
+import type { ReadRun } from '../read-run.js';
+import { sharedButRollout } from '../shared.js';
+
+type Side = Pick<ReadRun, 'made' | 'rows'>;
+
+const IS_ROLLOUT = (run: Side) => run.made.rollout !== undefined || run.rows.some((row) => row.rollout !== undefined);
+
+/**
+ * @param forced the run that --teacher-forced names
+ * @throws UserError: 2 where the run is no rollout, or the other one is one; 78 where they were asked or judged in different ways; 65
+ * where they have no row in common.
+ */
+export function requireForced(run: Side, forced: Side): void {
+  if (!IS_ROLLOUT(run)) {
+    throw new UserError(
+      'this run is no rollout, so --teacher-forced has nothing to be held against; score one of awb infer --rollout, or compare two ordinary runs by awb compare',
+    );
+  }
+  if (IS_ROLLOUT(forced)) {
+    throw new UserError(
+      '--teacher-forced names a rollout, too; name the run whose histories are true, of awb infer without --rollout',
+    );
+  }
+  const shared = sharedButRollout({ base: run, candidate: forced });
+  const faults = Object.entries(shared).flatMap(([name, { state, base, candidate }]) =>
+    state === 'different' ? [`  ${name}: the rollout has ${base}, the teacher-forced run ${candidate}`] : [],
+  );
+  const [own, other] = [run.made.worldModel, forced.made.worldModel];
+  if (own !== undefined && other !== undefined && own !== other) {
+    faults.push(`  world model: the rollout has ${oneLine(own, 80)}, the teacher-forced run ${oneLine(other, 80)}`);
+  }
+  if (faults.length > 0) {
+    throw new UserError(
+      [
+        'these runs tell no drift, since more than their histories differs:',
+        ...faults,
+        'Name the predictions of the same world model, asked and judged alike.',
+      ].join('\n'),
+      EXIT.identityDiffers,
+    );
+  }
+  const keys = new Set(forced.rows.map(({ key }) => key));
+  if (run.rows.some(({ key }) => keys.has(key))) return;
+  throw new UserError(
+    'the rollout and the run of --teacher-forced have no row in common; name predictions over the same data',
+    EXIT.badData,
+  );
+}
