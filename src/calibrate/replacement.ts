@@ -1,7 +1,7 @@
 // What a determined token is replaced by: another of its kind and pattern, which is wrong and stands nowhere in the row.
 
 import { drawn, type Random } from '../random.js';
-import { OPPOSITES } from './tokens/specific.js';
+import { OPPOSITES } from '../specific-tokens.js';
 import type { DeterminedKind } from './tokens/truth-tokens.js';
 
 /** Common words of every usual length, for names that are not there. */

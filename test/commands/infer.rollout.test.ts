@@ -1,16 +1,20 @@
 // `awb infer --rollout` from outside: what reaches the server turn after turn, what is written, and that no truth is given away.
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
+import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import type { LoopbackServer, SeenRequest } from '../support/loopback-server.js';
 import {
-  type Handler,
-  type LoopbackServer,
-  type SeenRequest,
-  startLoopbackServer,
-} from '../support/loopback-server.js';
+  closeServers,
+  lastOf,
+  messagesOf,
+  saidBy,
+  setUpRollout,
+  tagged,
+  trajectoryOf,
+  turnOf,
+} from '../support/rollout-runs.js';
 import { readRows, writeDataset } from '../support/run-folder.js';
 import {
   MARKER,
@@ -23,52 +27,13 @@ import {
   truthOf,
 } from '../support/trajectories.js';
 
-const servers: LoopbackServer[] = [];
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
-
-interface Message {
-  readonly role: string;
-  readonly content: string;
-}
-
-const messagesOf = ({ body }: SeenRequest): Message[] => body.messages;
-const saidBy = (messages: readonly Message[]) =>
-  messages.flatMap(({ role, content }) => (role === 'assistant' ? [content] : []));
-const lastOf = (messages: readonly Message[]) => messages.at(-1)?.content ?? '';
-const turnOf = (request: SeenRequest) => Number(/### Turn (\d+)/.exec(lastOf(messagesOf(request)))?.[1]);
-const trajectoryOf = (request: SeenRequest) =>
-  Number(/environment (\d+)/.exec(messagesOf(request)[0]?.content ?? '')?.[1]);
-const tagged = (text: string) => `<predicted_observation>\n${text}\n</predicted_observation>`;
-const said = (request: SeenRequest) => `model on ${trajectoryOf(request)} turn ${turnOf(request)}`;
-/** Thinks, and then says of which turn it speaks. */
-const speaking: Handler = (request) => ({ content: `<think>thought</think>\n${tagged(said(request))}` });
-
-async function setUp(rows: readonly TrajectoryRow[], script: Handler = speaking) {
-  const folder = await temporaryFolder();
-  const data = await writeDataset(join(folder, 'data'), { 'some_test.jsonl': rows });
-  const server = await startLoopbackServer(script);
-  servers.push(server);
-  const out = join(folder, 'out');
-  const own = ['--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', '--output-dir', out];
-  return {
-    server,
-    out,
-    infer: (...args: string[]): Promise<CliResult> =>
-      awb(['infer', '--rollout', ...own, '--retry-minutes', '0', ...args]),
-    predictions: () => readRows(join(out, 'predictions.jsonl')),
-    turns: () => readRows(join(out, 'rollout.jsonl')),
-    manifest: async () => JSON.parse(await readFile(join(out, 'predictions.manifest.json'), 'utf8')),
-  };
-}
+afterEach(closeServers);
 
 const TWO = [...trajectory({ id: 1, at: [2, 4, 5] }), ...trajectory({ id: 2, at: [3] })];
 
 describe('a rollout', () => {
   test('asks every turn of a trajectory in order, and its own predictions stand where the truth stood', async () => {
-    const { server, infer } = await setUp(TWO);
+    const { server, infer } = await setUpRollout(TWO);
     expect((await infer()).code).toBe(EXIT.done);
     for (const id of [1, 2]) {
       const requests = server.requests.filter((request) => trajectoryOf(request) === id);
@@ -82,7 +47,7 @@ describe('a rollout', () => {
   });
 
   test('puts the longest row’s request to predict behind the turn that is asked, and behind no other', async () => {
-    const { server, infer } = await setUp(TWO);
+    const { server, infer } = await setUpRollout(TWO);
     await infer();
     for (const request of server.requests) {
       const users = messagesOf(request).filter(({ role }) => role === 'user');
@@ -92,7 +57,7 @@ describe('a rollout', () => {
   });
 
   test('scores the benchmark’s rows, and keeps the turns between in a file of their own', async () => {
-    const { infer, predictions, turns, manifest } = await setUp(TWO);
+    const { infer, predictions, turns, manifest } = await setUpRollout(TWO);
     await infer();
     const rows = await predictions();
     expect(rows.map((row) => [row.id, row.turn_idx])).toEqual(TWO.map((row) => [row.id, row.turn_idx]));
@@ -123,7 +88,7 @@ describe('a rollout', () => {
   });
 
   test('starts behind the first true turns where it is told so', async () => {
-    const { server, infer, predictions } = await setUp(TWO);
+    const { server, infer, predictions } = await setUpRollout(TWO);
     const { code, stdout } = await infer('--rollout-from', '2');
     expect(code).toBe(EXIT.done);
     const first = server.requests.find((request) => trajectoryOf(request) === 1 && turnOf(request) === 4);
@@ -143,7 +108,7 @@ describe('a rollout', () => {
 
   test('asks every turn once a repeat, and each repeat goes on from its own predictions', async () => {
     let count = 0;
-    const { infer, predictions, turns } = await setUp(trajectory({ id: 1, at: [1, 3] }), () => ({
+    const { infer, predictions, turns } = await setUpRollout(trajectory({ id: 1, at: [1, 3] }), () => ({
       content: tagged(`reply ${count++}`),
     }));
     await infer('--repeats', '3');
@@ -157,7 +122,7 @@ describe('a rollout', () => {
   });
 
   test('is part of what a run is: a folder begun without it, or from another turn on, is not continued', async () => {
-    const { infer, manifest } = await setUp(TWO);
+    const { infer, manifest } = await setUpRollout(TWO);
     await infer();
     expect((await manifest()).identity.rollout).toEqual({ from: 0, version: 1 });
     const other = await infer('--rollout-from', '1');
@@ -166,7 +131,7 @@ describe('a rollout', () => {
   });
 
   test('of a choice of rows asks what leads to them and no more, and scores the rows on the way', async () => {
-    const { server, infer, predictions } = await setUp(TWO);
+    const { server, infer, predictions } = await setUpRollout(TWO);
     const { stdout } = await infer('--ids', (await keyOf(TWO, 1, 4)) ?? '');
     expect(server.requests.map((request) => [trajectoryOf(request), turnOf(request)])).toEqual(
       [1, 2, 3, 4].map((turn) => [1, turn]),
@@ -176,7 +141,7 @@ describe('a rollout', () => {
   });
 
   test('goes on with further rows without asking again what was asked', async () => {
-    const { server, infer, predictions, turns } = await setUp(TWO);
+    const { server, infer, predictions, turns } = await setUpRollout(TWO);
     await infer('--ids', (await keyOf(TWO, 1, 2)) ?? '');
     const before = server.count;
     expect((await infer()).code).toBe(EXIT.done);
@@ -194,7 +159,7 @@ describe('a rollout', () => {
   test('goes through rows that are no beginning of the longest row in a chain of their own, and counts it', async () => {
     const [two, four] = trajectory({ id: 1, at: [2, 4] }) as [TrajectoryRow, TrajectoryRow];
     const other = { ...two, response: [`${MARKER}another world`, two.response[1]] };
-    const { server, infer, turns } = await setUp([two, four, other as TrajectoryRow]);
+    const { server, infer, turns } = await setUpRollout([two, four, other as TrajectoryRow]);
     const { stdout } = await infer();
     expect(stdout).toContain('1 chain beside those of the longest rows');
     const chains = new Set((await turns()).map(({ chain }) => chain));
@@ -219,7 +184,7 @@ describe('the truth', () => {
 
   test.each(DOMAINS)('of %s stands nowhere in what is sent', async (domain) => {
     const rows = await recordedRows(domain);
-    const { server, infer } = await setUp(rows);
+    const { server, infer } = await setUpRollout(rows);
     expect((await infer()).code).toBe(EXIT.done);
     expectNoTruth(rows, server);
   });
@@ -231,7 +196,7 @@ describe('the truth', () => {
     ['os', 'Current State'],
   ])('of %s, which repeats it as the %s, is replaced by the last prediction', async (domain, heading) => {
     const rows = await recordedWithStates(domain, heading);
-    const { server, infer } = await setUp(rows);
+    const { server, infer } = await setUpRollout(rows);
     const { code, stdout } = await infer();
     expect(code).toBe(EXIT.done);
     expect(stdout).not.toContain('left out');
@@ -248,7 +213,7 @@ describe('the truth', () => {
     const hidden = trajectory({ id: 1, at: [2, 3], state: (truth) => `**Screen now:**\n${truth}` });
     const changed = trajectory({ id: 2, at: [3], state: () => '**Current State:**\nanother screen altogether' });
     const plain = trajectory({ id: 3, at: [2] });
-    const { server, infer, predictions, manifest } = await setUp([...hidden, ...changed, ...plain]);
+    const { server, infer, predictions, manifest } = await setUpRollout([...hidden, ...changed, ...plain]);
     const { code, stdout } = await infer();
     expect(code).toBe(EXIT.done);
     expect(stdout.replace(/\s+/g, ' ')).toContain('2 chains (3 chosen rows) left out of the rollout');
@@ -259,7 +224,7 @@ describe('the truth', () => {
 
   test('of the turns that are given is sent, and of no other', async () => {
     const rows = await recordedWithStates('web');
-    const { server, infer } = await setUp(rows);
+    const { server, infer } = await setUpRollout(rows);
     await infer('--rollout-from', '3');
     expectNoTruth(rows, server, 3);
     const sent = server.requests.map(({ body }) => JSON.stringify(body)).join('\n');

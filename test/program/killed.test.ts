@@ -156,6 +156,20 @@ describe('a run killed at twenty random points and continued each time', () => {
     expect(predictions.equals(await readFile(join(whole, 'predictions.jsonl')))).toBe(true);
   }, 60_000);
 
+  test('by a rollout ends in the same bytes as one that was let be, and no turn is asked behind another history', async () => {
+    const undisturbed = await temporaryFolder();
+    const args = (server: WatchingServer, to: string) => [...inferArgs(server, to), '--rollout'];
+    expect((await awb([...args(await serve(predict), undisturbed), '--quiet'])).code).toBe(0);
+    const out = await temporaryFolder();
+    const server = await serve(predict);
+    const journal = join(out, 'predictions.journal.jsonl');
+    const killed = await killAgainAndAgain(server, [...args(server, out), ...FEW], journal, randomFrom(20_263));
+    expectNothingLost(killed, server, ROWS);
+    for (const file of ['predictions.jsonl', 'rollout.jsonl']) {
+      expect((await readFile(join(out, file))).equals(await readFile(join(undisturbed, file)))).toBe(true);
+    }
+  }, 60_000);
+
   test('by judge ends in the same bytes as one that was let be, and no finished row is asked again', async () => {
     const undisturbed = await temporaryFolder();
     expect((await awb([...judgeArgs(await serve(rate), undisturbed), '--quiet'])).code).toBe(0);

@@ -2,8 +2,8 @@
 
 import { isContainer } from '../../json.js';
 import { withoutMarker } from '../../reply.js';
+import { type SpecificToken, specificTokens, tokensOfValue } from '../../specific-tokens.js';
 import type { Turn } from '../../turn.js';
-import { type SpecificToken, specificTokens, tokensOfValue } from './specific.js';
 import { type Unit, unitsOf } from './units.js';
 
 export interface Known {

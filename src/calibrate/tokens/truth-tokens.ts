@@ -1,5 +1,6 @@
 // What a true observation is made of: what action and history determine, what only a run can know, and what is merely plausible.
 
+import type { SpecificToken } from '../../specific-tokens.js';
 import { actionOf, earlierTurns, textsOf, withoutRequest } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import type { Span } from '../json-spans.js';
@@ -7,7 +8,6 @@ import { observationOf } from '../truth.js';
 import { contextAfter, FIRST, type Known, knownOf, labelOf, tokensIn } from './known.js';
 import { tokensByRule } from './rules.js';
 import { type RuntimeKind, runtimeTokens } from './runtime.js';
-import type { SpecificToken } from './specific.js';
 import { type Unit, unitsOf } from './units.js';
 
 /** Kinds of what can be damaged. */

@@ -8,6 +8,7 @@ import type { PredictionId } from '../../../prediction.js';
 import { present } from '../../../present.js';
 import { charactersOf } from '../../../question.js';
 import type { RolloutStep } from '../../../rollout.js';
+import { offScript as offScriptOf } from '../../../simulate/off-script.js';
 import { observationOf, simulatedTurn, trueTurn } from '../../../simulate/rollout-turn.js';
 import type { Flag, ModelFailure, ModelReply, Question, Sample } from '../../../types.js';
 import { requirePriced } from '../../budget.js';
@@ -117,12 +118,14 @@ class Rollout {
     return charactersOf(this.question(sample)) > recorded ? ({ ...failure, class: 'too-long' } as const) : failure;
   }
 
-  async #step({ key, chain, turn, repeat }: TurnJob, _sample: Sample) {
+  /** Where the turn stands in its rollout, and whether its action refers to what that never showed. */
+  async #step(job: TurnJob, sample: Sample): Promise<{ readonly id: PredictionId; readonly flags: readonly Flag[] }> {
+    const { key, chain, turn, repeat } = job;
     const { name, from, trajectory } = chain;
-    const rollout: RolloutStep = { chain: name, from, step: turn, distance: turn - from, offScript: [] };
-    const id: PredictionId = { key, trajectory, repeat, rollout };
-    const flags: Flag[] = [];
-    return { id, flags };
+    const hidden = (await this.#driver(job)).responses.slice(from, turn - 1);
+    const offScript = offScriptOf(sample, hidden);
+    const rollout: RolloutStep = { chain: name, from, step: turn, distance: turn - from, offScript };
+    return { id: { key, trajectory, repeat, rollout }, flags: offScript.length > 0 ? ['off-script'] : [] };
   }
 
   #driver({ chain }: TurnJob): Promise<Sample> {

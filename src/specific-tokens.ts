@@ -1,11 +1,12 @@
 // Tokens that are specific enough to be right or wrong: numbers, paths, names and states, told by how they look.
 
-import type { Span } from '../json-spans.js';
-
 type SpecificKind = 'number' | 'path' | 'name' | 'state';
 
-export interface SpecificToken extends Span {
+/** `start` and `end` are its place in the text. */
+export interface SpecificToken {
   readonly kind: SpecificKind;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** States and what each is turned into. A state stands alone as a value, so that no word of a sentence is one. */
