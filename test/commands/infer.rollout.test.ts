@@ -247,6 +247,42 @@ describe('the truth', () => {
   }
 });
 
+describe('what a rollout costs', () => {
+  const rows = trajectory({ id: 1, at: [2, 4] });
+  const truthful = (request: SeenRequest) => ({
+    content: tagged(truthOf(1, turnOf(request))),
+    usage: { prompt_tokens: 100, completion_tokens: 10 },
+  });
+
+  test('is billed with the turns between rows: as many calls and characters as a model makes that predicts the truth', async () => {
+    const run = await setUpRollout(rows, truthful);
+    const bill = JSON.parse((await run.infer('--dry-run', '--json')).stdout);
+    expect(run.server.count).toBe(0);
+    await run.infer();
+    const sent = run.server.requests.flatMap((request) => messagesOf(request).map(({ content }) => content.length));
+    expect(bill.total).toMatchObject({ calls: 4, characters: sent.reduce((sum, length) => sum + length, 0) });
+    expect((await run.manifest()).tokens).toEqual({ promptTokens: 400, completionTokens: 40 });
+    const { stdout } = await run.infer('--dry-run');
+    expect(stdout).toContain('0 to ask');
+  });
+
+  test('is told with the turns between rows', async () => {
+    const run = await setUpRollout(rows, truthful);
+    const { stdout } = await run.infer('--dry-run');
+    expect(stdout.replace(/\s+/g, ' ')).toContain(
+      '1 chain of 4 turns, 2 turns of them between rows, asked and not scored',
+    );
+  });
+
+  test('counts against the budget turn by turn, and a larger one goes on', async () => {
+    const run = await setUpRollout(rows, truthful);
+    expect((await run.infer('--budget-tokens', '200')).code).toBe(EXIT.later);
+    expect(run.server.count).toBe(2);
+    expect((await run.infer('--budget-tokens', '10000')).code).toBe(EXIT.done);
+    expect(run.server.count).toBe(4);
+  });
+});
+
 describe('baselines', () => {
   test('roll out without a model: what does not change stays as the first state was', async () => {
     const out = join(await temporaryFolder(), 'out');

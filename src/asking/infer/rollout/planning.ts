@@ -34,9 +34,12 @@ export async function openPlan({ settings, dataset, chosen, io }: Inference, run
   if (plan.rows.length === 0) {
     throw new UserError(`no chosen row is part of the rollout: ${notices.join('; ')}`, EXIT.usage);
   }
-  run.notices.push(...notices);
+  run.notices.push(...notices, ...(settings.dryRun ? [remarkOnRollout(plan), SIZES] : []));
   return plan;
 }
+
+const SIZES =
+  'prompts are sized by the recorded observations: where the model predicts longer ones, they become longer';
 
 /** Failures that the model caused: the rollout has gone on behind them. */
 export const FINAL_IN_ROLLOUTS: ReadonlySet<string> = new Set(MODEL_CAUSED_FAILURES);
