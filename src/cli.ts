@@ -33,6 +33,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'runs show', load: () => import('./commands/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
   { name: 'runs rename', load: () => import('./commands/runs-rename.js'), summary: 'give a stored run another label' },
   { name: 'runs remove', load: () => import('./commands/runs-remove.js'), summary: 'take runs out of a SQLite file' },
+  { name: 'simulate', load: () => import('./commands/simulate.js'), summary: 'act in a world that a world model makes up' },
   { name: 'serve', load: () => import('./commands/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
   { name: 'completion', load: () => import('./commands/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];

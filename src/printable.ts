@@ -35,6 +35,45 @@ export function printable(text: string, { multiline = false } = {}): string {
   });
 }
 
+const SEQUENCES = new RegExp(SEQUENCE.source, 'g');
+/** A control string, or an escape sequence, that more text could end otherwise. */
+const UNENDED =
+  /^(?:(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*)$/;
+const CONTROL_STRING = /^(\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*$/;
+/** What of a text's end is read together with what follows: half a line end of Windows, half a surrogate pair. */
+const HALF = /[\r\ud800-\udbff]$/;
+
+/**
+ * `printable` of many lines, of a text that comes in pieces: whatever could become a control sequence is held back until it is known
+ * what it is. All pieces together give what the whole text gives.
+ */
+export function openGrowingPrintable(): { add(piece: string): string; end(): string } {
+  let held = '';
+  const shown = (text: string) => printable(text, { multiline: true });
+  return {
+    add(piece) {
+      const text = held + piece;
+      const end = endOfWhole(text);
+      // Of a control string nothing is shown: how it began is enough to find its end.
+      held = text.slice(end).replace(CONTROL_STRING, '$1');
+      return shown(text.slice(0, end));
+    },
+    end() {
+      const rest = held;
+      held = '';
+      return shown(rest);
+    },
+  };
+}
+
+/** Where the part of a text begins that cannot be read before more of it has come. */
+function endOfWhole(text: string): number {
+  let last: RegExpExecArray | undefined;
+  for (const match of text.matchAll(SEQUENCES)) last = match;
+  if (last !== undefined && last.index + last[0].length === text.length && UNENDED.test(last[0])) return last.index;
+  return HALF.test(text) ? text.length - 1 : text.length;
+}
+
 /** Wide in East Asian text (Unicode's East_Asian_Width W and F, by whole blocks), and pictures. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;

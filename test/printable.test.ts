@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { oneLine, printable } from '../src/printable.js';
+import { oneLine, openGrowingPrintable, printable } from '../src/printable.js';
 
 const ATTACKS: readonly (readonly [what: string, text: string, printed: string])[] = [
   ['colours', 'a\x1b[31mred\x1b[0mb', 'aredb'],
@@ -123,5 +123,32 @@ describe('oneLine', () => {
         expect(line === whole || whole.startsWith(line.slice(0, -1))).toBe(true);
       }),
     );
+  });
+});
+
+describe('text that comes in pieces', () => {
+  const HOSTILE = [
+    'plain \x1b[31mred\x1b[0m text',
+    '\x1b]0;title\x07shown\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\',
+    'a\x9b2Jb\x9d52;c;AAAA\x9cc\x90payload',
+    'line\r\nnext\rover\r',
+    '\u{1f600}\ud83d x\ud83d',
+    '\x1b\x1b[\x1b[1;\x1b]ab\x9dcd\x07ef\x1b(Bok\x1b',
+    '\u202eright\u202c\u200bto\ttab\n',
+  ];
+
+  test.each(HOSTILE)('is printable as the whole is, wherever it is cut: %j', (text) => {
+    for (let size = 1; size <= 5; size++) {
+      const growing = openGrowingPrintable();
+      const shown: string[] = [];
+      for (let at = 0; at < text.length; at += size) shown.push(growing.add(text.slice(at, at + size)));
+      shown.push(growing.end());
+      expect(shown.join('')).toBe(printable(text, { multiline: true }));
+      for (const piece of shown) expect(piece).toBe(printable(piece, { multiline: true }));
+    }
+  });
+
+  test('is shown at once where nothing in it steers', () => {
+    expect(openGrowingPrintable().add('as it is [31m')).toBe('as it is [31m');
   });
 });

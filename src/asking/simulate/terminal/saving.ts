@@ -1,0 +1,59 @@
+// A trajectory written as a file of the benchmark; nothing that is there is lost by it.
+
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { codeOf, EXIT, messageOf, UserError } from '../../../errors.js';
+import { makeFolders } from '../../../make-folder.js';
+import { trajectoryRow } from '../../../simulate/trajectory-row.js';
+import type { World } from '../../../simulate/world.js';
+import type { Io } from '../../../types.js';
+
+/**
+ * Writes the world's trajectory as one row, and returns the file's path as it was made. The name ends in
+ * `_test.jsonl`, whether it was given so or not, since `awb infer --data-dir` takes its folder by such files.
+ * @param replace whether a file that is there may be replaced
+ * @throws UserError: 2 where nothing has happened or the file is there already, 73 and 74 where it cannot be written
+ */
+export async function saveTrajectory(
+  world: World,
+  named: string,
+  { replace, id }: { readonly replace: boolean; readonly id: string },
+  { cwd }: Pick<Io, 'cwd'>,
+): Promise<string> {
+  const row = trajectoryRow(world, id);
+  if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
+  const shown = `${named.replace(/(?:_test)?\.jsonl$/, '')}_test.jsonl`;
+  const path = resolve(cwd, shown);
+  const text = `${JSON.stringify(row)}\n`;
+  try {
+    await makeFolders(dirname(path), { mkdir, stat, dirname });
+    if (replace) await replaced(path, text);
+    else await writeFile(path, text, { flag: 'wx' });
+  } catch (error) {
+    throw saveError(error, shown);
+  }
+  return shown;
+}
+
+/** The old file is there until the new one is whole. */
+async function replaced(path: string, text: string): Promise<void> {
+  const beside = `${path}.${process.pid}.new`;
+  try {
+    await writeFile(beside, text, { flag: 'wx' });
+    await rename(beside, path);
+  } catch (error) {
+    await rm(beside, { force: true });
+    throw error;
+  }
+}
+
+function saveError(error: unknown, shown: string): UserError {
+  const code = codeOf(error);
+  if (code === 'EEXIST') {
+    return new UserError(
+      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+    );
+  }
+  const exitCode = code === 'ENOSPC' || code === 'EIO' ? EXIT.cannotWrite : EXIT.cannotCreate;
+  return new UserError(`cannot save ${shown}: ${messageOf(error)}`, exitCode);
+}

@@ -1,0 +1,58 @@
+// What is said of an action that brought nothing about, and of a context that fills.
+
+import { EXIT, type ExitCode } from '../../../errors.js';
+import { grouped } from '../../../figures.js';
+import type { Room } from '../../../simulate/room.js';
+import type { StepOutcome } from '../simulation.js';
+
+type Failed = Exclude<StepOutcome, { status: 'ok' }>;
+
+/** Why nothing has happened, with the next step. */
+export function faultText(outcome: Failed): string {
+  switch (outcome.status) {
+    case 'empty': {
+      const why = outcome.truncated ? ', as its budget ended before any observation came (--max-tokens)' : '';
+      return `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
+    }
+    case 'failed': {
+      const { stop, class: kind, reason } = outcome.failure;
+      return stop === undefined
+        ? `the world model gave no reply (${kind}: ${reason}): the turn was not added; /retry asks again`
+        : `the world model gave no reply: ${stop.message}`;
+    }
+    case 'interrupted':
+      return 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
+    case 'full':
+      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; /undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)`;
+    case 'spent':
+      return `${outcome.reason}: nothing was asked; /save keeps what has happened`;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** What a script is told by the exit code. */
+export function exitCodeOf(outcome: Failed): ExitCode {
+  switch (outcome.status) {
+    case 'empty':
+    case 'full':
+      return EXIT.incomplete;
+    case 'failed': {
+      const { stop, class: kind } = outcome.failure;
+      const isModels = kind === 'refused' || kind === 'context-overflow';
+      return stop?.exitCode ?? (isModels ? EXIT.incomplete : EXIT.unavailable);
+    }
+    case 'interrupted':
+      return EXIT.interrupted;
+    case 'spent':
+      return EXIT.later;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Said before the context is full. */
+export function roomText({ promptTokens, contextTokens }: Room): string {
+  const share = Math.floor((100 * promptTokens) / contextTokens);
+  return `the context is ${share} % full: about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
+}

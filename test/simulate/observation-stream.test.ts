@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
+import { openObservationStream } from '../../src/simulate/observation-stream.js';
+import { observationIn } from '../../src/simulate/world.js';
+
+function streamed(reply: string, sizes: () => number): string {
+  const stream = openObservationStream();
+  let shown = '';
+  for (let at = 0; at < reply.length; ) {
+    const size = Math.max(1, sizes());
+    shown += stream.add(reply.slice(at, at + size));
+    at += size;
+  }
+  expect(stream.shown).toBe(shown);
+  return shown;
+}
+
+const REPLIES = [
+  '<predicted_observation>\nroot@a:~# ls\n\n  a.txt\n</predicted_observation>',
+  '<think>the tag <predicted_observation>no</predicted_observation> here</think>\n<predicted_observation>yes</predicted_observation> bye',
+  'I say: <Predicted_Observation>**Environment Observation:**\n\n  x < y </predicted_observatio> z</predicted_observation>',
+  '<predicted_observation>\n**Environment** is no marker\n</predicted_observation>',
+  '<predicted_observation>cut off in the mid',
+  '<predicted_observation>\n**Environment Observation:**',
+  '<predicted_observation>\n\n</predicted_observation>',
+];
+
+describe('a reply that is coming', () => {
+  test.each(REPLIES)('shows in the end what is read of it, however it is cut: %j', (reply) => {
+    const random = randomOf(3);
+    const expected = observationIn(reply) ?? '';
+    for (const most of [1, 2, 7, 1000]) expect(streamed(reply, () => random.uniform() * most + 1)).toBe(expected);
+  });
+
+  test('never shows thinking or any part of a tag on the way', () => {
+    const stream = openObservationStream();
+    const shown = Array.from('<think>secret</think><predicted_observation>a<b</predicted_observation>', (c) =>
+      stream.add(c),
+    );
+    expect(shown.join('')).toBe('a<b');
+    expect(shown.every((piece) => piece.length <= 2)).toBe(true);
+  });
+
+  test('shows text as soon as it is certain, not at the end', () => {
+    const stream = openObservationStream();
+    expect(stream.add('<predicted_observation>line one\nline')).toBe('line one\nline');
+    expect(stream.add(' two \n')).toBe(' two');
+    expect(stream.add('three')).toBe(' \nthree');
+  });
+
+  test('shows nothing of a reply without a tag, which is read at its end', () => {
+    expect(streamed('a plain reply', () => 3)).toBe('');
+    expect(observationIn('a plain reply')).toBe('a plain reply');
+  });
+});
