@@ -35,7 +35,6 @@ function run(): void {
     setLastWords(words) {
       lastWords = words;
     },
-    input: () => process.stdin,
     stdinClosed: () =>
       new Promise((done) => {
         // Waiting for its end must not keep the process alive. The type leaves out that a file as standard input has no `unref`.

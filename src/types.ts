@@ -392,10 +392,8 @@ export interface Io {
   readonly stop: AbortSignal;
   /** What a second signal prints before it ends the process; the last words given hold. */
   setLastWords(words: string): void;
-  /** Standard input, for a command that reads it; absent where there is none. A person may type there. */
-  input?(): AsyncIterable<string | Uint8Array> & { readonly isTTY?: boolean };
   /** Resolves when standard input has ended. Waiting for it does not keep the process alive. */
   stdinClosed(): Promise<undefined>;
-  /** Standard input as it comes, for whoever talks over it; absent where there is none. */
-  input?(): AsyncIterable<Uint8Array>;
+  /** Standard input as it comes, for whoever talks over it or types there; absent where there is none. */
+  input?(): AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 }

@@ -16,7 +16,7 @@ export const command = defineCommand({
   examples: [
     {
       line: 'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model',
-      does: 'type commands into a machine that is not there; /help lists what else can be typed',
+      does: 'type into a machine that is not there; /help lists the commands',
     },
     { line: 'awb simulate --domain terminal --local model.gguf', does: 'the same with a model that is served here' },
     { line: 'awb simulate --from terminal:179757071433034:6 …', does: 'go on from a row of the benchmark' },

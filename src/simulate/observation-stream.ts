@@ -7,78 +7,62 @@ const CLOSE = `</${PREDICTION_TAG}>`;
 const THINK = '<think>';
 const THOUGHT = '</think>';
 
-/** What is shown while a reply comes. How the reply is read in the end may differ: where it has several tags, or an unpaired one. */
-export interface ObservationStream {
-  /** Takes the next piece of the reply's content. @returns what is shown of the observation from now on; often nothing */
-  add(piece: string): string;
-  /** All that was shown. */
-  readonly shown: string;
-}
+type State = 'before' | 'thinking' | 'lead' | 'inside' | 'behind';
 
-export function openObservationStream(): ObservationStream {
-  let state: 'before' | 'thinking' | 'lead' | 'inside' | 'behind' = 'before';
-  let pending = '';
-  let shown = '';
-  /** Looks for the first of the tags; drops what is in front of it, or all but the start of one. */
-  const skipTo = (...tags: readonly string[]): string | undefined => {
-    const found = firstTag(pending, tags);
-    if (found === undefined) {
-      pending = pending.slice(pending.length - openEnd(pending, tags));
-      return undefined;
-    }
-    pending = pending.slice(found.at + found.tag.length);
-    return found.tag;
-  };
-  /** One move; false where nothing more can be done with what has come. */
-  const move = (out: string[]): boolean => {
-    if (state === 'before') {
-      const tag = skipTo(OPEN, THINK);
-      if (tag !== undefined) state = tag === OPEN ? 'lead' : 'thinking';
-      return tag !== undefined;
-    }
-    if (state === 'thinking') {
-      if (skipTo(THOUGHT) === undefined) return false;
-      state = 'before';
-      return true;
-    }
-    if (state === 'lead') {
-      const text = withoutSpaceInFront(pending);
-      pending = text;
-      if (text === '' || (OBSERVATION_MARKER.startsWith(text) && text !== OBSERVATION_MARKER)) return false;
-      if (text.startsWith(OBSERVATION_MARKER)) {
-        pending = withoutSpaceInFront(text.slice(OBSERVATION_MARKER.length));
-        if (pending === '') {
-          pending = text;
-          return false;
-        }
-      }
-      state = 'inside';
-      return true;
-    }
-    if (state === 'inside') {
-      const close = firstTag(pending, [CLOSE]);
-      const sure = close === undefined ? pending.length - openEnd(pending, [CLOSE]) : close.at;
-      const text = withoutSpaceBehind(pending.slice(0, sure));
-      out.push(text);
-      pending = pending.slice(text.length);
-      if (close !== undefined) state = 'behind';
-    }
-    return false;
-  };
-  return {
-    add(piece) {
-      if (state === 'behind') return '';
-      pending += piece;
-      const out: string[] = [];
-      while (move(out)) {}
-      const text = out.join('');
-      shown += text;
-      return text;
-    },
-    get shown() {
-      return shown;
-    },
-  };
+/** What is shown while a reply comes. How the reply is read in the end may differ: where it has several tags, or an unpaired one. */
+export class ObservationStream {
+  /** All that was shown. */
+  shown = '';
+  #state: State = 'before';
+  #pending = '';
+
+  /** Takes the next piece of the reply's content. @returns what is shown of the observation from now on; often nothing */
+  add(piece: string): string {
+    if (this.#state === 'behind') return '';
+    this.#pending += piece;
+    while (this.#moves()) {}
+    const text = this.#state === 'inside' ? this.#inside() : '';
+    this.shown += text;
+    return text;
+  }
+
+  /** Goes on to the next state; false where more of the reply has to come first, or the observation has begun. */
+  #moves(): boolean {
+    const before = this.#state;
+    if (before === 'before') this.#state = this.#skipTo([OPEN, THINK], { [OPEN]: 'lead', [THINK]: 'thinking' });
+    else if (before === 'thinking') this.#state = this.#skipTo([THOUGHT], { [THOUGHT]: 'before' });
+    else if (before === 'lead' && this.#leads()) this.#state = 'inside';
+    return this.#state !== before;
+  }
+
+  /** Looks for the first of the tags, and drops what is in front of it: all but what could be the start of one. */
+  #skipTo(tags: readonly string[], next: Readonly<Record<string, State>>): State {
+    const found = firstTag(this.#pending, tags);
+    const end = found === undefined ? -openEnd(this.#pending, tags) : found.at + found.tag.length;
+    this.#pending = end === 0 ? '' : this.#pending.slice(end);
+    return (found && next[found.tag]) ?? this.#state;
+  }
+
+  /** Drops white space and the marker in front of the observation; false where more has to come to know them. */
+  #leads(): boolean {
+    const text = withoutSpaceInFront(this.#pending);
+    const rest = text.startsWith(OBSERVATION_MARKER)
+      ? withoutSpaceInFront(text.slice(OBSERVATION_MARKER.length))
+      : text;
+    const isKnown = rest !== '' && !OBSERVATION_MARKER.startsWith(text);
+    this.#pending = isKnown ? rest : text;
+    return isKnown;
+  }
+
+  /** What is certain of the observation. White space may turn out to be its end. */
+  #inside(): string {
+    const close = firstTag(this.#pending, [CLOSE]);
+    const sure = close === undefined ? this.#pending.length - openEnd(this.#pending, [CLOSE]) : close.at;
+    const text = withoutSpaceBehind(this.#pending.slice(0, sure));
+    this.#pending = this.#pending.slice(text.length);
+    if (close !== undefined) this.#state = 'behind';
+    return text;
+  }
 }
 
 function firstTag(text: string, tags: readonly string[]): { readonly tag: string; readonly at: number } | undefined {

@@ -5,7 +5,7 @@ const STATES = ['Current State', 'Current Phone State'] as const;
 const ACTION = 'Action';
 const TASK = 'Task Instruction';
 /** No row of the benchmark has this one: it comes from whoever steers the world. */
-const INSTRUCTION = 'Simulation Instruction';
+export const INSTRUCTION = 'Simulation Instruction';
 
 /** The state that stands in front of an action. */
 export interface ShownState {

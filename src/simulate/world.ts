@@ -4,7 +4,7 @@ import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, without
 import { actionOf, earlierTurns, promptOf } from '../turn.js';
 import type { ChatMessage, Domain, Question, Sample } from '../types.js';
 import { actionText, languageOf } from './action-text.js';
-import { prefaceOf, readTurnPrompt, type ShownState, turnPrompt } from './turn-prompt.js';
+import { INSTRUCTION, prefaceOf, readTurnPrompt, type ShownState, turnPrompt } from './turn-prompt.js';
 
 /** What was done in a world, and what came of it. */
 export interface WorldTurn {
@@ -44,6 +44,9 @@ const TAIL = [
   'Stay with the form of earlier observations and with all that has happened so far. Let an action fail where it would fail.',
   `Reason about it first if you need to. Then write the observation, and nothing else, inside <${PREDICTION_TAG}></${PREDICTION_TAG}>.`,
 ].join('\n');
+
+const MEANT =
+  'This is for you alone. Bring it about in this turn, in the form that such output always has, and leave all else as it would be. Never quote it, hint at it or say that it was asked for.';
 
 /** A world in which nothing has happened yet. */
 export function freshWorld(start: {
@@ -87,7 +90,7 @@ export function actionPrompt(world: World, action: string, instruction?: string)
     turn: turns.length + 1,
     preface: turns.length === 0 ? preface : '',
     state: stateNow(world),
-    instruction,
+    instruction: told(world, instruction),
     action: text,
     language: languageOf(domain, text),
   });
@@ -137,6 +140,12 @@ export function undone(world: World): World | undefined {
 /** The world as it started, without any simulated turn. */
 export function rewound(world: World): World {
   return { ...world, turns: world.turns.filter(({ origin }) => origin === 'recorded') };
+}
+
+/** An instruction as the world model reads it: what such a section means stands beside it where no system prompt says so. */
+function told({ systemPrompt }: World, instruction = ''): string {
+  if (instruction === '' || systemPrompt.includes(`**${INSTRUCTION}:**`)) return instruction;
+  return `${instruction}\n\n${MEANT}`;
 }
 
 /** What is shown before an action: the state that the prompts repeat is the last observation by then. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
-import { openObservationStream } from '../../src/simulate/observation-stream.js';
+import { ObservationStream } from '../../src/simulate/observation-stream.js';
 import { observationIn } from '../../src/simulate/world.js';
 
 function streamed(reply: string, sizes: () => number): string {
-  const stream = openObservationStream();
+  const stream = new ObservationStream();
   let shown = '';
   for (let at = 0; at < reply.length; ) {
     const size = Math.max(1, sizes());
@@ -33,7 +33,7 @@ describe('a reply that is coming', () => {
   });
 
   test('never shows thinking or any part of a tag on the way', () => {
-    const stream = openObservationStream();
+    const stream = new ObservationStream();
     const shown = Array.from('<think>secret</think><predicted_observation>a<b</predicted_observation>', (c) =>
       stream.add(c),
     );
@@ -42,7 +42,7 @@ describe('a reply that is coming', () => {
   });
 
   test('shows text as soon as it is certain, not at the end', () => {
-    const stream = openObservationStream();
+    const stream = new ObservationStream();
     expect(stream.add('<predicted_observation>line one\nline')).toBe('line one\nline');
     expect(stream.add(' two \n')).toBe(' two');
     expect(stream.add('three')).toBe(' \nthree');

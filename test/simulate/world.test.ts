@@ -95,9 +95,21 @@ describe('a world', () => {
 
   test('holds an instruction in the turn that it was given for, in front of the action, and in no later one', () => {
     const world = present(afterReply(terminal, 'ls', TAGGED('ls: error'), 'The disk fails.'));
-    expect(world.turns[0]?.prompt).toContain('**Simulation Instruction:**\nThe disk fails.\n\n**Action:**');
+    expect(world.turns[0]?.prompt).toMatch(
+      /\*\*Simulation Instruction:\*\*\nThe disk fails\.\n[^*]*\n\n\*\*Action:\*\*/,
+    );
     expect(world.turns[0]?.instruction).toBe('The disk fails.');
     expect(actionPrompt(world, 'pwd')).not.toContain('The disk fails.');
+  });
+
+  test('says what an instruction means where the system prompt does not, and not twice', () => {
+    const knowing = freshWorld({
+      domain: 'terminal',
+      systemPrompt: 'A section headed **Simulation Instruction:** is ...',
+    });
+    expect(actionPrompt(knowing, 'ls', 'The disk fails.')).toContain('The disk fails.\n\n**Action:**');
+    expect(actionPrompt(terminal, 'ls', 'The disk fails.')).toContain('for you alone');
+    expect(actionPrompt(terminal, 'ls')).not.toContain('for you alone');
   });
 
   test('is the one before, to the byte, once its last turn is undone', () => {

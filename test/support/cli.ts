@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
 import { main } from '../../src/cli.js';
 import type { Io } from '../../src/types.js';
 
@@ -19,7 +20,13 @@ export interface CliResult {
 /** Runs `awb` with these arguments in this process. */
 export async function awb(
   args: readonly string[],
-  options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string; readonly stop?: AbortSignal } = {},
+  options: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly cwd?: string;
+    readonly stop?: AbortSignal;
+    /** Standard input, as a pipe gives it. */
+    readonly input?: string;
+  } = {},
 ): Promise<CliResult> {
   let stdout = '';
   let stderr = '';
@@ -43,6 +50,7 @@ export async function awb(
     stop: options.stop ?? new AbortController().signal,
     setLastWords() {},
     stdinClosed: () => new Promise(() => {}),
+    ...(options.input === undefined ? {} : { input: () => Readable.from([Buffer.from(options.input ?? '')]) }),
   };
   const code = await main(args, io);
   return { code, stdout, stderr };

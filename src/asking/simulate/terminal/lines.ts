@@ -22,84 +22,100 @@ type Complete = (line: string) => readonly string[];
 const HISTORY = 1_000;
 
 /** Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt. */
-export function typedLines(input: Input, screen: TextSink, stop: AbortSignal, complete: Complete): Lines {
-  const output = new Screen(screen);
-  const ahead: Typed[] = [];
-  let waiting: ((typed: Typed) => void) | undefined;
-  let work: AbortController | undefined;
-  const give = (typed: Typed) => {
-    if (waiting === undefined) ahead.push(typed);
-    else waiting(typed);
-    waiting = undefined;
-  };
-  const open = (history: string[]): Interface => {
-    const reader: Interface = createInterface({
+export class TypedLines implements Lines {
+  readonly #input: Input;
+  readonly #screen: TextSink;
+  readonly #stop: AbortSignal;
+  readonly #complete: Complete;
+  readonly #output: Screen;
+  readonly #history: string[] = [];
+  readonly #ahead: Typed[] = [];
+  #reader: Interface | undefined;
+  #waiting: ((typed: Typed) => void) | undefined;
+  #work: AbortController | undefined;
+
+  constructor(input: Input, screen: TextSink, stop: AbortSignal, complete: Complete) {
+    this.#input = input;
+    this.#screen = screen;
+    this.#stop = stop;
+    this.#complete = complete;
+    this.#output = new Screen(screen);
+    stop.addEventListener('abort', () => this.#give('end'), { once: true });
+  }
+
+  next(prompt: string): Promise<Typed> {
+    this.#output.isMuted = false;
+    const typed = this.#ahead.shift();
+    if (typed !== undefined) {
+      if (typeof typed === 'object') this.#screen.write(`${prompt}${typed.line}\n`);
+      return Promise.resolve(typed);
+    }
+    // Ctrl-D closes it, and whoever asks for a line goes on all the same.
+    this.#reader ??= this.#open();
+    this.#reader.setPrompt(prompt);
+    this.#reader.prompt(true);
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+
+  async during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#output.isMuted = true;
+    this.#work = new AbortController();
+    try {
+      return await work(AbortSignal.any([this.#work.signal, this.#stop]));
+    } finally {
+      this.#work = undefined;
+    }
+  }
+
+  close(): void {
+    this.#output.isMuted = true;
+    this.#reader?.close();
+  }
+
+  #open(): Interface {
+    const reader = createInterface({
       // A terminal is the process's own standard input, which is such a stream.
-      input: input as unknown as NodeJS.ReadableStream,
-      output,
+      input: this.#input as unknown as NodeJS.ReadableStream,
+      output: this.#output,
       terminal: true,
-      history,
+      history: [...this.#history],
       historySize: HISTORY,
       removeHistoryDuplicates: true,
-      completer: (line: string): [string[], string] => [[...complete(line)], line],
+      completer: (line: string): [string[], string] => [[...this.#complete(line)], line],
     });
-    reader.on('history', (lines) => history.splice(0, history.length, ...lines));
-    reader.on('line', (line) => give({ line }));
+    reader.on('history', (lines) => this.#history.splice(0, this.#history.length, ...lines));
+    reader.on('line', (line) => this.#give({ line }));
     reader.on('close', () => {
-      isOpen = false;
+      this.#reader = undefined;
       // The prompt stands on this line.
-      if (!output.isMuted) screen.write('\n');
-      give('end');
+      if (!this.#output.isMuted) this.#screen.write('\n');
+      this.#give('end');
     });
-    reader.on('SIGINT', () => {
-      if (work !== undefined) return work.abort();
-      const isEmpty = reader.line === '';
-      // What was typed is given up, as shells do.
-      reader.write(null, { ctrl: true, name: 'e' });
-      reader.write(null, { ctrl: true, name: 'u' });
-      screen.write('^C\n');
-      if (isEmpty) give('interrupt');
-      else reader.prompt();
-    });
+    reader.on('SIGINT', () => this.#interrupted(reader));
     return reader;
-  };
-  const history: string[] = [];
-  let isOpen = true;
-  let reader = open(history);
-  stop.addEventListener('abort', () => give('end'), { once: true });
-  return {
-    next(prompt) {
-      output.isMuted = false;
-      const typed = ahead.shift();
-      if (typed !== undefined) {
-        if (typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
-        return Promise.resolve(typed);
-      }
-      // Ctrl-D closes it, and whoever asks for a line goes on all the same.
-      if (!isOpen) {
-        isOpen = true;
-        reader = open(history);
-      }
-      reader.setPrompt(prompt);
-      reader.prompt(true);
-      return new Promise((resolve) => {
-        waiting = resolve;
-      });
-    },
-    async during(doWork) {
-      output.isMuted = true;
-      work = new AbortController();
-      try {
-        return await doWork(AbortSignal.any([work.signal, stop]));
-      } finally {
-        work = undefined;
-      }
-    },
-    close() {
-      output.isMuted = true;
-      reader.close();
-    },
-  };
+  }
+
+  #interrupted(reader: Interface): void {
+    if (this.#work !== undefined) {
+      this.#work.abort();
+      return;
+    }
+    const isEmpty = reader.line === '';
+    // What was typed is given up, as shells do.
+    reader.write(null, { ctrl: true, name: 'e' });
+    reader.write(null, { ctrl: true, name: 'u' });
+    this.#screen.write('^C\n');
+    if (isEmpty) this.#give('interrupt');
+    else reader.prompt();
+  }
+
+  #give(typed: Typed): void {
+    if (this.#waiting === undefined) this.#ahead.push(typed);
+    else this.#waiting(typed);
+    this.#waiting = undefined;
+  }
 }
 
 /** Lines of a file or another program. */
@@ -127,7 +143,7 @@ async function* linesOf(input: Input): AsyncGenerator<string, undefined> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of input) {
-    const parts = (rest + (typeof chunk === 'string' ? chunk : decoder.write(Buffer.from(chunk)))).split('\n');
+    const parts = (rest + decoder.write(Buffer.from(chunk))).split('\n');
     rest = parts.pop() ?? '';
     for (const part of parts) yield part.replace(/\r$/, '');
   }

@@ -4,7 +4,7 @@ import { grouped } from '../../../figures.js';
 import type { Hear } from '../../../model/attempt.js';
 import { openGrowingPrintable, printable } from '../../../printable.js';
 import { wrapped } from '../../../report/terminal.js';
-import { openObservationStream } from '../../../simulate/observation-stream.js';
+import { ObservationStream } from '../../../simulate/observation-stream.js';
 import type { Io } from '../../../types.js';
 import type { StepOutcome } from '../simulation.js';
 import { faultText } from './words.js';
@@ -59,7 +59,7 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Look): Scr
 }
 
 class LiveReply implements ReplyView {
-  #stream = openObservationStream();
+  #stream = new ObservationStream();
   #text = openGrowingPrintable();
   #endsLine = true;
   #indicator = '';
@@ -87,7 +87,7 @@ class LiveReply implements ReplyView {
     this.#endLine();
     const isVoid = this.#stream.shown === '' ? '' : ' (what stands above is void)';
     this.note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}${isVoid}`);
-    this.#stream = openObservationStream();
+    this.#stream = new ObservationStream();
     this.#text = openGrowingPrintable();
     this.#thought = 0;
     this.#indicate('waiting …');

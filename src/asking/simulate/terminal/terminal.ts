@@ -10,7 +10,7 @@ import type { Simulation } from '../simulation.js';
 import { fileOrText } from '../starts.js';
 import { commandIn, completions, runCommand, usageText } from './commands.js';
 import { jsonScreen } from './json-screen.js';
-import { type Lines, pipedLines, type Typed, typedLines } from './lines.js';
+import { type Lines, pipedLines, type Typed, TypedLines } from './lines.js';
 import { liveScreen, pipedScreen, type Screen } from './screen.js';
 import { Session } from './session.js';
 
@@ -29,7 +29,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const screen = isTyped ? liveScreen(io, settings) : settings.json ? jsonScreen(io) : pipedScreen(io, settings);
   let session: Session | undefined;
   const complete = (line: string) => completions(line, session?.branches.keys() ?? []);
-  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const lines = isTyped ? new TypedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
   try {
     session = new Session(simulation, screen, lines, start);
     if (isTyped) greet(screen, simulation, start);
