@@ -27,7 +27,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/runtime.ts'],
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['commands/completion.ts'],
-  yaml: ['settings/'],
+  yaml: ['yaml-file.ts', 'settings/', 'bench/scenarios/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
   ws: ['environment/socket.ts'],

@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import type * as Yaml from 'yaml';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
+import { parseYaml, type YamlFile } from '../yaml-file.js';
 import type { OptionSpec } from './options.js';
 import { numberExpected, type Read, readList, readNumber, readTexts } from './value.js';
-import { parseYaml, type YamlFile } from './yaml-file.js';
 
 /** A value in the configuration file: as YAML reads it, and with scalars as they are written (1.10 and 300000000000000001 stay so). */
 interface ConfigEntry {

@@ -7,8 +7,8 @@ import { codeOf, EXIT, UserError } from '../errors.js';
 import type { FileEntry, PriceFile } from '../prices/price-file.js';
 import { openPrices, type PriceList } from '../prices/prices.js';
 import type { Io } from '../types.js';
+import { parseYaml, type YamlFile } from '../yaml-file.js';
 import type { OptionTable, Settings } from './options.js';
-import { parseYaml, type YamlFile } from './yaml-file.js';
 
 export const PRICE_OPTIONS = {
   prices: {

@@ -14,8 +14,8 @@ import {
   parsePolicy,
 } from '../../score/policy.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
-import { parseYaml } from '../../settings/yaml-file.js';
 import type { Domain, Io } from '../../types.js';
+import { parseYaml } from '../../yaml-file.js';
 
 /** The options that make a policy. */
 export const POLICY_OPTIONS = {

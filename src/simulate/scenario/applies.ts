@@ -2,8 +2,8 @@
 
 import { compilePattern, type Groups } from '../../pattern.js';
 import { withoutMarker } from '../../reply.js';
-import type { Conditions, JsonExpectation, Pattern, Scenario, ScenarioStep, Verifier } from '../../scenario.js';
-import { patternWithSlots, withSlots } from '../../scenario-slots.js';
+import type { Conditions, Scenario } from '../../scenario.js';
+import { verifierWithSlots, withSlots } from '../../scenario-slots.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
 import type { Sample } from '../../types.js';
 import { readTurnPrompt } from '../turn-prompt.js';
@@ -55,39 +55,7 @@ function filled(scenario: Scenario, groups: Groups): Scenario {
     instruction: withSlots(scenario.instruction, groups),
     steps: scenario.steps.map(({ action, verify }) => ({
       ...(action === undefined ? {} : { action: withSlots(action, groups) }),
-      verify: verify.map((verifier) => filledVerifier(verifier, groups)),
+      verify: verify.map((verifier) => verifierWithSlots(verifier, groups)),
     })),
   };
-}
-
-function filledVerifier(verifier: Verifier, groups: Groups): ScenarioStep['verify'][number] {
-  switch (verifier.kind) {
-    case 'contains':
-    case 'lacks':
-      return { ...verifier, texts: verifier.texts.map((text) => withSlots(text, groups)) };
-    case 'matches':
-      return { ...verifier, pattern: filledPattern(verifier.pattern, groups) };
-    case 'json_path':
-      return {
-        ...verifier,
-        path: withSlots(verifier.path, groups),
-        expect: filledExpectation(verifier.expect, groups),
-      };
-    case 'unchanged_elsewhere':
-      return verifier.except === undefined ? verifier : { ...verifier, except: filledPattern(verifier.except, groups) };
-    case 'exit_status':
-      return verifier;
-    default:
-      return verifier satisfies never;
-  }
-}
-
-function filledPattern(pattern: Pattern, groups: Groups): Pattern {
-  return { ...pattern, source: patternWithSlots(pattern.source, groups) };
-}
-
-function filledExpectation(expect: JsonExpectation, groups: Groups): JsonExpectation {
-  if ('matches' in expect) return { matches: filledPattern(expect.matches, groups) };
-  if ('equals' in expect && typeof expect.equals === 'string') return { equals: withSlots(expect.equals, groups) };
-  return expect;
 }

@@ -6,7 +6,8 @@ import type { Pattern } from '../../scenario.js';
 /**
  * Of the lines that the world model predicts rightly without the instruction (those of the truth that its twin has, too; without a
  * twin those of the truth, without a truth those of the twin), how many the prediction has. Blank lines do not count, nor those in
- * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice.
+ * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice. A line end that
+ * is written as `\n`, as in JSON packed into a text, is one, too.
  */
 export function keptLines(
   { prediction, truth, twin }: { readonly prediction: string; readonly truth?: string; readonly twin?: string },
@@ -20,7 +21,7 @@ export function keptLines(
 }
 
 function linesOf(text: string): string[] {
-  return text.split('\n').flatMap((line) => line.trim() || []);
+  return text.split(/\n|\\n/).flatMap((line) => line.trim() || []);
 }
 
 /** The lines that both have, as often as both have them, in the order of the first. */

@@ -1,7 +1,7 @@
 // A YAML file that a user wrote: parsed, and refused with its line where it is none. yaml is loaded when there is one.
 
 import type * as Yaml from 'yaml';
-import { type ExitCode, messageOf, UserError } from '../errors.js';
+import { type ExitCode, messageOf, UserError } from './errors.js';
 
 export interface YamlFile {
   readonly yaml: typeof Yaml;
