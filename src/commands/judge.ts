@@ -16,6 +16,7 @@ import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
+import { loadAgentPrompts } from '../bench/agent-prompts.js';
 import { openDataset } from '../bench/dataset.js';
 import { loadJudgePrompt } from '../bench/judge-prompts.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
@@ -52,6 +53,10 @@ export const command = defineCommand({
       does: 'how often the prediction is nearer to the truth than that of another file',
     },
     { line: 'awb judge … --mode turing', does: 'how often the prediction is taken for the real observation' },
+    {
+      line: 'awb judge … --mode decision',
+      does: 'how often an agent, named in place of the judge, does what it would',
+    },
   ],
   daily: [
     'output-dir',
@@ -82,6 +87,8 @@ export const command = defineCommand({
   run: judge,
 });
 
+const BUNDLED = { prompt: loadJudgePrompt, agentPrompts: loadAgentPrompts };
+
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
@@ -93,7 +100,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const openMethod = (pack: string | undefined) => {
     const rubrics = () => loadRubricPack(pack, io.cwd);
     const { verdicts } = settings;
-    return mode.open({ verdicts, ...holdingOf(settings), rubrics, prompt: loadJudgePrompt, reference });
+    return mode.open({ verdicts, ...holdingOf(settings), rubrics, ...BUNDLED, reference });
   };
   const method = await openMethod(settings.rubrics);
   requireForm(settings, method);

@@ -1,5 +1,6 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
+import type { AgentPrompts } from '../agent-prompts.js';
 import type { JsonObject } from '../json.js';
 import type { JudgePrompt } from '../judge-prompt.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
@@ -17,6 +18,8 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   readonly noun: string;
   /** Whether it asks a model, which the user then has to name. */
   readonly asksJudge: boolean;
+  /** Whether what it asks is no judge but an agent, which no calibration can tell anything of. Absent where it asks a judge, or nobody. */
+  readonly asksAgent?: true;
   /** Whether its records rate the dimensions of the rubric; else they hold measures alone. */
   readonly rates: boolean;
   /**
@@ -46,6 +49,8 @@ interface Given {
   rubrics(): Promise<RubricPack>;
   /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
   prompt?(mode: string): Promise<JudgePrompt>;
+  /** Reads the bundled prompts of agents. */
+  agentPrompts?(): Promise<AgentPrompts>;
   /** What the predictions of --reference are known by. */
   reference?(): Promise<string>;
 }
@@ -96,8 +101,8 @@ export interface Part<R> {
   request(): Question;
   /** What a reply says. A reply that cannot be read is asked for again. */
   read(reply: ModelReply): R | Unreadable;
-  /** What it means that no try could be read; `reason` is the last try's. */
-  giveUp(reason: string): NoJudgement;
+  /** What it means that no try could be read: no judgement, or a reading that stands for it. `reason` is the last try's. */
+  giveUp(reason: string): NoJudgement | R;
 }
 
 /** What a part reads out of a reply, in whatever form the mode joins it from. */

@@ -2,6 +2,7 @@
 // choose it, or to say which one the official script is.
 
 import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
+import { decision } from './decision.js';
 import { likelihood } from './likelihood.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
@@ -9,10 +10,10 @@ import { reference } from './reference.js';
 import { rubric } from './rubric.js';
 import { turing } from './turing.js';
 
-export const MODES = { rubric, metrics, reference, turing } satisfies Record<string, Mode>;
+export const MODES = { rubric, metrics, reference, turing, decision } satisfies Record<string, Mode>;
 
 /** What runs are read by that measure: the modes, and what measures without a prediction. */
-type Measuring = Pick<Mode, 'asksJudge' | 'rates' | 'measures' | 'lead' | 'words'>;
+type Measuring = Pick<Mode, 'asksJudge' | 'asksAgent' | 'rates' | 'measures' | 'lead' | 'words'>;
 
 const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood };
 
@@ -35,9 +36,10 @@ export function ratesDimensions(mode: string): boolean {
   return modeOf(mode)?.rates ?? true;
 }
 
-/** Whether a mode asks a judge; else it measures texts alone. A mode of a later version is taken to ask one. */
+/** Whether a mode asks a judge; else it measures texts alone, or asks an agent. A mode of a later version is taken to ask one. */
 export function asksJudge(mode: string): boolean {
-  return modeOf(mode)?.asksJudge ?? true;
+  const known = modeOf(mode);
+  return known === undefined || (known.asksJudge && known.asksAgent !== true);
 }
 
 function modeOf(mode: string): Measuring | undefined {

@@ -187,7 +187,10 @@ function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Reco
 }
 
 /** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
-function observations(samples: readonly Repeats[], figure: (row: JudgedRow) => number | undefined): Observation[] {
+export function observations(
+  samples: readonly Repeats[],
+  figure: (row: JudgedRow) => number | undefined,
+): Observation[] {
   return samples.flatMap((repeats) => {
     const values = repeats.map((judgements) => meanFigure(judgements, figure)).filter((value) => value !== undefined);
     const [[{ trajectory }]] = repeats;

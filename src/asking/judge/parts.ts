@@ -107,12 +107,14 @@ function recordOf(
   }
   const parts = method.parts(subject);
   const part = present(parts[state.answers.length]);
-  const reading = part.read(outcome);
+  let reading = part.read(outcome);
   if (reading.status === 'unreadable') {
     state.tries++;
     if (state.tries < maxRetries) return 'again';
     const reason = outcome.finishReason === 'length' ? `${reading.reason} (cut off at max_tokens)` : reading.reason;
-    return method.fail(part.giveUp(reason), subject, outcome);
+    const given = part.giveUp(reason);
+    if ('class' in given) return method.fail(given, subject, outcome);
+    reading = given;
   }
   state.answers.push({ reading, reply: outcome });
   state.tries = 0;

@@ -1,0 +1,82 @@
+// The mode `decision`: does an agent do after the predicted observation what it does after the true one?
+
+import type { AgentAction } from '../agent-action.js';
+import { AGREEMENT } from '../equivalence.js';
+import { measured, unmeasured } from '../judgement.js';
+import { isModelCaused } from '../points.js';
+import { present } from '../present.js';
+import { shownPrediction } from '../reply.js';
+import { groundTruthOf } from '../turn.js';
+import type { AgentAnswer } from './agent-answers.js';
+import type { Mode } from './mode.js';
+
+type Answers = readonly [AgentAnswer, AgentAnswer, AgentAnswer, ...AgentAnswer[]];
+
+export const decision: Mode<Answers> = {
+  help: 'an agent, named by --judge-base-url and --judge-model, says what it does next: after the prediction, and after the truth',
+  noun: 'decisions',
+  asksJudge: true,
+  asksAgent: true,
+  rates: false,
+  beside: 'truth',
+  measures: {
+    [AGREEMENT.predicted]: { range: [0, 100], better: 'larger' },
+    [AGREEMENT.ceiling]: { range: [0, 100], better: 'neither' },
+    [AGREEMENT.floor]: { range: [0, 100], better: 'neither' },
+  },
+  lead: AGREEMENT.predicted,
+  words: { one: 'measure', many: 'measures', of: "of an agent's next actions" },
+  async open({ agentPrompts }) {
+    // Whoever only asks what the mode declares does not load it.
+    const { AGENT_QUESTION, agentQuestion, readAnswer } = await import('./agent-answers.js');
+    const { sameAction, screenOf } = await import('../agent-action.js');
+    const prompts = await present(agentPrompts)();
+    return {
+      name: 'decision',
+      identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
+      refusal: (domain) =>
+        prompts.prompt(domain) === undefined
+          ? `there is no prompt for an agent in the domain "${domain}"; --mode decision takes ${prompts.domains.join(', ')}`
+          : undefined,
+      parts({ sample, gen, beside }) {
+        const system = present(prompts.prompt(sample.domain));
+        const part = (observation: string) => ({
+          request: () => ({ messages: agentQuestion(system, sample, observation) }),
+          read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply),
+        });
+        // An agent that cannot act on what really happened tells nothing of the prediction.
+        const afterTruth = {
+          ...part(groundTruthOf(sample)),
+          giveUp: (reason: string) =>
+            ({ class: 'unreadable', reason: `after the true observation ${reason}` }) as const,
+        };
+        // One that could, twice, and now cannot does something else: otherwise a prediction could make itself missing by confusing it.
+        const noAction = () => ({ status: 'ok', action: undefined }) as const;
+        const afterPrediction = { ...part(shownPrediction(gen)), giveUp: noAction };
+        const others = beside === undefined || beside.failure !== undefined ? [] : [beside.text];
+        const afterOthers = others.map((text) => ({ ...part(text), giveUp: noAction }));
+        return [afterTruth, afterTruth, afterPrediction, ...afterOthers];
+      },
+      join([first, second, predicted, other], { sample }) {
+        const screen = screenOf(sample.domain, sample.systemPrompt);
+        const isSame = (a: AgentAction | undefined, b: AgentAction | undefined) =>
+          a !== undefined && b !== undefined && sameAction(sample.domain, a, b, screen);
+        const [one, two] = [first.reading.action, second.reading.action];
+        const withTruth = ({ action }: AgentAnswer) => (Number(isSame(one, action)) + Number(isSame(two, action))) * 50;
+        const floor = other === undefined ? {} : { [AGREEMENT.floor]: withTruth(other.reading) };
+        const replies = [first, second, predicted, ...(other === undefined ? [] : [other])].map(({ reply }) => reply);
+        return measured(
+          {
+            [AGREEMENT.predicted]: withTruth(predicted.reading),
+            [AGREEMENT.ceiling]: isSame(one, two) ? 100 : 0,
+            ...floor,
+          },
+          { reply: predicted.reply, replies },
+        );
+      },
+      // Whatever left no prediction leads to nobody's decision, except where infer's transport failed.
+      fail: (failure, _subject, reply) =>
+        isModelCaused(failure.class) ? measured({ [AGREEMENT.predicted]: 0 }) : unmeasured(failure, { reply }),
+    };
+  },
+};

@@ -1,0 +1,159 @@
+// Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
+
+import type { Interval } from '../comparison.js';
+import { domainsOfMean, inTableOrder } from '../domains.js';
+import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
+import { groupBy } from '../groups.js';
+import { quantile } from '../quantile.js';
+import { type Random, randomOf } from '../random.js';
+import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../types.js';
+import { observations } from './aggregate.js';
+import { LEAST_UNIFORM } from './intervals.js';
+import { normalTail } from './normal.js';
+import { predictionsOf } from './predictions.js';
+import type { Resampling } from './resampling.js';
+import { studentTQuantile } from './student.js';
+
+/** Seeded, so that the same rows give the same intervals. */
+const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
+
+/** The means of the figures, or of a draw. */
+interface Means {
+  readonly predicted: number;
+  readonly ceiling: number;
+  readonly floor: number;
+}
+
+/** A domain's rows: of each cluster the sum and the count of each figure, `SLOTS` numbers one behind the other. */
+interface Sums {
+  readonly domain: Domain;
+  readonly rows: number;
+  readonly clusters: number;
+  readonly slots: Float64Array;
+}
+
+const CONFIDENCE = 0.95;
+const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
+const SLOTS = 2 * FIGURES.length;
+
+/**
+ * `100 (predicted - floor) / (ceiling - floor)` of the means over rows, by domain and of the unweighted means over domains. Repeats and
+ * judgements of a row are averaged first; each mean is over the rows that have its figure. The 95 % intervals are percentiles of one
+ * bootstrap: whole trajectories are drawn within their domains, and all figures of a draw come from the same trajectories (Efron &
+ * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the interval of ceiling minus floor is not wholly above 0, and none where a
+ * domain has fewer than five trajectories. Undefined where no domain has all the figures.
+ */
+export function equivalenceCard(
+  rows: readonly JudgedRow[],
+  { draws, seed }: Resampling = RESAMPLING,
+): EquivalenceCard | undefined {
+  const domains = [...groupBy(rows, ({ domain }) => domain)]
+    .flatMap(([domain, own]) => sumsOf(domain, own) ?? [])
+    .sort((a, b) => inTableOrder(a.domain, b.domain));
+  if (domains.length === 0) return undefined;
+  const names = domainsOfMean(domains.map(({ domain }) => domain));
+  const random = randomOf(seed);
+  const samples = domains.map((sums) => Array.from({ length: draws }, () => drawnMeans(sums, random)));
+  const behind = domains.flatMap((sums, at) =>
+    names.includes(sums.domain) ? [{ sums, drawn: samples[at] ?? [] }] : [],
+  );
+  const macro = Array.from({ length: draws }, (_, draw) => meanOf(behind.flatMap(({ drawn }) => drawn[draw] ?? [])));
+  return {
+    domains: domains.map((sums, at) => ({
+      domain: sums.domain,
+      ...equivalenceOf([sums], meansOf(sums), samples[at] ?? []),
+    })),
+    overall: equivalenceOf(
+      behind.map(({ sums }) => sums),
+      meanOf(behind.map(({ sums }) => meansOf(sums))),
+      macro,
+    ),
+    macroOf: behind.length,
+  };
+}
+
+/** Undefined where a figure is missing throughout. */
+function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
+  const samples = [...groupBy(predictionsOf(rows), ([{ key }]) => key).values()];
+  const figures = FIGURES.map((name) => observations(samples, (row) => row.measures?.[name]));
+  if (figures.some((found) => found.length === 0)) return undefined;
+  const places = new Map<string, number>();
+  for (const { cluster } of figures.flat()) if (!places.has(cluster)) places.set(cluster, places.size);
+  const slots = new Float64Array(places.size * SLOTS);
+  for (const [figure, found] of figures.entries()) {
+    for (const { value, cluster } of found) {
+      // Every cluster has its place, and both slots lie within.
+      const at = (places.get(cluster) as number) * SLOTS + 2 * figure;
+      slots[at] = (slots[at] as number) + value; // as above
+      slots[at + 1] = (slots[at + 1] as number) + 1; // as above
+    }
+  }
+  return { domain, rows: Math.max(...figures.map((found) => found.length)), clusters: places.size, slots };
+}
+
+function meansOf({ slots, clusters }: Sums): Means {
+  return meansAt(slots, clusters, (place) => place);
+}
+
+/** The means over as many clusters as there are, drawn with replacement. */
+function drawnMeans({ slots, clusters }: Sums, { uniform }: Random): Means {
+  return meansAt(slots, clusters, () => Math.floor(uniform() * clusters));
+}
+
+/** A figure that none of the clusters has is no number. */
+function meansAt(slots: Float64Array, count: number, clusterAt: (place: number) => number): Means {
+  const totals = new Float64Array(SLOTS);
+  for (let place = 0; place < count; place++) {
+    const start = clusterAt(place) * SLOTS;
+    // The hottest loop: both lists are as long as this.
+    for (let slot = 0; slot < SLOTS; slot++) totals[slot] = (totals[slot] as number) + (slots[start + slot] as number);
+  }
+  const [a = 0, an = 0, b = 0, bn = 0, c = 0, cn = 0] = totals;
+  return { predicted: a / an, ceiling: b / bn, floor: c / cn };
+}
+
+function meanOf(means: readonly Means[]): Means {
+  const mean = (of: (own: Means) => number) => means.reduce((sum, own) => sum + of(own), 0) / means.length;
+  return {
+    predicted: mean(({ predicted }) => predicted),
+    ceiling: mean(({ ceiling }) => ceiling),
+    floor: mean(({ floor }) => floor),
+  };
+}
+
+function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]): Equivalence {
+  const total = (of: (sums: Sums) => number) => parts.reduce((sum, part) => sum + of(part), 0);
+  const told = { ...means, rows: total(({ rows }) => rows), clusters: total(({ clusters }) => clusters) };
+  if (parts.some(({ clusters }) => clusters < LEAST_CLUSTERS)) return { ...told, found: 'few' };
+  const tail = tailOf(told.clusters, parts.length);
+  const gap = percentiles(
+    drawn.map(({ ceiling, floor }) => ceiling - floor),
+    tail,
+  );
+  if (gap === undefined) return { ...told, found: 'few' };
+  if (gap.low <= 0) return { ...told, gap, found: 'does not look' };
+  const interval = percentiles(drawn.map(ratioOf), tail);
+  const isKnown = interval !== undefined && (interval.high > interval.low || told.clusters >= LEAST_UNIFORM);
+  return { ...told, gap, found: { value: ratioOf(means), ...(isKnown ? { interval } : {}) } };
+}
+
+function ratioOf({ predicted, ceiling, floor }: Means): number {
+  return (100 * (predicted - floor)) / (ceiling - floor);
+}
+
+/**
+ * Which share of the draws lies beyond each end of the interval: less than 2.5 %, the more so the fewer clusters there are, since a
+ * bootstrap of few is too narrow. It is the expanded percentile interval of Hesterberg (The American Statistician 69(4), 2015):
+ * `Φ(-t √(n / df))`, with t of Student's distribution at 97.5 % and df = n less a degree for each domain.
+ */
+function tailOf(clusters: number, domains: number): number {
+  const df = clusters - domains;
+  return normalTail(studentTQuantile(1 - (1 - CONFIDENCE) / 2, df) * Math.sqrt(clusters / df));
+}
+
+/** The percentiles that leave such a share on either side; draws that give no number are left out. */
+function percentiles(values: readonly number[], tail: number): Interval | undefined {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+  const [low, high] = [quantile(sorted, tail), quantile(sorted, 1 - tail)];
+  return low === undefined || high === undefined ? undefined : { low, high };
+}
