@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
-import { measureOf } from '../judge/modes.js';
+import { askedWord, measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
@@ -23,6 +23,7 @@ import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
 import { trustIn } from '../runs/trust.js';
 import { aggregate } from '../score/aggregate.js';
+import { equivalenceCard } from '../score/equivalence.js';
 import { defineCommand } from '../settings/command.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -113,14 +114,16 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const made = madeWith(manifest);
   const card = aggregate(rows, made.chosen, measureOf);
   const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
-  const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs };
+  const equivalence = equivalenceCard(rows);
+  const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs, equivalence };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
   const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
   const trust = trustIn(made, calibrations);
-  const scored = { id, replaced, run: { ...run, label }, db, card, rollout, trust, short };
+  const asked = askedWord(made.mode);
+  const scored = { id, replaced, run: { ...run, label, asked }, db, card, rollout, trust, short };
   if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
     const steps = nextSteps(

@@ -42,6 +42,11 @@ export function asksJudge(mode: string): boolean {
   return known === undefined || (known.asksJudge && known.asksAgent !== true);
 }
 
+/** What a run's model is called that was asked about its predictions. */
+export function askedWord(mode: string): 'judge' | 'agent' {
+  return modeOf(mode)?.asksAgent === true ? 'agent' : 'judge';
+}
+
 function modeOf(mode: string): Measuring | undefined {
   return Object.hasOwn(MEASURING, mode) ? MEASURING[mode] : undefined;
 }

@@ -1,9 +1,11 @@
 // A scored run as JSON.
 
 import type { RunCosts } from '../costs.js';
+import type { EquivalenceCard } from '../equivalence.js';
 import type { RolloutCard } from '../rollout-card.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { costsDocument } from './cost-json.js';
+import { equivalenceDocument } from './equivalence/json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
 import { rolloutDocument } from './rollout/json.js';
 import { type Trust, trustDocument } from './trust.js';
@@ -24,6 +26,10 @@ export interface ScoredRun {
     readonly rubricPack?: string | undefined;
     readonly meta: Readonly<Record<string, unknown>>;
     readonly costs?: RunCosts | undefined;
+    /** Of an agent's decisions: how far predictions lead where the truth leads. */
+    readonly equivalence?: EquivalenceCard | undefined;
+    /** What its judge model is called. */
+    readonly asked: 'judge' | 'agent';
   };
   /** The SQLite file. */
   readonly db: string;
@@ -55,6 +61,7 @@ export function scoreDocument({ id, replaced, run, db, card, rollout, trust, sho
     judge_trust: trustDocument(trust),
     below_min_coverage: short.map((score) => score.domain),
     ...cardDocument(card),
+    ...(run.equivalence === undefined ? {} : { decision_equivalence: equivalenceDocument(run.equivalence) }),
     ...(rollout === undefined ? {} : { rollout: rolloutDocument(rollout) }),
     costs: costsDocument(run.costs),
   };

@@ -3,11 +3,13 @@
 import type { RunCosts } from '../costs.js';
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
+import type { EquivalenceCard } from '../equivalence.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { RolloutCard } from '../rollout-card.js';
 import type { DomainScore, ScoreCard } from '../types.js';
 import { costTable } from './cost-table.js';
+import { equivalenceTable } from './equivalence/table.js';
 import { rolloutTables } from './rollout/tables.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
@@ -36,7 +38,10 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
   ];
   const blocks = [
     headOf(run, trust, look.columns),
-    ...cardTables({ costs: run.costs, card, rollout: scored.rollout }, { measureOf, look, byDomain }),
+    ...cardTables(
+      { costs: run.costs, equivalence: run.equivalence, card, rollout: scored.rollout },
+      { measureOf, look, byDomain },
+    ),
     `${lines.join('\n')}\n`,
   ];
   return blocks.filter((block) => block !== undefined).join('\n');
@@ -46,17 +51,20 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
 interface Figures {
   readonly costs?: RunCosts | undefined;
   readonly card: ScoreCard;
+  /** Of an agent's decisions. */
+  readonly equivalence?: EquivalenceCard | undefined;
   /** Of a rollout. */
   readonly rollout: RolloutCard | undefined;
 }
 
 /** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them. */
 export function cardTables(
-  { costs, card, rollout }: Figures,
+  { costs, card, equivalence, rollout }: Figures,
   { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
 ): string[] {
   const curves = rollout === undefined ? [] : rolloutTables(rollout, byDomain);
-  const tables = [scoreTable(card), measureTable(card, measureOf), ...curves, costTable(costs, byDomain)];
+  const decisions = equivalence === undefined ? [] : [equivalenceTable(equivalence)];
+  const tables = [scoreTable(card), measureTable(card, measureOf), ...decisions, ...curves, costTable(costs, byDomain)];
   return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
 }
 
@@ -88,7 +96,7 @@ function titleOf(run: ScoredRun['run']): string | undefined {
   const parts = [
     run.label,
     run.worldModel && `world model ${run.worldModel}`,
-    run.judgeModel && `judge ${run.judgeModel}`,
+    run.judgeModel && `${run.asked} ${run.judgeModel}`,
     run.rubricPack && `rubrics ${run.rubricPack}`,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : oneLine(parts.join(', '), 400);

@@ -33,6 +33,8 @@ interface Sums {
 }
 
 const CONFIDENCE = 0.95;
+/** Of points: a difference of means that should be 0 is as large as this at most. */
+const ROUNDING = 1e-9;
 const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
 const SLOTS = 2 * FIGURES.length;
 
@@ -131,7 +133,7 @@ function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Mea
     tail,
   );
   if (gap === undefined) return { ...told, found: 'few' };
-  if (gap.low <= 0) return { ...told, gap, found: 'does not look' };
+  if (gap.low < ROUNDING) return { ...told, gap, found: 'does not look' };
   const interval = percentiles(drawn.map(ratioOf), tail);
   const isKnown = interval !== undefined && (interval.high > interval.low || told.clusters >= LEAST_UNIFORM);
   return { ...told, gap, found: { value: ratioOf(means), ...(isKnown ? { interval } : {}) } };
@@ -153,7 +155,7 @@ function tailOf(clusters: number, domains: number): number {
 
 /** The percentiles that leave such a share on either side; draws that give no number are left out. */
 function percentiles(values: readonly number[], tail: number): Interval | undefined {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   const [low, high] = [quantile(sorted, tail), quantile(sorted, 1 - tail)];
   return low === undefined || high === undefined ? undefined : { low, high };
 }

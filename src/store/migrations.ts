@@ -274,4 +274,25 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE judgements ADD COLUMN distance INTEGER;
   ALTER TABLE judgements ADD COLUMN off_script TEXT CHECK (off_script IS NULL OR json_valid(off_script));
   `,
+
+  // How far predictions lead an agent where the truth leads it. An empty domain is the mean over domains; a value is NULL where there is
+  // none, and `why_none` says why.
+  `
+  CREATE TABLE decision_equivalence (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    domain TEXT NOT NULL,
+    predicted REAL NOT NULL,
+    ceiling REAL NOT NULL,
+    floor REAL NOT NULL,
+    n INTEGER NOT NULL,
+    clusters INTEGER NOT NULL,
+    gap_low REAL,
+    gap_high REAL,
+    value REAL,
+    low REAL,
+    high REAL,
+    why_none TEXT,
+    PRIMARY KEY (run_id, domain)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -2,6 +2,7 @@
 
 import type { Calibration } from '../calibration.js';
 import type { RunCosts, Spent } from '../costs.js';
+import type { EquivalenceCard } from '../equivalence.js';
 import type { JudgeTrust } from '../judge-trust.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
@@ -30,6 +31,8 @@ export interface RunRecord {
   readonly toolVersion: string;
   /** What world model and judge took; absent in a run that an earlier version scored. */
   readonly costs?: RunCosts | undefined;
+  /** Of an agent's decisions; not read back, since rows tell it. */
+  readonly equivalence?: EquivalenceCard | undefined;
 }
 
 /** A judged row with what it cost to judge and to predict, where journals tell. */

@@ -1,6 +1,7 @@
 // What a report shows: a run, beside another where there is one, and its samples.
 
 import type { Asked, Cost } from '../../costs.js';
+import type { EquivalenceCard } from '../../equivalence.js';
 import type { MeasureLookup } from '../../measures.js';
 import type { Price } from '../../price.js';
 import type { Domain, Estimate, JudgedRow, ScoreCard } from '../../types.js';
@@ -71,6 +72,8 @@ export interface Report {
   /** Score by turn position and by the length of what was put to the world model. */
   readonly turns: readonly ReportBin[];
   readonly contexts: readonly ReportBin[];
+  /** Of an agent's decisions: how far predictions lead where the truth leads. */
+  readonly equivalence?: EquivalenceCard | undefined;
   /** None of whom nobody was asked. */
   readonly spending: readonly ReportSpending[];
   /** The manifest as it stands on the disk. */

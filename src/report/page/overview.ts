@@ -6,6 +6,7 @@ import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
 import { changeChart, intervalChart, samplesHref } from './charts.js';
 import type { Report, ReportBin, ReportRun } from './contents.js';
+import { equivalenceBlock } from './equivalence.js';
 import { block, escapeHtml } from './frame.js';
 import { header } from './header.js';
 import { leadingLines, leadOf } from './lead.js';
@@ -19,6 +20,7 @@ export function overview(report: Report): string {
     header(report),
     scores(report),
     changes(report),
+    equivalenceBlock(report.equivalence),
     dimensions(report),
     ratings(report),
     partsOfRun(report),

@@ -1,5 +1,6 @@
 // All that is shown of one stored run.
 
+import type { EquivalenceCard } from '../../equivalence.js';
 import type { RolloutCard } from '../../rollout-card.js';
 import type { ScoreCard } from '../../types.js';
 import type { Trust } from '../trust.js';
@@ -32,6 +33,8 @@ export interface ShownRun extends ListedRun {
   readonly trust?: Trust | undefined;
   /** By today's arithmetic. */
   readonly card: ScoreCard;
+  /** Of an agent's decisions: how far predictions lead where the truth leads. */
+  readonly equivalence: EquivalenceCard | undefined;
   /** Of a rollout: its curves. */
   readonly rollout: RolloutCard | undefined;
 }

@@ -1,7 +1,7 @@
 // What a report says of a run beside its samples: what made it, its figures, how it differs from another, what it used.
 
 import { basename } from 'node:path';
-import { measureOf } from '../../judge/modes.js';
+import { askedWord, measureOf } from '../../judge/modes.js';
 import { DEFAULT_MEASURE } from '../../measures.js';
 import type { Report, ReportChange, ReportRun } from '../../report/page/contents.js';
 import { leadingMeasure } from '../../report/score-table.js';
@@ -9,6 +9,7 @@ import { askedName } from '../../rollout.js';
 import { rowId } from '../../row-id.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { compareRuns } from '../../score/compare.js';
+import { equivalenceCard } from '../../score/equivalence.js';
 import { toolVersion } from '../../settings/version.js';
 import type { ReadRun } from '../read-run.js';
 import { notesOn, sharedBy } from '../shared.js';
@@ -35,6 +36,7 @@ export function describe(
     turns: binsOf(samples, (row) => row.turnIdx, range),
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
     spending,
+    equivalence: equivalenceCard(run.rows),
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,
@@ -51,7 +53,7 @@ function reportRun({ name, made, trust, card, source }: ReadRun): ReportRun {
 function factsOf(made: MadeWith): (readonly [string, string])[] {
   const facts: (readonly [string, string | undefined])[] = [
     ['world model', made.worldModel],
-    ['judge', made.judgeName],
+    [askedWord(made.mode), made.judgeName],
     ['rubrics', made.rubricPack],
     ['verdicts', made.verdicts],
     ['protocol', askedName(made.protocol, made.rollout)],

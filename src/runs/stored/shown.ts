@@ -2,11 +2,13 @@
 
 import { UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
+import { askedWord } from '../../judge/modes.js';
 import { present } from '../../present.js';
 import type { ShownRun } from '../../report/stored/shown-run.js';
 import { trustText } from '../../report/trust.js';
 import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
+import { equivalenceCard } from '../../score/equivalence.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { type KnownRun, manifestOf } from '../databases.js';
@@ -33,6 +35,7 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
     card: run.card,
+    equivalence: equivalenceCard(run.rows),
     rollout: rolloutOf(run.rows, run.card),
   };
 }
@@ -64,7 +67,7 @@ function factsOf(
     ['data', textOf(predictions?.data?.dir)],
     ['predicted', spanText(predictions?.startedAt, predictions?.endedAt)],
     ['mode', run.kind],
-    ['judge', made.judgeName ?? run.judgeModel],
+    [askedWord(made.mode), made.judgeName ?? run.judgeModel],
     ['calibration', trust && trustText(trust).replace(/^judge: /, '')],
     ['rubrics', joined(rubrics)],
     ['verdicts', joined([made.verdicts, ...made.versions])],

@@ -56,6 +56,18 @@ function play(outcomes: readonly (ModelReply | ModelFailure)[], marks: readonly 
 }
 
 describe('the parts of a judgement', () => {
+  it('that nobody could read may stand for something, and the next part is asked', () => {
+    const parts = [
+      { ...part('first'), giveUp: () => ({ status: 'ok', text: 'none' }) as const },
+      part('second'),
+    ] as const;
+    const opened = openParts({ ...method, parts: () => parts }, 2, seedOffsetOf);
+    expect(opened.settle(job, subject, reply('?'), '')).toBe('again');
+    expect(opened.settle(job, subject, reply('?'), '')).toBe('again');
+    expect(opened.request(job, subject)).toMatchObject({ prompt: 'second' });
+    expect(opened.settle(job, subject, reply('ab'), '')).toMatchObject({ record: { measures: { length: 6 } } });
+  });
+
   it('are asked in their order, and joined when the last one is read', () => {
     const { asked, made } = play([reply('ab'), reply('cde')]);
     expect(asked).toEqual(['first 0', 'second 3000']);
