@@ -6,6 +6,7 @@ import { isPrice } from '../price.js';
 import { rowId } from '../row-id.js';
 import type { DomainScore, Estimate, JudgedRow, ScoreCard } from '../types.js';
 import { costIn, JUDGEMENT_KEY, judgedRowOf, READ_COLUMNS } from './columns.js';
+import { equivalenceIn } from './equivalence.js';
 import type { RunRecord, StoredRun } from './records.js';
 import { DamagedValue, type Row, rowsOf, rowsOfRun } from './row.js';
 import type { Sqlite } from './sqlite.js';
@@ -20,11 +21,13 @@ export function readRuns(database: Sqlite): StoredRun[] {
     const overall = byRun(database, 'overall_scores');
     const costs = byRun(database, 'run_costs');
     const domainCosts = byRun(database, 'domain_costs');
+    const equivalences = byRun(database, 'decision_equivalence');
     return runs.map((run) => {
       const id = run.number('id');
       const of = (rows: ReadonlyMap<number, Row[]>) => rows.get(id) ?? [];
       const card = cardOf(run, of(counts), of(scores), of(overall));
-      return { ...recordOf(run), costs: costsOf(of(costs), of(domainCosts)), id, card };
+      const equivalence = equivalenceIn(of(equivalences));
+      return { ...recordOf(run), costs: costsOf(of(costs), of(domainCosts)), equivalence, id, card };
     });
   });
 }

@@ -31,7 +31,7 @@ export interface RunRecord {
   readonly toolVersion: string;
   /** What world model and judge took; absent in a run that an earlier version scored. */
   readonly costs?: RunCosts | undefined;
-  /** Of an agent's decisions; not read back, since rows tell it. */
+  /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
 }
 

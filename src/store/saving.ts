@@ -1,15 +1,12 @@
 // A run into the tables of the SQLite file.
 
 import { ASKED, type Cost, type RunCosts } from '../costs.js';
-import type { EquivalenceCard } from '../equivalence.js';
 import type { Estimate, ScoreCard } from '../types.js';
 import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
+import { saveEquivalence } from './equivalence.js';
 import type { RunRecord, StoredJudgement, StoredName } from './records.js';
 import { insert, Row } from './row.js';
 import type { Sqlite } from './sqlite.js';
-
-/** Stands for the mean over domains where a table is by domain. */
-const OVERALL = '';
 
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
@@ -108,22 +105,6 @@ function saveCosts(database: Sqlite, runId: number, costs: RunCosts): void {
     const priceText = price === undefined ? null : JSON.stringify(price);
     run.run({ run_id: runId, asked, price: priceText, ...values(total) });
     for (const [domain, cost] of domains) domainCost.run({ run_id: runId, asked, domain, ...values(cost) });
-  }
-}
-
-function saveEquivalence(database: Sqlite, runId: number, card: EquivalenceCard | undefined): void {
-  if (card === undefined) return;
-  const names = ['predicted', 'ceiling', 'floor', 'n', 'clusters', 'gap_low', 'gap_high', 'value', 'low', 'high'];
-  const row = insert(database, 'decision_equivalence', ['run_id', 'domain', ...names, 'why_none']);
-  for (const { domain, ...own } of [...card.domains, { ...card.overall, domain: OVERALL }]) {
-    const { predicted, ceiling, floor, rows: n, clusters, gap, found } = own;
-    const why = typeof found === 'string' ? found : null;
-    const { value = null, interval } = typeof found === 'string' ? {} : found;
-    row.run({
-      ...{ run_id: runId, domain, predicted, ceiling, floor, n, clusters },
-      ...{ gap_low: gap?.low ?? null, gap_high: gap?.high ?? null },
-      ...{ value, low: interval?.low ?? null, high: interval?.high ?? null, why_none: why },
-    });
   }
 }
 

@@ -27,6 +27,7 @@ const query = (sql: string) => queryIn(path, sql);
 const TABLES = [
   'calibration_figures',
   'calibrations',
+  'decision_equivalence',
   'domain_costs',
   'domain_counts',
   'domain_scores',

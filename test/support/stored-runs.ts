@@ -1,6 +1,7 @@
 // Runs for tests of the SQLite file.
 
 import type { RunCosts } from '../../src/costs.js';
+import type { EquivalenceCard } from '../../src/equivalence.js';
 import { UserError } from '../../src/errors.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
@@ -22,6 +23,7 @@ export function runOf(identity: string, label = 'step-1'): RunRecord {
     scoredAt: '2026-01-01T00:00:00.000Z',
     toolVersion: '0.1.0',
     costs,
+    equivalence,
   };
 }
 
@@ -38,6 +40,22 @@ const costs: RunCosts = {
     ]),
   },
   judge: { total: { rows: 1, unpriced: 2, usage }, domains: new Map() },
+};
+
+/** What an agent makes of the run: of one domain nothing can be told, and of the other all but an interval. */
+const equivalence: EquivalenceCard = {
+  domains: [
+    { domain: 'mcp', predicted: 40, ceiling: 80, floor: 20, rows: 9, clusters: 3, found: 'few' },
+    {
+      ...{ domain: 'os', predicted: 70, ceiling: 100, floor: 0, rows: 9, clusters: 9, gap: { low: 100, high: 100 } },
+      found: { value: 70 },
+    },
+  ],
+  overall: {
+    ...{ predicted: 55, ceiling: 90, floor: 10, rows: 18, clusters: 12, gap: { low: 60.5, high: 99 } },
+    found: { value: 56.25, interval: { low: -3, high: 104.5 } },
+  },
+  macroOf: 2,
 };
 
 /** A judgement with everything, and one that failed, of two repeats of one row. */
