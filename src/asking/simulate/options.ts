@@ -45,7 +45,7 @@ export const SIMULATION_OPTIONS = {
   },
   'list-rows': { kind: 'boolean', group: 'World', help: 'list the rows that --from can name, and exit' },
   'data-dir': { ...dataDir, group: 'World' },
-  'model-base-url': modelBaseUrl,
+  'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
   'model-name': modelName,
   'model-api-key': modelApiKey,
   'system-prompt': {
@@ -60,6 +60,8 @@ export const SIMULATION_OPTIONS = {
     help: 'tokens that the model takes, prompt and reply, where its server does not tell',
   },
   ...asking,
+  'budget-usd': { ...asking['budget-usd'], help: 'ask nothing more once X US dollars are spent (exit 75)' },
+  'budget-tokens': { ...asking['budget-tokens'], help: 'ask nothing more once N tokens are spent, prompt and output' },
 } as const satisfies OptionTable;
 
 export type SimulationSettings = Settings<typeof SIMULATION_OPTIONS>;
