@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { rowsOf } from '../support/judging.js';
 
 const MODEL = join(tmpdir(), 'awb-real-judges/smollm2.gguf');
@@ -30,8 +30,8 @@ describe('SmolLM2-135M as judge', () => {
         '--seed',
         '1',
       ];
-      const { stdout } = await awb(['calibrate', ...where, ...how, '--local', MODEL], { env: { AWB_CONTEXT: '8192' } });
-      expect(stdout).toContain('judge: ceiling ');
+      const { ended } = startAwb(['calibrate', ...where, ...how, '--local', MODEL], { AWB_CONTEXT: '8192' });
+      expect((await ended).stdout).toContain('judge: ceiling ');
       const rows = await rowsOf(join(dir, 'calibration.jsonl'));
       expect(rows.some(({ awb: { judge } }) => judge.status === 'ok')).toBe(true);
     },
