@@ -35,7 +35,10 @@ export interface Spending {
   readonly budget: { readonly usd?: number; readonly tokens?: number };
 }
 
-export function spendingOf({ tokens, estimated, usd }: Ledger, settings: BudgetSettings): Spending {
+export function spendingOf(
+  { tokens, estimated, usd }: Pick<Ledger, 'tokens' | 'estimated' | 'usd'>,
+  settings: BudgetSettings,
+): Spending {
   const { budgetUsd, budgetTokens } = settings;
   const budget = {
     ...(budgetUsd !== undefined && { usd: budgetUsd }),
@@ -86,7 +89,10 @@ export function budgetListener(settings: BudgetSettings): StageListener {
 }
 
 /** Why the run is to stop; undefined while something is left of its budget. What was spent is told once the calls in flight have ended. */
-export function reachedIn({ tokens, usd }: Ledger, { budgetUsd, budgetTokens }: BudgetSettings): string | undefined {
+export function reachedIn(
+  { tokens, usd }: Pick<Ledger, 'tokens' | 'usd'>,
+  { budgetUsd, budgetTokens }: BudgetSettings,
+): string | undefined {
   if (budgetUsd !== undefined && usd !== undefined && usd >= budgetUsd) {
     return `the run has spent its budget of $${budgetUsd} (--budget-usd)`;
   }

@@ -251,7 +251,10 @@ function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> 
 }
 
 /** `over` is aborted some seconds after the user's first interrupt; `tell` is given a line for the user then. */
-function drainOnInterrupt({ stop }: Io, tell: (text: string) => void): { readonly over: AbortSignal; close(): void } {
+export function drainOnInterrupt(
+  { stop }: Io,
+  tell: (text: string) => void,
+): { readonly over: AbortSignal; close(): void } {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onStop = () => {

@@ -35,7 +35,7 @@ export interface Target {
 /** Endpoints as the flags of infer, and those of judge, name them. */
 interface Addresses {
   /** Whose flags these are. */
-  readonly prefix: 'model' | 'judge';
+  readonly prefix: 'model' | 'judge' | 'agent';
   readonly baseUrls: readonly string[];
   readonly model: string | undefined;
   readonly apiKey: string | undefined;

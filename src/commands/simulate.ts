@@ -1,18 +1,23 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
+import { join } from 'node:path';
+import { playEpisodes } from '../asking/simulate/episodes/episodes.js';
+import { EPISODE_OPTIONS, type EpisodeSettings, namesAgent } from '../asking/simulate/episodes/options.js';
 import { SIMULATION_OPTIONS, type SimulationSettings } from '../asking/simulate/options.js';
 import { openSimulation } from '../asking/simulate/simulation.js';
 import { openStarts } from '../asking/simulate/starts.js';
 import { actInTerminal } from '../asking/simulate/terminal/terminal.js';
 import { namesTarget } from '../asking/target.js';
-import { EXIT, type ExitCode } from '../errors.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import { defineCommand } from '../settings/command.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import { programName } from '../settings/program-name.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
 export const command = defineCommand({
   description:
-    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts.',
+    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark.',
   examples: [
     {
       line: 'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model',
@@ -24,12 +29,18 @@ export const command = defineCommand({
       line: "printf 'ls\\npwd\\n/save run\\n' | awb simulate --domain terminal --json …",
       does: 'a script: a line for each turn, and the trajectory in run_test.jsonl',
     },
+    {
+      line: 'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent',
+      does: 'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
+    },
   ],
   daily: [
     'domain',
     'task',
     'state',
+    'tasks',
     'from',
+    'from-rows',
     'list-rows',
     'data-dir',
     'model-base-url',
@@ -40,15 +51,29 @@ export const command = defineCommand({
     'max-tokens',
     'temperature',
     'seed',
+    'agent-base-url',
+    'agent-model',
+    'agent-api-key',
+    'episodes',
+    'steps',
+    'output-dir',
+    'dry-run',
     'budget-usd',
   ],
-  options: SIMULATION_OPTIONS,
-  alsoNeeds: (settings) => (settings.listRows || namesTarget(settings) ? [] : ['model-base-url', 'model-name']),
+  options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS },
+  alsoNeeds: (settings) => [
+    ...(settings.listRows || namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),
+    ...(namesAgent(settings) ? (['agent-base-url', 'agent-model'] as const) : []),
+  ],
   run: simulate,
 });
 
-async function simulate(settings: SimulationSettings, io: Io): Promise<ExitCode> {
+async function simulate(settings: EpisodeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   if (settings.listRows) return listRows(settings, io);
+  if (namesAgent(settings)) {
+    return playEpisodes(settings, io, shown, (dir) => `${programName(io)} ${shellLine(inspecting(dir))}`);
+  }
+  requireNoEpisodes(settings);
   const notice = (text: string) => {
     if (!settings.quiet) io.stderr.write(`awb: ${printable(text)}\n`);
   };
@@ -58,6 +83,19 @@ async function simulate(settings: SimulationSettings, io: Io): Promise<ExitCode>
   } finally {
     await simulation.close();
   }
+}
+
+/** How to look at episodes: what the world said as predictions, which a report can show. */
+function inspecting(dir: string): string[] {
+  return ['infer', '--baseline', 'oracle', '--data-dir', dir, '--output-dir', join(dir, 'inspected')];
+}
+
+/** @throws UserError (2) for a flag of episodes where nobody plays them */
+function requireNoEpisodes({ tasks, fromRows, episodes, dryRun }: EpisodeSettings): void {
+  const given = Object.entries({ tasks, 'from-rows': fromRows, episodes, 'dry-run': dryRun });
+  const [idle] = given.filter(([, value]) => value !== undefined && value !== false).map(([name]) => name);
+  if (idle === undefined) return;
+  throw new UserError(`--${idle} is for an agent that acts: name it with --agent-base-url and --agent-model`);
 }
 
 async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {

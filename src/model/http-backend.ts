@@ -18,7 +18,7 @@ export interface NamedEndpoints {
   /** Empty where none is needed. */
   readonly apiKey: string;
   /** Whose flags a remedy names. */
-  readonly prefix: 'model' | 'judge';
+  readonly prefix: 'model' | 'judge' | 'agent';
   /**
    * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
    * lost.

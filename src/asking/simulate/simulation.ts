@@ -5,7 +5,7 @@ import { type LiveFailure, type LiveHooks, type LiveModel, openLive } from '../.
 import { charactersOf } from '../../question.js';
 import { type Measured, type Room, roomFor } from '../../simulate/room.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
-import type { Io, ModelReply } from '../../types.js';
+import type { CallLog, Io, ModelReply } from '../../types.js';
 import { callsCounted } from '../../usage.js';
 import { reachedIn, requirePriced, type Spending, spendingOf } from '../budget.js';
 import { backendOptions } from '../instrument.js';
@@ -41,7 +41,7 @@ export type StepOutcome =
   | { readonly status: 'empty'; readonly truncated: boolean; readonly reply: ModelReply }
   | { readonly status: 'failed'; readonly failure: LiveFailure }
   /** The caller has ended it; `content` is what had come of the reply. */
-  | { readonly status: 'interrupted'; readonly content: string }
+  | { readonly status: 'interrupted'; readonly content: string; readonly log: CallLog }
   /** No reply would fit into the context any more; nothing was asked. */
   | { readonly status: 'full'; readonly room: Room }
   /** The budget is spent; nothing was asked. */
@@ -51,6 +51,8 @@ export interface Simulation extends Omit<Starts, 'close'> {
   /** The name that the model is asked by. */
   readonly model: string;
   readonly hosts: readonly string[];
+  /** What a run's identity holds of the model. */
+  readonly identity: unknown;
   /** Never rejects. Any number of steps may be under way, each of a world of its own. */
   step(step: Step, hooks: LiveHooks): Promise<StepOutcome>;
   /** What an action would take of the context; undefined where nobody knows its size. */
@@ -97,6 +99,7 @@ export async function openSimulation(
     return {
       model: target.model,
       hosts: target.hosts,
+      identity: target.identity,
       world: (start) => starts.world(start),
       names: () => starts.names(),
       step: (step, hooks) => asking.step(step, hooks),
@@ -149,7 +152,9 @@ class Asking {
     const isOneCall = outcome.log.attempts === 1;
     if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
     this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), ...(isOneCall && { chars }) });
-    if (outcome.status === 'interrupted') return { status: 'interrupted', content: outcome.content };
+    if (outcome.status === 'interrupted') {
+      return { status: 'interrupted', content: outcome.content, log: outcome.log };
+    }
     if (outcome.status === 'failed') return { status: 'failed', failure: outcome };
     const truncated = outcome.finishReason === 'length';
     const next = afterReply(world, action, outcome.content, instruction);

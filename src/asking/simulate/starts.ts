@@ -29,11 +29,21 @@ export type Start =
       readonly systemPrompt?: string | undefined;
     };
 
+/** A row that a world can start from. */
+export interface NamedRow {
+  readonly key: string;
+  /** `DOMAIN:ID:TURN` */
+  readonly name: string;
+  readonly domain: string;
+  readonly trajectory: string;
+  readonly turnIdx: number;
+}
+
 export interface Starts {
   /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
   world(start: Start): Promise<World>;
   /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
-  names(): Promise<readonly { readonly key: string; readonly name: string }[]>;
+  names(): Promise<readonly NamedRow[]>;
   close(): Promise<void>;
 }
 
@@ -76,7 +86,13 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
     },
     async names() {
       const { rows } = await dataset();
-      return Array.from({ length: rows.length }, (_, row) => ({ key: rows.key(row), name: nameOf(rows, row) }));
+      return Array.from({ length: rows.length }, (_, row) => ({
+        key: rows.key(row),
+        name: nameOf(rows, row),
+        domain: rows.domain(row),
+        trajectory: rows.trajectory(row),
+        turnIdx: rows.turnIdx(row),
+      }));
     },
     async close() {
       await (await data?.catch(() => undefined))?.close();

@@ -49,7 +49,7 @@ export interface EndpointOptions extends Asked {
   /** What holds back further requests of one call; the first of each is held back by the schedule. */
   readonly pace?: Pace;
   /** Whose flags a remedy names. */
-  readonly flagPrefix: 'model' | 'judge';
+  readonly flagPrefix: 'model' | 'judge' | 'agent';
 }
 
 const MOST_MODELS = 10;

@@ -23,7 +23,7 @@ export interface CallContext {
   /** What the server was asked for, in words. */
   readonly asked: string;
   /** Whose flags a remedy names. */
-  readonly flagPrefix: 'model' | 'judge';
+  readonly flagPrefix: 'model' | 'judge' | 'agent';
   readonly hasKey: boolean;
   /** Whether replies are held to a form that this program asks for, and not the user with --extra-body. */
   readonly isHeld?: boolean;

@@ -33,7 +33,7 @@ export function unknownModel(situation: Situation): Classified | undefined {
   const coded = UNKNOWN_MODEL_CODE.test(said.code) || UNKNOWN_MODEL_CODE.test(said.type);
   const told = (status === 404 || status === 400) && UNKNOWN_MODEL.test(said.text);
   if (!coded && !told) return undefined;
-  const remedy = `name a model that it has with ${flagPrefix === 'judge' ? '--judge-model' : '--model-name'}`;
+  const remedy = `name a model that it has with ${flagPrefix === 'model' ? '--model-name' : `--${flagPrefix}-model`}`;
   return {
     failure: { class: 'fatal', down: true, unknownModel: true },
     what: `no model "${model}"`,

@@ -1,0 +1,130 @@
+// The agent that acts in simulated worlds: a model of its own, its prompts, and its price.
+
+import { join, resolve } from 'node:path';
+import { loadAgentPrompts } from '../../../bench/agent-prompts.js';
+import { exists, fingerprintOf, readText } from '../../../bench/prompt-files.js';
+import { EXIT, UserError } from '../../../errors.js';
+import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
+import { charactersOf } from '../../../question.js';
+import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
+import { roomFor } from '../../../simulate/room.js';
+import type { World } from '../../../simulate/world.js';
+import type { Io } from '../../../types.js';
+import { backendOptions } from '../../instrument.js';
+import { openPricing } from '../../pricing.js';
+import type { Pricing } from '../../run.js';
+import { samplingOf } from '../../sampling.js';
+import { targetAt } from '../../target.js';
+import type { EpisodeSettings } from './options.js';
+
+/** Hex digits of the prompts' hash in a run's identity. */
+const PROMPT_DIGITS = 12;
+
+export interface Agent {
+  readonly model: string;
+  readonly hosts: readonly string[];
+  readonly pricing: Pricing;
+  /** What the episodes depend on. */
+  readonly identity: Readonly<Record<string, unknown>>;
+  /** What it is told of its part in a world. */
+  briefing(world: World): string;
+  /** Never rejects. `full`: no reply would fit into its context any more, and nothing was asked. */
+  ask(
+    briefing: string,
+    world: World,
+    asking: LiveHooks & { readonly seedOffset: number },
+  ): Promise<LiveOutcome | { readonly status: 'full' }>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the agent for worlds of these domains. Nothing is asked yet.
+ * @throws UserError 65 for a domain without a prompt for an agent, and what opening an endpoint throws
+ */
+export async function openAgent(
+  settings: EpisodeSettings,
+  domains: readonly string[],
+  io: Io,
+  onNotice: (text: string) => void,
+): Promise<Agent> {
+  const prompts = await promptsFor(domains, settings, io);
+  const { agentBaseUrl: baseUrls, agentModel: model, agentApiKey: apiKey } = settings;
+  const target = targetAt({ prefix: 'agent', baseUrls, model, apiKey }, io);
+  const asked = askedAs(settings);
+  const pricing = await openPricing(target, settings, io);
+  const live = settings.dryRun
+    ? undefined
+    : await openLive(target.named, { ...backendOptions(asked), dropped: [], onNotice });
+  const measured = { chars: 0, promptTokens: 0 };
+  return {
+    model: target.model,
+    hosts: target.hosts,
+    pricing,
+    identity: {
+      model: target.identity,
+      prompts: fingerprintOf([...prompts]).slice(0, PROMPT_DIGITS),
+      turn: AGENT_TURN_VERSION,
+      sampling: samplingOf(asked),
+    },
+    briefing: (world) => agentBriefing(prompts.get(world.domain) ?? '', world),
+    async ask(briefing, world, { seedOffset, ...hooks }) {
+      if (live === undefined) throw new Error('nobody is asked in a dry run');
+      const question = agentQuestion(briefing, world);
+      const chars = charactersOf(question);
+      const { contextTokens } = live;
+      const ratio = measured.promptTokens === 0 ? {} : { charsAToken: measured.chars / measured.promptTokens };
+      if (contextTokens !== undefined && roomFor(contextTokens, chars, ratio).state === 'full')
+        return { status: 'full' };
+      const outcome = await live.ask({ ...question, seedOffset }, hooks);
+      const { promptTokens = 0 } = outcome.log.usage;
+      if (outcome.log.attempts === 1 && promptTokens > 0) {
+        measured.chars += chars;
+        measured.promptTokens += promptTokens;
+      }
+      return outcome;
+    },
+    close: async () => live?.close(),
+  };
+}
+
+/** The settings by which the agent is asked: its sampling is its own, its clocks and retries are those of the run. */
+function askedAs(settings: EpisodeSettings) {
+  return {
+    ...settings,
+    maxTokens: settings.agentMaxTokens,
+    temperature: settings.agentTemperature,
+    extraBody: settings.agentExtraBody,
+    topP: undefined,
+    topK: undefined,
+    minP: undefined,
+    presencePenalty: undefined,
+    reasoningEffort: undefined,
+    preset: undefined,
+    // A long episode leaves less of the context; what is left is used.
+    fitMaxTokens: true,
+    keepGoing: true,
+  };
+}
+
+/** The prompts of these domains, those of `DIR/agent` first. @throws UserError (65) for a domain without one */
+async function promptsFor(
+  domains: readonly string[],
+  { domainPrompts }: EpisodeSettings,
+  { cwd }: Io,
+): Promise<ReadonlyMap<string, string>> {
+  const bundled = await loadAgentPrompts();
+  const prompts = new Map<string, string>();
+  for (const domain of [...new Set(domains)].sort()) {
+    const file = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent', `${domain}.txt`);
+    const own = file !== undefined && (await exists(file)) ? (await readText(file)).trim() : undefined;
+    const prompt = own ?? bundled.prompt(domain);
+    if (prompt === undefined) {
+      throw new UserError(
+        `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
+        EXIT.badData,
+      );
+    }
+    prompts.set(domain, prompt);
+  }
+  return prompts;
+}

@@ -1,0 +1,95 @@
+// What episodes take at most, before any of them is played.
+
+import { grouped } from '../../../figures.js';
+import { dollars } from '../../../money.js';
+import { costOf } from '../../../price.js';
+import { charactersOf } from '../../../question.js';
+import { agentQuestion } from '../../../simulate/agent-turn.js';
+import { requestOf, type World } from '../../../simulate/world.js';
+import type { Io } from '../../../types.js';
+import { CHARS_A_TOKEN } from '../../ledger.js';
+import type { Pricing } from '../../run.js';
+import type { Agent } from './agent.js';
+import type { EpisodeSettings } from './options.js';
+import type { Episode } from './plan.js';
+import { PLAYERS, type Player } from './purse.js';
+
+interface Bound {
+  calls: number;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+/** What the bill is made of. */
+interface Billed {
+  readonly settings: EpisodeSettings;
+  readonly episodes: readonly Episode[];
+  readonly agent: Agent;
+  readonly pricing: Readonly<Record<Player, Pricing>>;
+  world(episode: Episode): Promise<World>;
+}
+
+/**
+ * Prints an upper bound: every episode has all of its steps, every reply takes its whole budget and is read at the first try, and what
+ * was said stands in every later prompt. Prompts are counted at four characters a token.
+ */
+export async function printEpisodeBill(io: Io, billed: Billed): Promise<void> {
+  const { settings, episodes, pricing } = billed;
+  const bounds: Record<Player, Bound> = { agent: nothing(), world: nothing() };
+  for (const episode of episodes) add(bounds, await billed.world(episode), billed);
+  const costs = PLAYERS.map((player) => costOfBound(bounds[player], pricing[player]));
+  const usd = costs.every((cost) => cost !== undefined) ? costs.reduce((sum, cost) => sum + cost, 0) : undefined;
+  if (settings.json) {
+    const document = {
+      schema: 'awb.simulate.bill/1',
+      episodes: episodes.length,
+      steps: settings.steps,
+      at_most: { agent: bounds.agent, world: bounds.world, usd: usd ?? null },
+    };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const lines = [
+    `episodes: ${episodes.length} of ${settings.steps} steps at most`,
+    ...PLAYERS.map((player) => `${player}, at most: ${boundText(bounds[player])}`),
+    usd === undefined
+      ? 'cost: unknown; the price of both models is needed (--prices FILE)'
+      : `cost: ${dollars(usd)} at most`,
+    'An upper bound: every step taken, every reply as long as its budget and read at the first try, prompts at 4 characters a token, nothing cached.',
+    'Nothing was asked or written. --budget-usd and --budget-tokens bound what is spent.',
+  ];
+  io.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function add(bounds: Record<Player, Bound>, world: World, { settings, agent }: Billed): void {
+  const { steps, agentMaxTokens: action, maxTokens: observation, context } = settings;
+  const first: Record<Player, number> = {
+    agent: charactersOf(agentQuestion(agent.briefing(world), world)) / CHARS_A_TOKEN,
+    world: charactersOf(requestOf(world, '')) / CHARS_A_TOKEN + action,
+  };
+  const budget: Record<Player, number> = { agent: action, world: observation };
+  for (const player of PLAYERS) {
+    const bound = bounds[player];
+    for (let step = 0; step < steps; step++) {
+      const prompt = Math.ceil(first[player] + step * (action + observation));
+      const most = player === 'world' && context !== undefined ? context : Number.POSITIVE_INFINITY;
+      if (prompt > most) break;
+      bound.calls++;
+      bound.promptTokens += prompt;
+      bound.completionTokens += Math.min(budget[player], most - prompt);
+    }
+  }
+}
+
+function nothing(): Bound {
+  return { calls: 0, promptTokens: 0, completionTokens: 0 };
+}
+
+function costOfBound({ calls, ...usage }: Bound, pricing: Pricing): number | undefined {
+  const price = pricing(new Set());
+  return price === undefined ? undefined : costOf(usage, price, calls);
+}
+
+function boundText({ calls, promptTokens, completionTokens }: Bound): string {
+  return `${grouped(calls)} calls, ${grouped(promptTokens)} prompt tokens, ${grouped(completionTokens)} of output`;
+}

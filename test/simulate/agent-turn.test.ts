@@ -1,0 +1,57 @@
+// An agent's turn: what its reply does in a world, and what it is asked.
+
+import { describe, expect, test } from 'vitest';
+import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/agent-turn.js';
+import { afterObservation, freshWorld } from '../../src/simulate/world.js';
+
+const keys = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
+
+describe('a reply', () => {
+  test.each([
+    [
+      'its last fence is the action',
+      'terminal',
+      `First.\n\`\`\`json\n${keys}\n\`\`\``,
+      { kind: 'action', action: keys },
+    ],
+    ['thinking is no part of it', 'terminal', '<think>DONE</think>DONE', { kind: 'end', end: 'done', said: '' }],
+    [
+      'the last line is the last word',
+      'search',
+      'It is 698 m.\n\n**DONE**',
+      { kind: 'end', end: 'done', said: 'It is 698 m.' },
+    ],
+    ['a full stop belongs to no word', 'swe', 'FAIL.', { kind: 'end', end: 'gave-up', said: '' }],
+    ['a fence with the word alone ends, too', 'os', '```python\nDONE\n```', { kind: 'end', end: 'done', said: '' }],
+    ['other words of a desktop are actions', 'os', '```python\nWAIT\n```', { kind: 'action', action: 'WAIT' }],
+    [
+      'an action goes before a last word',
+      'web',
+      "```text\nclick('1')\n```\nDONE",
+      { kind: 'action', action: "click('1')" },
+    ],
+    ['a word within a sentence ends nothing', 'web', 'I am not DONE yet', { kind: 'flaw', reason: expect.any(String) }],
+    [
+      'prose is no action',
+      'terminal',
+      'I would type ls.',
+      { kind: 'flaw', reason: expect.stringContaining('no fence') },
+    ],
+    ['nothing is nothing', 'mcp', '<think>hm</think>', { kind: 'flaw', reason: 'the reply is empty' }],
+  ])('%s', (_what, domain, reply, turn) => {
+    expect(readAgentTurn(domain, reply)).toEqual(turn);
+  });
+});
+
+test('an agent is told of the tools that the world describes, and of nothing else that the world is told', () => {
+  const tool = '{"name": "look", "parameters": {"type": "object"}}';
+  const world = freshWorld({ domain: 'mcp', systemPrompt: `The answer is 42.\n${tool}`, task: 'Find it.' });
+  const briefing = agentBriefing('You act.', world);
+  expect(briefing).toContain(tool);
+  expect(briefing).not.toContain('42');
+  const instructed = afterObservation(world, '{"name": "look", "arguments": {}}', 'It is dark.', 'Let it be dark.');
+  const asked = JSON.stringify(agentQuestion(briefing, instructed));
+  expect(asked).toContain('It is dark.');
+  expect(asked).toContain('Find it.');
+  expect(asked).not.toContain('Let it be dark');
+});
