@@ -21,9 +21,9 @@ export function sourceWithSlots(source: string, values: Groups): string {
   return withSlots(source, values, (value) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
 }
 
-/** What a text says in words of its own: the pieces between slots and quoted texts, which are meant to appear elsewhere. */
+/** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
 export function ownWordsOf(text: string): string[] {
-  return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”/).filter((piece) => /\p{L}/u.test(piece));
+  return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”|[a-z]+:\/\/\S+/).filter((piece) => /\p{L}/u.test(piece));
 }
 
 /** The verifier with the slots of its texts filled, in patterns by values that stand for themselves. */

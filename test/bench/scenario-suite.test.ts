@@ -64,7 +64,7 @@ describe('a suite', () => {
         at: { applies: { action: { source: 'cp (?<path>\\S+)' } } },
         steps: [{ verify: [{ kind: 'contains', texts: ['No space left'] }] }],
         holds: 'each',
-        never: { words: 6, own: expect.arrayContaining(['The disk that holds ', ' is full.']) },
+        never: { words: 5, own: expect.arrayContaining(['The disk that holds ', ' is full.']) },
       },
     ]);
     expect(scenarios[0]?.framing).toMatch(/^\*\*Simulation Instruction:\*\*\n\{instruction\}/);
@@ -234,6 +234,14 @@ describe('a fault is named by file and line, with its remedy', () => {
       'a framing without its slot',
       `framing: { system: Told }\n${SCENARIO}`,
       '1: the framing "system" has to hold the slot {instruction}',
+    ],
+    [
+      'a verifier that wants what counts as a leak',
+      changed('contains: No space left', "contains: 'the disk that holds your data'").replace(
+        'The disk that holds {path} is full.',
+        'To write {path} says that the disk that holds your data is full.',
+      ),
+      '7: what "contains" wants counts as a leak, since it repeats the instruction: "the disk that holds your"',
     ],
     ['neither scenarios nor a world', 'domains: [web]\n', '1: the file has neither "scenarios" nor "world"'],
     ['a list', '- a\n', '1: a suite has to be a mapping with domains, framing'],

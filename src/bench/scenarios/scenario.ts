@@ -1,6 +1,7 @@
 // One scenario of a suite's file: its fields, and whether the slots of its texts are those that its conditions fill.
 
 import { type Conditions, type Pattern, PUTS, type Put, type Scenario } from '../../scenario.js';
+import { leakIn } from '../../scenario-leak.js';
 import { slotsIn, textsIn } from '../../scenario-slots.js';
 import type { Domain } from '../../types.js';
 import type { Field, FieldReader, Fields } from './fields.js';
@@ -58,6 +59,7 @@ export function readScenario(reader: FieldReader, field: Field, defaults: FileDe
     holds: then.length > 0 ? 'any' : 'each',
     never: neverOf(guarded, head.instruction, framing),
   };
+  checkWanted(reader, scenario, checks.line);
   // Where conditions are wrong, every slot would seem wrong, too.
   if (reader.faults.length === soundBefore) checkSlots(reader, scenario, applies, fields);
   return scenario;
@@ -130,6 +132,21 @@ function readFollowing(reader: FieldReader, field: Field | undefined): string[] 
     field.line,
     `"then" has ${actions.length} actions; three steps are the most, so name ${MOST_FOLLOWING}`,
   );
+}
+
+/** What a scenario wants to see must not count as a leak. */
+function checkWanted(reader: FieldReader, { steps, never }: Scenario, line: number): void {
+  for (const verifier of steps[0]?.verify ?? []) {
+    if (verifier.kind !== 'contains') continue;
+    for (const text of verifier.texts) {
+      const leak = leakIn(never, text, []);
+      if (leak === undefined) continue;
+      reader.fault(
+        line,
+        `what "contains" wants counts as a leak, since ${leak.why}; put it in quotes in the instruction`,
+      );
+    }
+  }
 }
 
 /** Every slot is filled by a group, and every group fills one. */

@@ -41,7 +41,7 @@ From the coming action on, this holds in the environment. Show it in what the en
       'fictional',
       'pretend',
     ],
-    words: 6,
+    words: 5,
   },
 };
 
