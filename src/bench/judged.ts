@@ -9,6 +9,7 @@ import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../jud
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
 import { rowId } from '../row-id.js';
+import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
 import { badLine, parseJudgedLine } from './judged-line.js';
 import { openToRead, readLines } from './line-file.js';
@@ -61,6 +62,7 @@ async function readRows(
   let judged = false;
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
     const { fields, text } = parseJudgedLine(path, line, 'awb judge');
+    if (isBesideSamples(fields)) continue;
     const row = rowOf(path, line, fields, text, equals);
     const id = rowId(row.key, row.repeat, row.index);
     const earlier = lines.get(id);

@@ -1,4 +1,5 @@
-// `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl.
+// `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl. With --scenarios, rows
+// are put to it under instructions.
 
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
@@ -10,15 +11,25 @@ import { rolloutStage } from '../asking/infer/rollout/rolling-out.js';
 import { ROLLOUT_FILE } from '../asking/infer/rollout/turns-file.js';
 import { listenersOf } from '../asking/listening.js';
 import { openRun } from '../asking/run.js';
+import { listedSuite } from '../asking/scenarios/listing.js';
+import { SCENARIO_OPTIONS } from '../asking/scenarios/options.js';
+import { instruct, type ScenarioSettings } from '../asking/scenarios/running.js';
 import { runStage, type StageResult } from '../asking/stage.js';
 import type { Stage, StageJob } from '../asking/stage-contract.js';
-import { printStageResult } from '../asking/summary.js';
+import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
-import { type ExitCode, UserError } from '../errors.js';
+import { BUNDLED_SUITES } from '../bench/scenario-suite.js';
+import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { listDocument, listTable } from '../report/scenarios/listing.js';
+import { terminal } from '../report/terminal.js';
+import { tellScenarios } from '../runs/score/scenario-telling.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { OptionTable } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
+
+const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -34,6 +45,7 @@ export const command = defineCommand({
       line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
       does: 'no model needed',
     },
+    { line: 'awb infer … --scenarios standard', does: 'what the model makes of instructions; no judge needed' },
   ],
   daily: [
     'output-dir',
@@ -46,6 +58,7 @@ export const command = defineCommand({
     'model-name',
     'model-api-key',
     'baseline',
+    'scenarios',
     'repeats',
     'local',
     'preset',
@@ -55,15 +68,21 @@ export const command = defineCommand({
     'dry-run',
     'budget-usd',
   ],
-  options: INFER_OPTIONS,
+  options: OPTIONS,
   alsoNeeds: (settings) =>
-    settings.baseline === undefined && !namesTarget(settings) ? ['model-base-url', 'model-name'] : [],
+    settings.baseline === undefined && !settings.listScenarios && !namesTarget(settings)
+      ? ['model-base-url', 'model-name']
+      : [],
   run: infer,
 });
 
-async function infer(settings: InferSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
   requireRolloutFlags(settings);
+  const { scenarios } = settings;
+  if (settings.listScenarios) return listScenarios(settings, io);
+  if (scenarios !== undefined) return inferScenarios({ ...settings, scenarios }, io, shown);
+  if (settings.maxCalls !== undefined) throw new UserError('--max-calls bounds --scenarios; give both, or neither');
   return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
 }
 
@@ -108,6 +127,32 @@ function askingOf<J extends StageJob>({ settings, io, target }: Inference, stage
     bill: (): Promise<ExitCode> => printBill(stage, target, settings),
     ask: (): Promise<StageResult> => runStage(stage, listenersOf(io, settings)),
   };
+}
+
+async function listScenarios(settings: ScenarioSettings, io: Io): Promise<ExitCode> {
+  const { suite, rows } = await listedSuite(settings, settings.scenarios ?? BUNDLED_SUITES[0], io);
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  const text = settings.json
+    ? `${JSON.stringify(listDocument(suite, rows))}\n`
+    : terminal(listTable(suite, rows), look);
+  io.stdout.write(text);
+  return EXIT.done;
+}
+
+async function inferScenarios(
+  settings: ScenarioSettings & { readonly scenarios: string },
+  io: Io,
+  shown: ShownSettings,
+): Promise<ExitCode> {
+  const instructed = await instruct(settings, io, shown);
+  if (instructed === undefined) return EXIT.done;
+  const { result, file, holdsSamples } = instructed;
+  if (!settings.json) {
+    const next = `${programName(io)} ${shellLine(['score', '--predictions', join(settings.outputDir, 'scenarios.jsonl')])}`;
+    printStageResult(io, settings, result, { noun: 'predictions', absent: 'unusable', next });
+  }
+  await tellScenarios(holdsSamples ? file : undefined, stageDocument(result, settings), settings, io);
+  return result.exitCode;
 }
 
 /** How to have the predictions judged, as far as infer knows. */

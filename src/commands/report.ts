@@ -1,14 +1,16 @@
 // awb report: a judged run -> an HTML page with its scores, its charts and every sample; against another run, where one is named.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, interruption } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { scenarioPage } from '../report/page/scenarios/page.js';
 import { RUN_OPTIONS } from '../runs/options.js';
-import { requirePageName } from '../runs/output.js';
+import { policyHash, requirePageName, writeText } from '../runs/output.js';
 import type { ReadRun } from '../runs/read-run.js';
 import { describe } from '../runs/report/contents.js';
 import { pagesAt, type Written } from '../runs/report/files.js';
 import { readFromFile } from '../runs/report/named-run.js';
 import { gather } from '../runs/report/samples.js';
+import { scenarioReport } from '../runs/report/scenarios.js';
 import { readSpending } from '../runs/report/spending.js';
 import { withTexts } from '../runs/report/texts.js';
 import { defineCommand } from '../settings/command.js';
@@ -40,7 +42,7 @@ type ReportSettings = Settings<typeof OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Writes an HTML page about a judged run: scores and charts, and every sample with its prediction beside the ground truth. It needs no network and no server: open the file.',
+    'Writes an HTML page about a judged run: scores and charts, and every sample with its prediction beside the ground truth; of a run on scenarios, beside the same row without the instruction. It needs no network and no server: open the file.',
   examples: [
     { line: 'awb report --run out/judged.jsonl -o report.html', does: 'a judged file' },
     {
@@ -61,6 +63,7 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   requirePageName(settings.output, '--output');
   const output = resolve(io.cwd, settings.output);
   const run = await readFromFile(settings.run, settings, io);
+  if (run.made.mode === 'scenarios') return reportScenarios(run, output, settings, io);
   const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io);
   const pages = pagesAt(output, settings.inlineLimit * 1_000_000);
   try {
@@ -77,6 +80,22 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   } finally {
     await pages.discard();
   }
+}
+
+async function reportScenarios(run: ReadRun, output: string, settings: ReportSettings, io: Io): Promise<ExitCode> {
+  if (settings.compare !== undefined) {
+    throw new UserError(
+      '--compare shows what judged runs rate differently; awb leaderboard holds runs on scenarios against each other',
+    );
+  }
+  const made = await scenarioReport(run, settings.inlineLimit * 1_000_000, io.stop);
+  const text = scenarioPage(made, policyHash);
+  await writeText(settings.output, text, '--output', io);
+  const written = { samples: made.samples.length, bytes: Buffer.byteLength(text) };
+  io.stdout.write(
+    settings.json ? `${JSON.stringify(documentOf(run, undefined, output, written))}\n` : page(output, written, io),
+  );
+  return EXIT.done;
 }
 
 function page(output: string, { samples, bytes, texts }: Written, io: Io): string {

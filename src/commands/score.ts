@@ -21,6 +21,7 @@ import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
+import { scenarioRows } from '../runs/score/scenarios.js';
 import { trustIn } from '../runs/trust.js';
 import { aggregate } from '../score/aggregate.js';
 import { equivalenceCard } from '../score/equivalence.js';
@@ -100,7 +101,8 @@ export const command = defineCommand({
  */
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
   const source = judgedFileOf(settings.predictions, io);
-  const { rows, sha256, warnings } = await readJudged(source, io.stop);
+  const scenarios = scenarioRows();
+  const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
   const manifest = await readManifest(manifestBeside(source));
   const prices = await pricesOf(manifest, settings.prices, io);
   const { judgements, costs } = await countCosts(
@@ -115,7 +117,12 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const card = aggregate(rows, made.chosen, measureOf);
   const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
   const equivalence = equivalenceCard(rows);
-  const run = { ...recordOf({ source, sha256, manifest, made }, settings.label), costs, equivalence };
+  const run = {
+    ...recordOf({ source, sha256, manifest, made }, settings.label),
+    costs,
+    equivalence,
+    scenarios: scenarios.figures(),
+  };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
   const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);

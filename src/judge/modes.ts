@@ -8,14 +8,15 @@ import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
 import { reference } from './reference.js';
 import { rubric } from './rubric.js';
+import { scenarios } from './scenarios.js';
 import { turing } from './turing.js';
 
 export const MODES = { rubric, metrics, reference, turing, decision } satisfies Record<string, Mode>;
 
-/** What runs are read by that measure: the modes, and what measures without a prediction. */
+/** What runs are read by that measure: the modes, and what measures without being chosen by `--mode`. */
 type Measuring = Pick<Mode, 'asksJudge' | 'asksAgent' | 'rates' | 'measures' | 'lead' | 'words'>;
 
-const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood };
+const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood, scenarios };
 
 /** What is known of the measures that any run has. */
 export const measureOf: MeasureLookup = measuresOf(Object.fromEntries(Object.values(MEASURING).flatMap(declaredBy)));

@@ -3,11 +3,13 @@
 import type { RunCosts } from '../costs.js';
 import type { EquivalenceCard } from '../equivalence.js';
 import type { RolloutCard } from '../rollout-card.js';
+import type { ScenarioFigures } from '../scenario-row.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { costsDocument } from './cost-json.js';
 import { equivalenceDocument } from './equivalence/json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
 import { rolloutDocument } from './rollout/json.js';
+import { figuresDocument } from './scenarios/json.js';
 import { type Trust, trustDocument } from './trust.js';
 import { varianceDocument } from './variance.js';
 
@@ -30,6 +32,8 @@ export interface ScoredRun {
     readonly equivalence?: EquivalenceCard | undefined;
     /** What its judge model is called. */
     readonly asked: 'judge' | 'agent';
+    /** Of a run on scenarios. */
+    readonly scenarios?: ScenarioFigures | undefined;
   };
   /** The SQLite file. */
   readonly db: string;
@@ -42,28 +46,40 @@ export interface ScoredRun {
   readonly short: readonly DomainScore[];
 }
 
-/** The document of `--json`. Figures are unrounded; a score that no row counts for is null. */
-export function scoreDocument({ id, replaced, run, db, card, rollout, trust, short }: ScoredRun) {
+/** The document of `--json`. Figures are unrounded; a score that no row counts for is null. A run on scenarios has one of its own form. */
+export function scoreDocument(scored: ScoredRun) {
+  const { run, db, card, rollout, trust, short } = scored;
+  const below = { below_min_coverage: short.map((score) => score.domain) };
+  if (run.scenarios !== undefined) {
+    const { chosen, valid, failed, coverage } = card;
+    const counts = { chosen, valid, failed, coverage };
+    const figures = figuresDocument(run.scenarios);
+    return { ...figures, run: runDocument(scored), db, ...below, ...counts, costs: costsDocument(run.costs) };
+  }
   return {
     schema: 'awb.score/1',
-    run: {
-      id,
-      replaced,
-      label: run.label ?? null,
-      kind: run.kind,
-      source: run.source,
-      world_model: run.worldModel ?? null,
-      judge_model: run.judgeModel ?? null,
-      rubric_pack: run.rubricPack ?? null,
-      meta: run.meta,
-    },
+    run: runDocument(scored),
     db,
     judge_trust: trustDocument(trust),
-    below_min_coverage: short.map((score) => score.domain),
+    ...below,
     ...cardDocument(card),
     ...(run.equivalence === undefined ? {} : { decision_equivalence: equivalenceDocument(run.equivalence) }),
     ...(rollout === undefined ? {} : { rollout: rolloutDocument(rollout) }),
     costs: costsDocument(run.costs),
+  };
+}
+
+function runDocument({ id, replaced, run }: ScoredRun) {
+  return {
+    id,
+    replaced,
+    label: run.label ?? null,
+    kind: run.kind,
+    source: run.source,
+    world_model: run.worldModel ?? null,
+    judge_model: run.judgeModel ?? null,
+    rubric_pack: run.rubricPack ?? null,
+    meta: run.meta,
   };
 }
 

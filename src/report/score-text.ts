@@ -7,10 +7,12 @@ import type { EquivalenceCard } from '../equivalence.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { RolloutCard } from '../rollout-card.js';
+import type { ScenarioFigures } from '../scenario-row.js';
 import type { DomainScore, ScoreCard } from '../types.js';
 import { costTable } from './cost-table.js';
 import { equivalenceTable } from './equivalence/table.js';
 import { rolloutTables } from './rollout/tables.js';
+import { domainTable, scenarioTable } from './scenarios/tables.js';
 import type { ScoredRun } from './score-json.js';
 import { coverageText, measureTable, scoreTable } from './score-table.js';
 import { type Look, terminal, wrapped } from './terminal.js';
@@ -38,10 +40,7 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
   ];
   const blocks = [
     headOf(run, trust, look.columns),
-    ...cardTables(
-      { costs: run.costs, equivalence: run.equivalence, card, rollout: scored.rollout },
-      { measureOf, look, byDomain },
-    ),
+    ...cardTables({ ...run, card, rollout: scored.rollout }, { measureOf, look, byDomain }),
     `${lines.join('\n')}\n`,
   ];
   return blocks.filter((block) => block !== undefined).join('\n');
@@ -55,16 +54,22 @@ interface Figures {
   readonly equivalence?: EquivalenceCard | undefined;
   /** Of a rollout. */
   readonly rollout: RolloutCard | undefined;
+  /** Of a run on scenarios: they take the place of its measures. */
+  readonly scenarios?: ScenarioFigures | undefined;
 }
 
 /** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them. */
 export function cardTables(
-  { costs, card, equivalence, rollout }: Figures,
+  { costs, card, equivalence, rollout, scenarios }: Figures,
   { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
 ): string[] {
   const curves = rollout === undefined ? [] : rolloutTables(rollout, byDomain);
   const decisions = equivalence === undefined ? [] : [equivalenceTable(equivalence)];
-  const tables = [scoreTable(card), measureTable(card, measureOf), ...decisions, ...curves, costTable(costs, byDomain)];
+  const figures =
+    scenarios === undefined
+      ? [scoreTable(card), measureTable(card, measureOf), ...decisions, ...curves]
+      : [domainTable(scenarios), scenarioTable(scenarios)];
+  const tables = [...figures, costTable(costs, byDomain)];
   return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
 }
 

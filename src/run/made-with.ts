@@ -99,17 +99,18 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
 }
 
 /**
- * The manifest of the run that asked the world model: that of the predictions, or of a likelihood the run's own. A checked manifest may
- * lack fields.
+ * The manifest of the run that asked the world model: that of the predictions, or the run's own where it asked the world model and
+ * measured what came back. A checked manifest may lack fields.
  */
 export function worldModelManifest(manifest: Partial<Manifest> | undefined): Partial<Manifest> | undefined {
-  return manifest?.kind === 'likelihood' ? manifest : manifest?.predictions;
+  const asksItself = manifest?.kind === 'likelihood' || manifest?.kind === 'scenarios';
+  return asksItself ? manifest : manifest?.predictions;
 }
 
 /** What an identity holds beside that of its mode. */
 const BESIDE_THE_MODE = [
   ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration', 'offsets'],
-  ...['model', 'data', 'protocol', 'system_prompt', 'rollout'],
+  ...['model', 'baseline', 'data', 'protocol', 'system_prompt', 'rollout'],
 ];
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */

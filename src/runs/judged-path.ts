@@ -4,11 +4,13 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Io } from '../types.js';
 
+/** What a folder of a run is read for, the first that is there. */
+const IN_FOLDER = ['judged.jsonl', 'scenarios.jsonl'];
+
 /** The judged file that a path stands for: the file itself, or the one in the folder of a run. */
 export function judgedFileOf(path: string, { cwd }: Pick<Io, 'cwd'>): string {
   const whole = resolve(cwd, path);
-  const inFolder = join(whole, 'judged.jsonl');
-  return existsSync(inFolder) ? inFolder : whole;
+  return IN_FOLDER.map((name) => join(whole, name)).find((path) => existsSync(path)) ?? whole;
 }
 
 /** The manifest of a judged file, or of predictions. */

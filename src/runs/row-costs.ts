@@ -9,6 +9,7 @@ import { rowId } from '../row-id.js';
 import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { asksWorldModel } from '../run-kind.js';
+import { placeIn } from '../scenario-row.js';
 import type { StoredJudgement } from '../store/records.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { journalBeside, manifestBeside } from './judged-path.js';
@@ -44,8 +45,9 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const worldModel =
-    predicted === undefined ? told.world_model : spendingOf(predictionsIn(judgements), prices.world_model);
+  const calls = (all: ReadonlyMap<string, Spent>) =>
+    run.manifest?.kind === 'scenarios' ? callsBeside(judgements, all) : predictionsIn(judgements);
+  const worldModel = predicted === undefined ? told.world_model : spendingOf(calls(predicted), prices.world_model);
   const judge = judged === undefined ? told.judge : spendingOf(judgementsIn(judgements), prices.judge);
   return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) } };
 }
@@ -62,6 +64,18 @@ export function judgementsIn(judgements: readonly StoredJudgement[]): (readonly 
 export function predictionsIn(judgements: readonly StoredJudgement[]): (readonly [Domain, Spent | undefined])[] {
   const once = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat), one]));
   return [...once.values()].map(({ row, prediction }) => [row.domain, prediction]);
+}
+
+/** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
+function callsBeside(
+  judgements: readonly StoredJudgement[],
+  predicted: ReadonlyMap<string, Spent>,
+): (readonly [Domain, Spent])[] {
+  const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
+  return Array.from(predicted).flatMap(([id, spent]) => {
+    const domain = domains.get(placeIn(id));
+    return domain === undefined ? [] : [[domain, spent] as const];
+  });
 }
 
 function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {

@@ -295,4 +295,22 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (run_id, domain)
   ) STRICT, WITHOUT ROWID;
   `,
+
+  // What a run on scenarios comes to by scenario; an empty domain is all of them.
+  `
+  CREATE TABLE scenario_figures (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    scenario TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    figure TEXT NOT NULL,
+    value REAL NOT NULL,
+    n INTEGER NOT NULL,
+    clusters INTEGER NOT NULL,
+    se REAL,
+    df REAL,
+    low REAL,
+    high REAL,
+    PRIMARY KEY (run_id, scenario, domain, figure)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -4,6 +4,7 @@ import type { Calibration } from '../calibration.js';
 import type { RunCosts, Spent } from '../costs.js';
 import type { EquivalenceCard } from '../equivalence.js';
 import type { JudgeTrust } from '../judge-trust.js';
+import type { ScenarioFigures } from '../scenario-row.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
@@ -33,6 +34,8 @@ export interface RunRecord {
   readonly costs?: RunCosts | undefined;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
+  /** Of a run on scenarios, its figures by scenario; they are not read back. */
+  readonly scenarios?: ScenarioFigures | undefined;
 }
 
 /** A judged row with what it cost to judge and to predict, where journals tell. */

@@ -6,6 +6,7 @@ import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_CO
 import { saveEquivalence } from './equivalence.js';
 import type { RunRecord, StoredJudgement, StoredName } from './records.js';
 import { insert, Row } from './row.js';
+import { saveScenarios } from './scenarios.js';
 import type { Sqlite } from './sqlite.js';
 
 /**
@@ -34,6 +35,7 @@ export function saveRun(
     saveCosts(database, runId, run.costs ?? {});
     saveScores(database, runId, card);
     saveEquivalence(database, runId, run.equivalence);
+    if (run.scenarios !== undefined) saveScenarios(database, runId, run.scenarios);
     return { id: runId, replaced: id !== null };
   });
 }

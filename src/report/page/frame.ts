@@ -1,6 +1,6 @@
 // What the HTML pages share: their look, text as markup, and a head under which a page can ask for nothing.
 
-import { oneLine } from '../../printable.js';
+import { oneLine, printable } from '../../printable.js';
 import { STYLE } from './style.js';
 
 /** SHA-256 of a text's UTF-8 bytes in base64. */
@@ -8,7 +8,16 @@ export type Sha256 = (text: string) => string;
 
 /** Text as markup: nothing in it can end an element or an attribute, steer the page, or hide. */
 export function escapeHtml(text: string): string {
-  return oneLine(text, 4000)
+  return escaped(oneLine(text, 4000));
+}
+
+/** The same of a text of several lines, which stays as long as it is. */
+export function escapeText(text: string): string {
+  return escaped(printable(text, { multiline: true }));
+}
+
+function escaped(text: string): string {
+  return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

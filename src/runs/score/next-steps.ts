@@ -31,7 +31,7 @@ export function nextSteps({ id, kind, rollout, db, runs, isShort, isOurs }: Scor
   const program = programName(io);
   if (isShort) {
     return isOurs
-      ? ['the same awb infer and awb judge commands ask only for what is missing; then score again']
+      ? [`the same ${askedBy(kind)} only for what is missing; then score again`]
       : ['judge the rows that failed once more, then score again'];
   }
   const where = wordsFor(db, io);
@@ -42,7 +42,15 @@ export function nextSteps({ id, kind, rollout, db, runs, isShort, isOurs }: Scor
     return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
   }
   const pair = ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : [];
-  return [...pair, line('leaderboard'), line('report', '--run', own, '--compare', other)];
+  const compared = kind === SCENARIOS ? [] : ['--compare', other];
+  return [...pair, line('leaderboard'), line('report', '--run', own, ...compared)];
+}
+
+/** The mode of runs that need no judge, and whose page shows one of them alone. */
+const SCENARIOS = 'scenarios';
+
+function askedBy(kind: string): string {
+  return kind === SCENARIOS ? 'awb infer --scenarios command asks' : 'awb infer and awb judge commands ask';
 }
 
 /** The run that was scored last of those that were judged in the same way as this one. */

@@ -1,14 +1,11 @@
 // Estimates of calibration: those of every score, and bounds where all trajectories say the same.
 
-import type { Interval } from '../../comparison.js';
 import { type Estimate, LEAST_CLUSTERS } from '../../types.js';
 import { clusteredEstimate } from '../clusters.js';
-import { chanceAbove, chanceBelow, intervalAt, isUniform } from '../intervals.js';
+import { chanceAbove, chanceBelow, intervalAt } from '../intervals.js';
+import { bounded, boundsOf, type Ends } from '../uniform-bounds.js';
 import { type FigureOf, type KnownRow, observed } from './points.js';
 
-const ALPHA = 0.05;
-
-type Ends = readonly [low: number, high: number];
 const SCORES: Ends = [0, 100];
 const DIFFERENCES: Ends = [-100, 100];
 
@@ -28,22 +25,6 @@ export function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): Est
 export function differenceAt(estimate: Estimate, alpha: number): Estimate {
   const { low: _low, high: _high, ...rest } = estimate;
   return { ...rest, ...(intervalAt(rest, alpha) ?? boundsOf(rest, DIFFERENCES, alpha)) };
-}
-
-function bounded(estimate: Estimate, ends: Ends): Estimate {
-  return estimate.low === undefined ? { ...estimate, ...boundsOf(estimate, ends, ALPHA) } : estimate;
-}
-
-/**
- * The interval of a figure that is the same in all rows, where a standard error of 0 says nothing: from G trajectories without one
- * that is unlike, their share is at most `1 - (alpha / 2)^(1 / G)` (Clopper & Pearson, Biometrika 26(4), 1934, for 0 of G), and the
- * worst is that those lie at an end of the scale. Undefined below `LEAST_CLUSTERS`, and where rows differ.
- */
-function boundsOf(estimate: Estimate, [least, greatest]: Ends, alpha: number): Interval | undefined {
-  const { value, clusters } = estimate;
-  if (clusters < LEAST_CLUSTERS || !isUniform(estimate)) return undefined;
-  const unlike = 1 - (alpha / 2) ** (1 / clusters);
-  return { low: value - unlike * (value - least), high: value + unlike * (greatest - value) };
 }
 
 /** How probable a difference this high would be if there were none: one-sided, undefined below `LEAST_CLUSTERS`. */

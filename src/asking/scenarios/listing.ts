@@ -1,0 +1,52 @@
+// `--list-scenarios`: what a suite holds, and how many rows of the data each of its scenarios is fit for.
+
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { openDataset } from '../../bench/dataset.js';
+import { loadScenarioSuite } from '../../bench/scenario-suite.js';
+import { chooseRows } from '../../bench/selection.js';
+import { throwIfStopped } from '../../errors.js';
+import { holdsRows } from '../../hub/dataset-files.js';
+import type { ScenarioSuite } from '../../scenario.js';
+import { scenarioAt } from '../../simulate/scenario/applies.js';
+import type { Io } from '../../types.js';
+import { requireData } from '../infer/data-folder.js';
+import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
+import { choiceOf, requireUsable } from '../infer/rows.js';
+
+export interface ListedSuite {
+  readonly suite: ScenarioSuite;
+  /** Chosen rows that each scenario is fit for, by its name; undefined without data. */
+  readonly rows: ReadonlyMap<string, number> | undefined;
+}
+
+/**
+ * The suite, held to the chosen rows where there is data: in the folder that the user names, or in the usual one if that holds any.
+ * @throws UserError: what opening either throws, 130 or 143 once the user has interrupted
+ */
+export async function listedSuite(settings: InferSettings, name: string, io: Io): Promise<ListedSuite> {
+  const suite = await loadScenarioSuite(name, io);
+  const usual = INFER_OPTIONS['data-dir'].default;
+  if (settings.dataDir === usual && !(await hasRows(resolve(io.cwd, usual)))) return { suite, rows: undefined };
+  await requireData(settings.dataDir, io);
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
+  try {
+    requireUsable(dataset, settings, io);
+    const rows = new Map<string, number>();
+    for (const row of chooseRows(dataset.rows, choiceOf(settings, dataset))) {
+      throwIfStopped(io.stop);
+      const sample = await dataset.readSample(row);
+      for (const scenario of suite.scenarios) {
+        if (scenarioAt(scenario, sample) !== undefined) rows.set(scenario.name, (rows.get(scenario.name) ?? 0) + 1);
+      }
+    }
+    return { suite, rows };
+  } finally {
+    await dataset.close();
+  }
+}
+
+async function hasRows(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return names.some((name) => holdsRows({ name }));
+}

@@ -1,0 +1,126 @@
+// `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified.
+
+import { resolve } from 'node:path';
+import { loadScenarioSuite } from '../../bench/scenario-suite.js';
+import { UserError } from '../../errors.js';
+import { counted } from '../../figures.js';
+import type { Scenario, ScenarioSuite } from '../../scenario.js';
+import type { ShownSettings } from '../../settings/command.js';
+import type { Settings } from '../../settings/options.js';
+import { scenarioAt } from '../../simulate/scenario/applies.js';
+import type { Io } from '../../types.js';
+import { printBill } from '../bill/dry-run.js';
+import { type ChosenRows, withChosenRows } from '../infer/chosen-rows.js';
+import { predictionState } from '../infer/inferring.js';
+import type { InferSettings } from '../infer/options.js';
+import { listenersOf } from '../listening.js';
+import { openRun } from '../run.js';
+import { runStage, type StageResult } from '../stage.js';
+import { isSample } from './jobs.js';
+import type { SCENARIO_OPTIONS } from './options.js';
+import { type Plan, planOf } from './plan.js';
+import { type Instructing, scenarioIdentity, scenarioStage } from './stage.js';
+
+export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
+
+/** What came of asking, and the file that it went to. */
+export interface Instructed {
+  readonly result: StageResult;
+  readonly file: string;
+  /** Whether any sample is in the file: a twin alone tells nothing. */
+  readonly holdsSamples: boolean;
+}
+
+/**
+ * Puts the suite's scenarios to the world model.
+ * @returns undefined where only the bill was wanted, which is printed
+ * @throws UserError: what opening data, suite and model throws; 2 where no chosen row is fit for any scenario
+ */
+export async function instruct(
+  settings: ScenarioSettings & { readonly scenarios: string },
+  io: Io,
+  shown: ShownSettings,
+): Promise<Instructed | undefined> {
+  if (settings.repeats > 1) {
+    throw new UserError('--repeats does not go with --scenarios: take more rows instead, with --scenario-rows');
+  }
+  if (settings.rollout) {
+    throw new UserError('--rollout does not go with --scenarios: give each a folder and a command of its own');
+  }
+  const suite = await loadScenarioSuite(settings.scenarios, io);
+  return withChosenRows(settings, io, async (rows) => {
+    const scenarios = askable(suite.scenarios, settings);
+    const plan = await planOf(rows.dataset.rows, rows.chosen, scenarios, fittingIn(rows, scenarios), {
+      seed: settings.sampleSeed,
+      rowsEach: settings.scenarioRows,
+      maxCalls: settings.maxCalls ?? Number.POSITIVE_INFINITY,
+    });
+    if (plan.jobs.length === 0) throw nothingToAsk(suite, rows);
+    if (!settings.quiet) io.stderr.write(`${planText(plan, suite.scenarios.length - scenarios.length).join('\n')}\n\n`);
+    return askPlanned({ settings, io, shown, suite, jobs: plan.jobs, ...rows });
+  });
+}
+
+async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
+  const { settings, io } = work;
+  const run = await openRun({
+    kind: 'scenarios',
+    dir: resolve(io.cwd, settings.outputDir),
+    name: 'scenarios',
+    fresh: settings.fresh,
+    dryRun: settings.dryRun,
+    identity: (stored) => scenarioIdentity(work, stored),
+    stateOf: predictionState,
+    pricing: work.pricing,
+  });
+  try {
+    const stage = scenarioStage(work, run);
+    if (settings.dryRun) {
+      await printBill(stage, work.target, settings);
+      return undefined;
+    }
+    await work.dataset.keepIndex();
+    const result = await runStage(stage, listenersOf(io, settings));
+    const holdsSamples = work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
+    return { result, file: run.outputPath, holdsSamples };
+  } finally {
+    await run.close();
+  }
+}
+
+/** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */
+function askable(scenarios: readonly Scenario[], { baseline }: InferSettings): readonly Scenario[] {
+  if (baseline === undefined) return scenarios;
+  return scenarios.filter(({ at, steps }) => 'applies' in at && steps.length === 1);
+}
+
+function fittingIn({ dataset }: ChosenRows, scenarios: readonly Scenario[]) {
+  return async (row: number): Promise<ReadonlySet<Scenario>> => {
+    const sample = await dataset.readSample(row);
+    return new Set(scenarios.filter((scenario) => scenarioAt(scenario, sample) !== undefined));
+  };
+}
+
+/** What is asked, and what of the suite is not, a sentence each. */
+function planText({ jobs, unused }: Plan, leftOut: number): string[] {
+  const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
+  const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
+  const names = unused.map(({ name }) => name).join(', ');
+  return [
+    `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, with their twins ${counted(jobs.length, 'call')}`,
+    ...(unused.length === 0 ? [] : [`fit for no chosen row, and left out: ${names}`]),
+    ...(leftOut === 0
+      ? []
+      : [
+          `${counted(leftOut, 'scenario')} that a baseline knows nothing of ${leftOut === 1 ? 'is' : 'are'} left out: of several steps, or at a start of its own`,
+        ]),
+  ];
+}
+
+function nothingToAsk({ name, scenarios }: ScenarioSuite, { dataset, chosen }: ChosenRows): UserError {
+  const wanted = [...new Set(scenarios.flatMap(({ domains }) => domains))].sort();
+  const there = [...new Set(Array.from(chosen, (row) => dataset.rows.domain(row)))].sort();
+  return new UserError(
+    `no chosen row is fit for a scenario of ${name}: they are for ${wanted.join(', ')}, and the chosen rows are of ${there.join(', ') || 'no domain'}; choose others with --domains, --ids and --sample, or name another suite`,
+  );
+}

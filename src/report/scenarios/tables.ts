@@ -1,0 +1,79 @@
+// What a run on scenarios comes to as tables: by domain, and by scenario.
+
+import { domainName, meanName } from '../../domains.js';
+import { pointsText } from '../../judge-trust.js';
+import { oneLine } from '../../printable.js';
+import type { ScenarioFigures, ScenarioMeasure, ScenarioPart } from '../../scenario-row.js';
+import type { Estimate } from '../../types.js';
+import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
+
+/** Longest name of a scenario that a table shows whole. */
+const NAME_COLUMNS = 28;
+
+/** The measures in the order of the columns, and what they are called there. */
+const SHOWN = [
+  ['followed', 'Followed', 'Foll.'],
+  ['leaked', 'Leaked', 'Leak.'],
+  ['undisturbed', 'Undisturbed', 'Undist.'],
+] as const satisfies readonly (readonly [ScenarioMeasure, string, string])[];
+
+function right(heading: string, short = heading): Column {
+  return { heading, short, align: 'right' };
+}
+
+/** A row for each domain, and the mean of the domains. */
+export function domainTable({ domains, overall }: ScenarioFigures): Table {
+  const names = domains.map(({ domain }) => domain);
+  return {
+    columns: columnsUnder('Domain'),
+    groups: [
+      domains.map((part) => lineOf(domainName(part.domain), part)),
+      [lineOf(meanName(names, names.length), overall)],
+    ],
+    footnotes: [
+      'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
+      ...withoutIntervalNote([...domains, overall].flatMap(({ figures }) => Object.values<Estimate>(figures))),
+    ],
+  };
+}
+
+/** A row for each scenario. */
+export function scenarioTable({ scenarios }: ScenarioFigures): Table {
+  return {
+    columns: columnsUnder('Scenario'),
+    groups: [scenarios.map((part) => lineOf(oneLine(part.scenario, NAME_COLUMNS), part))],
+    footnotes: [],
+  };
+}
+
+function columnsUnder(first: string): Column[] {
+  return [
+    { heading: first, short: first, align: 'left' },
+    right('Rows'),
+    ...SHOWN.flatMap(([, heading, short]) => [right(heading, short), right('95 %')]),
+    right('Twin'),
+  ];
+}
+
+function lineOf(name: string, { samples, figures }: ScenarioPart): string[] {
+  return [
+    name,
+    String(samples),
+    ...SHOWN.flatMap(([measure]) => [points(figures[measure]), interval(figures[measure])]),
+    points(figures.twin_false_positives),
+  ];
+}
+
+function points(estimate: Estimate | undefined): string {
+  return estimate === undefined ? NONE : pointsText(estimate.value);
+}
+
+function interval(estimate: Estimate | undefined): string {
+  if (estimate?.low === undefined || estimate.high === undefined) return NONE;
+  return `${whole(estimate.low)}–${whole(estimate.high)}`;
+}
+
+/** Ends of an interval without decimals, so that the table keeps its width; an end that rounds to 0 or 100 need not be there. */
+function whole(value: number): string {
+  return value.toFixed(0);
+}

@@ -1,0 +1,96 @@
+// Figures of runs on scenarios against those of NumPy and SciPy, and their rules where little is known.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { ScenarioPart, ScenarioRow } from '../../src/scenario-row.js';
+import { scenarioFigures } from '../../src/score/scenarios.js';
+import type { Estimate } from '../../src/types.js';
+
+type Outside = Record<string, Record<string, Partial<Estimate>>>;
+interface KnownSet {
+  readonly name: string;
+  readonly rows: readonly Pick<ScenarioRow, 'scenario' | 'domain' | 'trajectory' | 'measures'>[];
+  readonly figures: { readonly scenarios: Outside; readonly domains: Outside; readonly overall: Outside[string] };
+}
+
+const { sets } = JSON.parse(readFileSync('fixtures/scenarios.json', 'utf8')) as { sets: KnownSet[] };
+
+function rowOf(row: KnownSet['rows'][number], index: number): ScenarioRow {
+  return {
+    key: `key-${index}:${row.scenario}`,
+    repeat: 0,
+    index: 0,
+    turnIdx: 1,
+    total: 0,
+    ratings: {},
+    flags: [],
+    ...row,
+  };
+}
+
+function expectFigures(part: ScenarioPart | undefined, outside: Record<string, Partial<Estimate>> | undefined) {
+  expect(Object.keys(part?.figures ?? {}).sort()).toEqual(Object.keys(outside ?? {}).sort());
+  for (const [name, known] of Object.entries(outside ?? {})) {
+    const estimate = new Map(Object.entries<Estimate>(part?.figures ?? {})).get(name);
+    expect(estimate?.value, name).toBeCloseTo(known.value ?? Number.NaN, 9);
+    for (const figure of ['low', 'high'] as const) {
+      if (known[figure] === undefined) expect(estimate?.[figure], `${name} ${figure}`).toBeUndefined();
+      else expect(estimate?.[figure], `${name} ${figure}`).toBeCloseTo(known[figure], 6);
+    }
+    if (known.df !== undefined) expect(estimate?.df, name).toBeCloseTo(known.df, 6);
+  }
+}
+
+describe.each(sets)('of $name', ({ rows, figures }) => {
+  const made = scenarioFigures(rows.map(rowOf));
+
+  it('every scenario has the figures and intervals that NumPy and SciPy compute', () => {
+    expect(made.scenarios.map(({ scenario }) => scenario).sort()).toEqual(Object.keys(figures.scenarios).sort());
+    for (const part of made.scenarios) expectFigures(part, figures.scenarios[part.scenario]);
+  });
+
+  it('so has every domain, and the mean of the domains', () => {
+    expect(made.domains.map(({ domain }) => domain).sort()).toEqual(Object.keys(figures.domains).sort());
+    for (const part of made.domains) expectFigures(part, figures.domains[part.domain]);
+    expectFigures(made.overall, figures.overall);
+  });
+});
+
+const row = (change: Partial<ScenarioRow>, index: number): ScenarioRow => ({
+  ...rowOf({ scenario: 'one', domain: 'web', trajectory: `t${index}` }, index),
+  ...change,
+});
+
+describe('where little is known', () => {
+  it('four trajectories give no interval, and five that say the same give one that is not a point', () => {
+    const alike = (count: number) =>
+      scenarioFigures(Array.from({ length: count }, (_, index) => row({ measures: { followed: 100 } }, index)));
+    expect(alike(4).overall.figures.followed).toEqual({ value: 100, rows: 4, clusters: 4 });
+    expect(alike(4).domains[0]?.figures.followed?.low).toBeUndefined();
+    expect(alike(5).domains[0]?.figures.followed).toMatchObject({ value: 100, high: 100 });
+    expect(alike(5).domains[0]?.figures.followed?.low).toBeCloseTo(100 * 0.025 ** (1 / 5), 9);
+  });
+
+  it('a row that the model refused counts as not followed, and one that was lost on the way is missing and counted', () => {
+    const refused = { class: 'refused', reason: 'no' } as const;
+    const { domains } = scenarioFigures([
+      row({ measures: { followed: 100, leaked: 0 } }, 0),
+      row({ measures: { followed: 0 }, failure: refused }, 1),
+      row({ failure: { class: 'prediction', reason: 'gone' } }, 2),
+    ]);
+    expect(domains[0]).toMatchObject({ samples: 3, trajectories: 3, failures: { refused: 1, prediction: 1 } });
+    expect(domains[0]?.figures.followed).toMatchObject({ value: 50, rows: 2 });
+    expect(domains[0]?.figures.leaked).toMatchObject({ value: 0, rows: 1 });
+  });
+
+  it('a scenario of two domains is told over both and in each', () => {
+    const both = [row({ measures: { followed: 100 } }, 0), row({ domain: 'os', measures: { followed: 0 } }, 1)];
+    const { scenarios, cells, overall } = scenarioFigures(both);
+    expect(scenarios).toMatchObject([{ scenario: 'one', samples: 2, figures: { followed: { value: 50 } } }]);
+    expect(cells.map(({ domain, figures }) => [domain, figures.followed?.value])).toEqual([
+      ['web', 100],
+      ['os', 0],
+    ]);
+    expect(overall.figures.followed?.value).toBe(50);
+  });
+});
