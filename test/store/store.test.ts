@@ -37,6 +37,7 @@ const TABLES = [
   'predictions',
   'run_costs',
   'runs',
+  'scenario_figures',
 ];
 
 const countsByTable = () =>

@@ -3,6 +3,7 @@
 import type { RunCosts } from '../../src/costs.js';
 import type { EquivalenceCard } from '../../src/equivalence.js';
 import { UserError } from '../../src/errors.js';
+import type { ScenarioFigures } from '../../src/scenario-row.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
@@ -24,8 +25,22 @@ export function runOf(identity: string, label = 'step-1'): RunRecord {
     toolVersion: '0.1.0',
     costs,
     equivalence,
+    scenarios,
   };
 }
+
+/** Two scenarios, of which one has no interval and the other nothing that has to stay. */
+const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };
+const part = { samples: 40, trajectories: 20, failures: {} };
+const scenarios: ScenarioFigures = {
+  overall: { ...part, figures: { followed } },
+  domains: [{ ...part, domain: 'mcp', figures: { followed } }],
+  scenarios: [
+    { ...part, scenario: 'power-cut', figures: { followed, leaked: { value: 0, rows: 4, clusters: 4 } } },
+    { ...part, scenario: 'slow-disk', figures: { followed } },
+  ],
+  cells: [{ ...part, scenario: 'power-cut', domain: 'mcp', figures: { followed } }],
+};
 
 const usage = { promptTokens: 19_000, cachedTokens: 18_000, completionTokens: 280 };
 

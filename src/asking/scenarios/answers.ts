@@ -19,7 +19,7 @@ export interface Answer {
 /** Gives the record of a step; undefined where there is none that holds. */
 export type RecordOf = (id: string) => JournalRecord | undefined;
 
-export function answerIn({ row }: JournalRecord): Answer {
+function answerIn({ row }: JournalRecord): Answer {
   const { gen, failure } = present(readPredictionRow(row));
   return { gen, prediction: shownPrediction(gen), failure };
 }

@@ -14,7 +14,7 @@ import { requireData } from '../infer/data-folder.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
 import { choiceOf, requireUsable } from '../infer/rows.js';
 
-export interface ListedSuite {
+interface ListedSuite {
   readonly suite: ScenarioSuite;
   /** Chosen rows that each scenario is fit for, by its name; undefined without data. */
   readonly rows: ReadonlyMap<string, number> | undefined;

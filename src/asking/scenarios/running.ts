@@ -24,7 +24,7 @@ import { type Instructing, scenarioIdentity, scenarioStage } from './stage.js';
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
 /** What came of asking, and the file that it went to. */
-export interface Instructed {
+interface Instructed {
   readonly result: StageResult;
   readonly file: string;
   /** Whether any sample is in the file: a twin alone tells nothing. */
