@@ -43,7 +43,7 @@ describe('reading', () => {
     expect(more).toEqual([]);
     // Figures of scenarios are for queries alone.
     expect(first).toEqual({ ...runOf('a'), scenarios: undefined, id: 1, card });
-    expect(second).toEqual({ ...bare, id: 2, card });
+    expect(second).toEqual({ ...bare, scenarios: undefined, id: 2, card });
   });
 
   it('gives the domains in the published order, others after them by name', () => {
