@@ -1,7 +1,9 @@
 // Secrets in text: found in every way that a server may write them, and nowhere else.
 
 import { expect, it, test } from 'vitest';
-import { openRedaction, redactValue } from '../src/redaction.js';
+import { openGrowingRedaction, openRedaction, redactValue } from '../src/redaction.js';
+
+const SECRET_IN_PIECES = 'sk-t-0123456789abcdef';
 
 const KEY = 'sk-proj-a/b+c"d\\é~>?0123456789';
 const redact = openRedaction([KEY]);
@@ -58,4 +60,35 @@ it('a value stays JSON without its secrets, numbers and names included', () => {
     text: 'x [redacted]',
     'a [redacted]': {},
   });
+});
+
+const FORMS = [
+  SECRET_IN_PIECES,
+  btoa(`x${SECRET_IN_PIECES}y`),
+  Array.from(SECRET_IN_PIECES, (letter) => `%${letter.charCodeAt(0).toString(16)}`).join(''),
+  `${SECRET_IN_PIECES.slice(0, 4)}%2D${SECRET_IN_PIECES.slice(5)}`,
+];
+
+test.each(FORMS)(
+  'a secret that comes in pieces is taken out as from the whole text, wherever it is cut: %s',
+  (form) => {
+    const text = `before ${form} and ${SECRET_IN_PIECES.slice(0, 9)} behind ${SECRET_IN_PIECES.slice(0, 5)}`;
+    const whole = openRedaction([SECRET_IN_PIECES])(text);
+    expect(whole).not.toBe(text);
+    for (let size = 1; size <= 12; size++) {
+      const growing = openGrowingRedaction([SECRET_IN_PIECES]);
+      const told: string[] = [];
+      for (let at = 0; at < text.length; at += size) told.push(growing.add(text.slice(at, at + size)));
+      told.push(growing.end());
+      expect(told.join('')).toBe(whole);
+    }
+  },
+);
+
+test('a text that comes in pieces is held back only where a secret could have begun', () => {
+  const growing = openGrowingRedaction([SECRET_IN_PIECES]);
+  expect(growing.add('the way it is.')).toBe('the way it is.');
+  expect(growing.add(`then ${SECRET_IN_PIECES.slice(0, 7)}`)).toBe('then ');
+  expect(growing.add('no secret')).toBe(`${SECRET_IN_PIECES.slice(0, 7)}no secret`);
+  expect(openGrowingRedaction(['EMPTY', 'abc']).add('EMPTYabc')).toBe('EMPTYabc');
 });

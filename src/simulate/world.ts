@@ -1,7 +1,7 @@
 // A world that is acted in: its turns so far, the request that the next action makes, and what the reply makes of the world.
 
 import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, withoutThought } from '../reply.js';
-import { actionOf, earlierTurns, promptOf } from '../turn.js';
+import { actionOf, earlierTurns, requestIn, withoutRequest } from '../turn.js';
 import type { ChatMessage, Domain, Question, Sample } from '../types.js';
 import { actionText, languageOf } from './action-text.js';
 import { INSTRUCTION, prefaceOf, readTurnPrompt, type ShownState, turnPrompt } from './turn-prompt.js';
@@ -62,8 +62,8 @@ export function freshWorld(start: {
 /** The world in front of a row's action: the row's earlier turns have happened, and what is done next is left to whoever acts. */
 export function worldAt(sample: Sample, systemPrompt = sample.systemPrompt): World {
   const { key, domain } = sample;
-  const [now, asked] = [actionOf(sample), promptOf(sample)];
-  const tail = now !== asked && asked.startsWith(now) ? asked.slice(now.length) : TAIL;
+  const now = withoutRequest(actionOf(sample));
+  const tail = requestIn(sample) || TAIL;
   const turns = earlierTurns(sample).map(({ prompt, response }): WorldTurn => {
     const { action } = readTurnPrompt(prompt);
     return { prompt, response, observation: unmarked(response), action, origin: 'recorded' };

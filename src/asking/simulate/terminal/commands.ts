@@ -124,7 +124,7 @@ async function save(session: Session, operand: string, io: Io): Promise<void> {
   if (named === '') throw new UserError('name a file: /save FILE');
   const id = `simulated-${new Date().toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const file = await saveTrajectory(session.world, named, { replace, id }, io);
-  session.isUnsaved = false;
+  session.saved();
   say('save', session, `${counted(session.world.turns.length, 'turn')} saved in ${file}`);
 }
 

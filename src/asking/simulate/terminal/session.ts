@@ -28,9 +28,7 @@ export class Session {
   instruction = '';
   /** Of the first action that brought nothing about and was not asked again since. */
   fault: ExitCode | undefined;
-  /** Whether turns have happened since the last save. */
-  isUnsaved = false;
-  turns = 0;
+  #saved: World | undefined;
   readonly #branches = new Map<string, World>();
   #asked: Asked | undefined;
 
@@ -46,6 +44,16 @@ export class Session {
   /** The number of the turn that the next action makes. */
   get next(): number {
     return this.world.turns.length + 1;
+  }
+
+  /** Simulated turns of the present world, unless it was saved as it is. */
+  get unsaved(): number {
+    if (this.#saved === this.world) return 0;
+    return this.world.turns.filter(({ origin }) => origin === 'simulated').length;
+  }
+
+  saved(): void {
+    this.#saved = this.world;
   }
 
   /** The branches by name, the present one among them. */
@@ -75,7 +83,6 @@ export class Session {
     if (kept === undefined) return false;
     this.#enter(kept);
     this.fault = undefined;
-    this.isUnsaved = true;
     return true;
   }
 
@@ -133,8 +140,6 @@ export class Session {
       this.world = outcome.world;
       this.#asked = asked;
       this.fault = undefined;
-      this.isUnsaved = true;
-      this.turns++;
       this.#sayRoom();
       return;
     }

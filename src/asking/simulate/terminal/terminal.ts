@@ -92,14 +92,14 @@ class Reading {
 
   /** A session with turns that are not saved is ended by asking twice. */
   #ends(how: 'interrupt' | 'end' | 'quit'): boolean {
-    const { isUnsaved, turns, screen } = this.session;
-    if (!this.isTyped || this.#mayEnd || (how !== 'interrupt' && !isUnsaved)) return true;
+    const { unsaved, screen } = this.session;
+    if (!this.isTyped || this.#mayEnd || (how !== 'interrupt' && unsaved === 0)) return true;
     this.#mayEnd = true;
-    const once = how === 'quit' ? '/quit' : how === 'end' ? 'Ctrl-D' : 'Ctrl-C';
+    const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[how];
     screen.note(
-      isUnsaved
-        ? `${counted(turns, 'turn')} not saved: /save FILE keeps the trajectory, and ${once} once more ends without`
-        : `${once} once more ends (so does Ctrl-D)`,
+      unsaved === 0
+        ? `${again} once more ends (so does Ctrl-D)`
+        : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
     );
     return false;
   }

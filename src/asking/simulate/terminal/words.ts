@@ -7,23 +7,26 @@ import type { StepOutcome } from '../simulation.js';
 
 type Failed = Exclude<StepOutcome, { status: 'ok' }>;
 
+const FULL =
+  '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
+
 /** Why nothing has happened, with the next step. */
 export function faultText(outcome: Failed): string {
   switch (outcome.status) {
     case 'empty': {
-      const why = outcome.truncated ? ', as its budget ended before any observation came (--max-tokens)' : '';
+      const why = outcome.truncated ? ', as --max-tokens or the context ended it before one came' : '';
       return `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
     }
     case 'failed': {
       const { stop, class: kind, reason } = outcome.failure;
-      return stop === undefined
-        ? `the world model gave no reply (${kind}: ${reason}): the turn was not added; /retry asks again`
-        : `the world model gave no reply: ${stop.message}`;
+      if (stop !== undefined) return `the world model gave no reply: ${stop.message}`;
+      const next = kind === 'context-overflow' ? FULL : '/retry asks again';
+      return `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
     }
     case 'interrupted':
       return 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
     case 'full':
-      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; /undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)`;
+      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
     case 'spent':
       return `${outcome.reason}: nothing was asked; /save keeps what has happened`;
     default:

@@ -1,0 +1,82 @@
+// Many worlds at one world model: each goes its own way, side by side, and all are paid from one budget.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { openSimulation, type StepOutcome } from '../../../src/asking/simulate/simulation.js';
+import type { World } from '../../../src/simulate/world.js';
+import { closeAll, closers, NEVER, serve, until } from '../../support/endpoint.js';
+import { ioIn } from '../../support/io.js';
+import type { Handler } from '../../support/loopback-server.js';
+import { simulationSettings } from '../../support/simulation.js';
+
+afterEach(closeAll);
+
+const answer = (text: string) => ({ content: `<predicted_observation>${text}</predicted_observation>` });
+
+async function open(script: Handler, flags: readonly string[] = []) {
+  const server = await serve(script);
+  const settings = await simulationSettings(['--model-base-url', server.url, '--model-name', 'wm', ...flags]);
+  const simulation = await openSimulation(settings, ioIn('/'), () => {});
+  closers.push(() => simulation.close());
+  const start = () => simulation.world({ domain: 'terminal' });
+  const step = (world: World, action: string) => simulation.step({ world, action }, { signal: NEVER });
+  return { server, simulation, start, step };
+}
+
+function worldAfter(outcome: StepOutcome): World {
+  if (outcome.status !== 'ok') throw new Error(outcome.status);
+  return outcome.world;
+}
+
+describe('a simulation', () => {
+  test('lets worlds go on side by side, none of which knows another', async () => {
+    const waiting: (() => void)[] = [];
+    const { server, start, step } = await open(async ({ body }) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return answer(JSON.stringify(body.messages).includes('in A') ? 'A' : 'B');
+    });
+    const both = [step(await start(), 'in A'), step(await start(), 'in B')];
+    await until(() => waiting.length === 2);
+    expect(server.maxInFlight).toBe(2);
+    for (const go of waiting) go();
+    const [a, b] = (await Promise.all(both)).map((outcome) =>
+      worldAfter(outcome).turns.map(({ observation }) => observation),
+    );
+    expect([a, b]).toEqual([['A'], ['B']]);
+  });
+
+  test('spends one budget over all worlds', async () => {
+    const { start, step, simulation } = await open(
+      () => ({ ...answer('x'), usage: { prompt_tokens: 60, completion_tokens: 1 } }),
+      ['--budget-tokens', '100'],
+    );
+    expect((await step(await start(), 'a')).status).toBe('ok');
+    expect((await step(await start(), 'b')).status).toBe('ok');
+    expect(await step(await start(), 'c')).toMatchObject({ status: 'spent' });
+    expect(simulation.spending()).toMatchObject({ tokens: 122, budget: { tokens: 100 } });
+    expect(simulation.calls).toBe(2);
+  });
+
+  test('knows of a world that was gone back to what its request took', async () => {
+    const counts = [1_000, 3_000];
+    const { start, step, simulation } = await open(
+      ({ index }) => ({ ...answer('x'), usage: { prompt_tokens: counts[index], completion_tokens: 1 } }),
+      ['--context', '4096'],
+    );
+    const one = worldAfter(await step(await start(), 'a'));
+    const two = worldAfter(await step(one, 'b'));
+    const taken = (world: World) => simulation.roomFor({ world, action: 'c' })?.promptTokens ?? 0;
+    expect(taken(two)).toBeGreaterThan(3_000);
+    expect(taken(one)).toBeGreaterThan(1_000);
+    expect(taken(one)).toBeLessThan(1_500);
+  });
+
+  test('gives a failure back and leaves the world as it was', async () => {
+    const { start, step } = await open(() => ({
+      status: 400,
+      body: { error: { message: 'maximum context length is 10 tokens' } },
+    }));
+    const world = await start();
+    expect(await step(world, 'a')).toMatchObject({ status: 'failed' });
+    expect(world.turns).toEqual([]);
+  });
+});

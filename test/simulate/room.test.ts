@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { roomFor } from '../../src/simulate/room.js';
+
+test('a prompt that goes on from a counted one takes what that was counted, and the new characters by its own ratio', () => {
+  const before = { chars: 3_000, promptTokens: 1_000 };
+  expect(roomFor(8_192, 3_300, { before })).toEqual({ contextTokens: 8_192, promptTokens: 1_100, state: 'open' });
+  expect(roomFor(8_192, 3_300, { before, charsAToken: 1 }).promptTokens).toBe(1_100);
+});
+
+test('a prompt of which nothing was counted is taken by what others measured, else by four characters a token', () => {
+  expect(roomFor(8_192, 4_000).promptTokens).toBe(1_000);
+  expect(roomFor(8_192, 4_000, { charsAToken: 2 }).promptTokens).toBe(2_000);
+  expect(roomFor(8_192, 4_000, { before: { chars: 0, promptTokens: 0 } }).promptTokens).toBe(1_000);
+});
+
+test('four fifths are near the end, and less than 256 tokens for a reply are no room', () => {
+  const state = (promptTokens: number) => roomFor(4_000, promptTokens * 4).state;
+  expect([3_199, 3_200, 3_744, 3_745, 9_000].map(state)).toEqual(['open', 'near', 'near', 'full', 'full']);
+  expect(roomFor(200, 4).state).toBe('full');
+});
+
+test('a world that was gone back to is shorter than the request that was counted', () => {
+  expect(roomFor(4_000, 1_000, { before: { chars: 2_000, promptTokens: 500 } }).promptTokens).toBe(250);
+});
