@@ -15,6 +15,10 @@ export interface RubricPack {
   readonly userTemplate: string;
   /** Whether it asks for a checklist of facts in front of the scores. */
   readonly facts?: true;
+  /** Set where its judge is shown no truth: its template has no place for one, nor for what is computed from it. */
+  readonly hidesTruth?: true;
+  /** The pack as it judges without the truth whether a rollout agrees with itself; absent where it has no texts for that. */
+  readonly withoutTruth?: RubricPack;
 }
 
 /** The four things that every user template shows, by the names that the official template gives them. */
@@ -25,6 +29,9 @@ const TEMPLATE_SLOTS = [...NEEDED_SLOTS, ...OPTIONAL_SLOTS] as const;
 export type TemplateSlot = (typeof TEMPLATE_SLOTS)[number];
 export type OptionalSlot = (typeof OPTIONAL_SLOTS)[number];
 
+/** What tells of the truth. */
+const TRUTH_SLOTS: readonly TemplateSlot[] = ['ground_truth', 'changes'];
+
 type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };
 type Template =
   | { readonly status: 'ok'; readonly parts: readonly TemplatePart[] }
@@ -33,24 +40,30 @@ type Template =
 /**
  * Splits a user template into text and slots: `{name}` is a slot, `{{` and `}}` are single braces, as in Python's
  * `str.format` without its conversions, format specs and fields. Each of NEEDED_SLOTS has to occur at least once.
+ * @param hidesTruth whether it has to do without the slots that tell of the truth
  */
-export function readTemplate(template: string): Template {
+export function readTemplate(template: string, hidesTruth = false): Template {
+  const isShown = (slot: TemplateSlot) => !hidesTruth || !TRUTH_SLOTS.includes(slot);
+  const slots = TEMPLATE_SLOTS.filter(isShown);
   const parts: TemplatePart[] = [];
   for (const [token] of template.matchAll(/\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+/g)) {
     if (token === '{' || token === '}') return { status: 'bad', reason: `a single "${token}" (write it twice)` };
-    const part = readToken(token);
+    const part = readToken(token, slots);
     if (part === undefined) {
-      return { status: 'bad', reason: `the unknown slot ${token}; the slots are ${braced(TEMPLATE_SLOTS)}` };
+      return { status: 'bad', reason: `the unknown slot ${token}; the slots are ${braced(slots)}` };
     }
     parts.push(part);
   }
-  const missing = NEEDED_SLOTS.filter((slot) => !holds(parts, slot));
+  const missing = NEEDED_SLOTS.filter((slot) => isShown(slot) && !holds(parts, slot));
   return missing.length > 0 ? { status: 'bad', reason: `no slot ${braced(missing)}` } : { status: 'ok', parts };
 }
 
 /** The optional slots that a pack's user template has. */
-export function optionalSlots({ userTemplate }: Pick<RubricPack, 'userTemplate'>): OptionalSlot[] {
-  const read = readTemplate(userTemplate);
+export function optionalSlots({
+  userTemplate,
+  hidesTruth,
+}: Pick<RubricPack, 'userTemplate' | 'hidesTruth'>): OptionalSlot[] {
+  const read = readTemplate(userTemplate, hidesTruth);
   return read.status === 'bad' ? [] : OPTIONAL_SLOTS.filter((slot) => holds(read.parts, slot));
 }
 
@@ -58,11 +71,11 @@ function holds(parts: readonly TemplatePart[], slot: TemplateSlot): boolean {
   return parts.some((part) => 'slot' in part && part.slot === slot);
 }
 
-function readToken(token: string): TemplatePart | undefined {
+function readToken(token: string, slots: readonly TemplateSlot[]): TemplatePart | undefined {
   if (token === '{{') return { text: '{' };
   if (token === '}}') return { text: '}' };
   if (!token.startsWith('{')) return { text: token };
-  const slot = TEMPLATE_SLOTS.find((name) => token === `{${name}}`);
+  const slot = slots.find((name) => token === `{${name}}`);
   return slot && { slot };
 }
 

@@ -12,7 +12,7 @@ import { exists, fingerprintOf, listFolder, readText } from './prompt-files.js';
 export const BUNDLED_PACKS = ['awb-2', 'awb-1'] as const;
 
 const PACK_FILE = 'pack.json';
-const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts'];
+const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts', 'without_truth'];
 
 /**
  * Reads the rubric pack of that name or in that folder; without either, the bundled default. A bundled pack's name comes before a folder
@@ -25,7 +25,9 @@ const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts'];
  *       "common": "common.txt",        optional: stands before every domain's own text
  *       "domains": { "mcp": "mcp.txt", … },
  *       "template": "user.txt",        the user message, with the slots that src/rubric.ts lists
- *       "facts": true }                optional: the judge is asked for a checklist of facts (src/facts.ts)
+ *       "facts": true,                 optional: the judge is asked for a checklist of facts (src/facts.ts)
+ *       "without_truth": { "common": "alone.txt", "template": "alone-user.txt" } }
+ *                                      optional: these two in place of the pack's own where a rollout is judged by itself
  *
  * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
  * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-2/common.txt shows how.
@@ -72,10 +74,18 @@ interface PackFile {
   readonly domains: Readonly<Record<string, string>>;
   readonly template: string;
   readonly facts?: true;
+  readonly withoutTruth?: Pick<PackFile, 'common' | 'template'>;
 }
 
 async function loadPack(folder: string): Promise<RubricPack> {
   const pack = readPackFile(await readText(join(folder, PACK_FILE)), join(folder, PACK_FILE));
+  const whole = await assembledFrom(folder, pack);
+  if (pack.withoutTruth === undefined) return whole;
+  const { name, version, domains, withoutTruth } = pack;
+  return { ...whole, withoutTruth: await assembledFrom(folder, { name, version, domains, ...withoutTruth }, true) };
+}
+
+async function assembledFrom(folder: string, pack: PackFile, hidesTruth?: true): Promise<RubricPack> {
   const common = pack.common === undefined ? [] : [await readText(join(folder, pack.common))];
   const prompts = new Map<string, string>();
   for (const [domain, file] of Object.entries(pack.domains)) {
@@ -88,6 +98,7 @@ async function loadPack(folder: string): Promise<RubricPack> {
     name,
     version,
     ...(facts === undefined ? {} : { facts }),
+    ...(hidesTruth && { hidesTruth }),
     official: false,
     prompts,
     userTemplate,
@@ -103,11 +114,12 @@ interface PackContents {
   readonly userTemplate: string;
   readonly templateFile: string;
   readonly facts?: true;
+  readonly hidesTruth?: true;
 }
 
 function assemblePack(contents: PackContents): RubricPack {
-  const { name, version, official, prompts, userTemplate, templateFile, facts } = contents;
-  const template = readTemplate(userTemplate);
+  const { name, version, official, prompts, userTemplate, templateFile, facts, hidesTruth } = contents;
+  const template = readTemplate(userTemplate, hidesTruth);
   if (template.status === 'bad') {
     throw new UserError(`the user template in ${templateFile} has ${template.reason}; mend that file`, EXIT.badData);
   }
@@ -117,12 +129,14 @@ function assemblePack(contents: PackContents): RubricPack {
     fingerprint: fingerprintOf([
       ...[name, version, official, [...prompts], userTemplate],
       ...(facts === undefined ? [] : [{ facts }]),
+      ...(hidesTruth === undefined ? [] : [{ hidesTruth }]),
     ]),
     official,
     domains: [...prompts.keys()],
     systemPrompt: (domain) => prompts.get(domain),
     userTemplate,
     ...(facts === undefined ? {} : { facts }),
+    ...(hidesTruth && { hidesTruth }),
   };
 }
 
@@ -144,6 +158,12 @@ function readPackFile(text: string, file: string): PackFile {
   if (!isObject(domains) || Object.keys(domains).length === 0) {
     throw wrong('"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }');
   }
+  const { without_truth: alone } = pack;
+  if (alone !== undefined && !isObject(alone)) {
+    throw wrong(
+      '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }',
+    );
+  }
   // What a pack names is sent to a judge, so it must not reach for files outside its folder.
   const besidePack = (key: string, value: unknown): string => {
     if (typeof value === 'string' && /^[^/\\]+$/.test(value) && !/^\.+$/.test(value)) return value;
@@ -155,6 +175,14 @@ function readPackFile(text: string, file: string): PackFile {
     template: besidePack('template', pack.template),
     ...(pack.facts === true ? { facts: true } : {}),
     ...(pack.common === undefined ? {} : { common: besidePack('common', pack.common) }),
+    ...(alone === undefined
+      ? {}
+      : {
+          withoutTruth: {
+            template: besidePack('template', alone.template),
+            ...(alone.common === undefined ? {} : { common: besidePack('common', alone.common) }),
+          },
+        }),
     domains: Object.fromEntries(Object.entries(domains).map(([key, value]) => [key, besidePack(key, value)])),
   };
 }

@@ -11,6 +11,7 @@ import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
 import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
+import { asSeen, requireSight } from '../asking/judge/sight.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
@@ -96,18 +97,19 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const path = resolve(io.cwd, settings.predictions);
   const rival = inCwd(io, settings.reference);
   requireReference(mode, settings.mode, path, rival);
+  requireSight(mode, settings);
   const reference = () => referenceIdentity(rival);
   const openMethod = (pack: string | undefined) => {
     const rubrics = () => loadRubricPack(pack, io.cwd);
-    const { verdicts } = settings;
-    return mode.open({ verdicts, ...holdingOf(settings), rubrics, ...BUNDLED, reference });
+    const { verdicts, judgeSees: sees } = settings;
+    return mode.open({ verdicts, sees, ...holdingOf(settings), rubrics, ...BUNDLED, reference });
   };
   const method = await openMethod(settings.rubrics);
   requireForm(settings, method);
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
   try {
-    const open = (file: string) => openPredictions(file, dataset, io.stop);
+    const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
     const predictions = await withBeside(mode, method, await open(path), () => open(present(rival)));
     try {
       requireJudgeable(method, predictions);

@@ -27,6 +27,8 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
    * another row of the domain. Absent where it judges the prediction by itself.
    */
   readonly beside?: 'prediction' | 'truth';
+  /** Whether it can judge a rollout by its simulated history alone. */
+  readonly judgesWithoutTruth?: true;
   /** The measures in its records, by name. */
   readonly measures: Readonly<Record<string, Measure>>;
   /** The measure that stands for a run without ratings; the first that it has where absent. */
@@ -37,6 +39,10 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   open(given: Given): Promise<Method<Readings>>;
 }
 
+/** What a judge sees of a rollout: the recorded history and the truth, or the simulated history and no truth. */
+export const SIGHTS = ['history', 'rollout'] as const;
+export type Sight = (typeof SIGHTS)[number];
+
 /** What a user may give a mode. */
 interface Given {
   /** How verdicts are read. */
@@ -45,6 +51,8 @@ interface Given {
   readonly holdsReplies?: boolean;
   /** Whether the judge is served here; false where absent. */
   readonly isServedHere?: boolean;
+  /** What the judge of a rollout sees: the simulated history alone, without the truth, under `rollout`. */
+  readonly sees?: Sight;
   /** Reads the rubric pack. */
   rubrics(): Promise<RubricPack>;
   /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */

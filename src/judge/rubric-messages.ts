@@ -48,7 +48,7 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
   const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
   return [
     { role: 'system', content: system },
-    { role: 'user', content: fillTemplate(pack.userTemplate, slots) },
+    { role: 'user', content: fillTemplate(pack, slots) },
   ];
 }
 
@@ -128,8 +128,8 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
   };
 }
 
-function fillTemplate(template: string, slots: Slots): string {
-  const read = readTemplate(template);
+function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): string {
+  const read = readTemplate(userTemplate, hidesTruth);
   if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
   return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
 }

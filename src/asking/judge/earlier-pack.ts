@@ -22,7 +22,8 @@ export async function atItsPack(
   openMethod: (pack: string) => Promise<Method>,
 ): Promise<PackPlace & { readonly work: Judging }> {
   const { settings, dir, method } = given;
-  if (settings.rubrics !== undefined || method.identity.rubrics === undefined) return { work: given };
+  const isNamed = settings.rubrics !== undefined || settings.judgeSees !== 'history';
+  if (isNamed || method.identity.rubrics === undefined) return { work: given };
   const begun = (work: Judging) => findBegun(dir, (stored) => judgeIdentity(work, stored), settings.label);
   if ((await begun(given)) !== undefined) return { work: given };
   const [today, ...earlier] = BUNDLED_PACKS;

@@ -1,6 +1,6 @@
 // The options of awb judge: the predictions, the mode, and the judge to ask.
 
-import type { Mode } from '../../judge/mode.js';
+import { type Mode, SIGHTS } from '../../judge/mode.js';
 import { MODES } from '../../judge/modes.js';
 import { READINGS } from '../../judge/readings.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
@@ -73,6 +73,13 @@ export const JUDGE_OPTIONS = {
     help: helpOf(MODES),
   },
   ...JUDGE_INSTRUMENT,
+  'judge-sees': {
+    kind: 'choice',
+    choices: SIGHTS,
+    default: 'history',
+    group: 'Judge',
+    help: 'of a rollout: history shows recorded turns and the truth; rollout the simulated turns and no truth: does it agree with itself?',
+  },
   'judge-repeats': {
     kind: 'integer',
     min: 1,
