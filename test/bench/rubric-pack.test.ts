@@ -89,6 +89,26 @@ describe('a pack of one’s own', () => {
     expect(shared.systemPrompt('zoo')).toBe('you judge\n\nwell\n\nfeed the lions');
   });
 
+  test('may have texts for judging without a truth, whose template has no place for one', async () => {
+    const without = { without_truth: { common: 'alone.txt', template: 'alone-user.txt' } };
+    const template = '{context}|{told}|{world_model_input}|{predicted_observation}';
+    const folder = (text: string) =>
+      folderOf({ ...withPack(without), 'alone.txt': 'no truth here', 'alone-user.txt': text });
+    const [plain, both] = [await loadRubricPack(await folderOf(files)), await loadRubricPack(await folder(template))];
+    expect(both.fingerprint).toBe(plain.fingerprint);
+    expect(both.withoutTruth).toMatchObject({ name: 'mine', hidesTruth: true, userTemplate: template });
+    expect(both.withoutTruth?.systemPrompt('zoo')).toBe('no truth here\n\nfeed the lions');
+    expect(both.withoutTruth?.fingerprint).not.toBe(plain.fingerprint);
+    for (const slot of ['{ground_truth}', '{changes}']) {
+      await expect(folder(`${template}${slot}`).then((dir) => loadRubricPack(dir))).rejects.toThrow(
+        `alone-user.txt has the unknown slot ${slot}`,
+      );
+    }
+    await expect(folder('{context}{world_model_input}').then((dir) => loadRubricPack(dir))).rejects.toThrow(
+      'no slot {predicted_observation}',
+    );
+  });
+
   test('has the same fingerprint wherever it lies, and another when anything in it changes', async () => {
     const variants = [
       files,
@@ -129,6 +149,12 @@ describe('a pack of one’s own', () => {
     ['has a name that is a path', withPack({ name: '../x' }), EXIT.badData, /"name" has to be a word/],
     ['has a number as version', withPack({ version: 1 }), EXIT.badData, /"version" has to be a text/],
     ['has facts that are a word', withPack({ facts: 'yes' }), EXIT.badData, /"facts" has to be true or false/],
+    [
+      'names no files for judging without a truth',
+      withPack({ without_truth: 'a.txt' }),
+      EXIT.badData,
+      /has to name two files/,
+    ],
     ['has no domains', withPack({ domains: {} }), EXIT.badData, /"domains" has to name a file for each/],
     ['has no common file but null', withPack({ common: null }), EXIT.badData, /"common" has to name a file beside/],
     ['names no template', withPack({ template: undefined }), EXIT.badData, /"template" has to name a file beside/],

@@ -143,3 +143,17 @@ describe('the prompt of the second edition', () => {
     },
   );
 });
+
+test('the bundled prompt for judging without a truth shows a verdict of the plain form, which the reader takes', async () => {
+  const { withoutTruth } = await loadRubricPack();
+  for (const domain of DOMAINS) {
+    const example = /<final_evaluation>\n(\{.*\})\n<\/final_evaluation>/.exec(
+      withoutTruth?.systemPrompt(domain) ?? '',
+    )?.[1];
+    expect(Object.keys(JSON.parse(example ?? ''))).toEqual(schemaOf(false).required);
+    expect(readStrictly(`<final_evaluation>\n${example}\n</final_evaluation>`).status).toBe('ok');
+    expect(withoutTruth?.systemPrompt(domain)).toContain(
+      `up to ${schemaOf(false).properties?.strengths?.maxItems} each`,
+    );
+  }
+});
