@@ -67,11 +67,12 @@ export function startAwb(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   cwd: string = ROOT,
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): CliProcess {
   const child = spawn(process.execPath, [join(ROOT, 'dist/bin.js'), ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
