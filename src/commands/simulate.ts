@@ -5,9 +5,12 @@ import { playEpisodes } from '../asking/simulate/episodes/episodes.js';
 import { EPISODE_OPTIONS, type EpisodeSettings, namesAgent } from '../asking/simulate/episodes/options.js';
 import { SIMULATION_OPTIONS, type SimulationSettings } from '../asking/simulate/options.js';
 import { openSimulation } from '../asking/simulate/simulation.js';
+import { simulatorOf } from '../asking/simulate/simulator.js';
 import { openStarts } from '../asking/simulate/starts.js';
 import { actInTerminal } from '../asking/simulate/terminal/terminal.js';
 import { namesTarget } from '../asking/target.js';
+import { ENVIRONMENT_OPTIONS, type EnvironmentSettings, servesAgents } from '../environment/options.js';
+import { serveEnvironment } from '../environment/serving.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
@@ -17,7 +20,7 @@ import type { Io } from '../types.js';
 
 export const command = defineCommand({
   description:
-    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark.',
+    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark. With --listen or --mcp agents elsewhere act.',
   examples: [
     {
       line: 'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model',
@@ -32,6 +35,10 @@ export const command = defineCommand({
     {
       line: 'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent',
       does: 'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
+    },
+    {
+      line: 'awb simulate --listen 127.0.0.1:7860 --record episodes …',
+      does: 'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
     },
   ],
   daily: [
@@ -59,8 +66,11 @@ export const command = defineCommand({
     'output-dir',
     'dry-run',
     'budget-usd',
+    'listen',
+    'mcp',
+    'record',
   ],
-  options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS },
+  options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS, ...ENVIRONMENT_OPTIONS },
   alsoNeeds: (settings) => [
     ...(settings.listRows || namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),
     ...(namesAgent(settings) ? (['agent-base-url', 'agent-model'] as const) : []),
@@ -68,9 +78,15 @@ export const command = defineCommand({
   run: simulate,
 });
 
-async function simulate(settings: EpisodeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+async function simulate(
+  settings: EpisodeSettings & EnvironmentSettings,
+  io: Io,
+  shown: ShownSettings,
+): Promise<ExitCode> {
   if (settings.listRows) return listRows(settings, io);
+  const isServed = servesAgents(settings);
   if (namesAgent(settings)) {
+    if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
     return playEpisodes(settings, io, shown, (dir) => `${programName(io)} ${shellLine(inspecting(dir))}`);
   }
   requireNoEpisodes(settings);
@@ -79,6 +95,7 @@ async function simulate(settings: EpisodeSettings, io: Io, shown: ShownSettings)
   };
   const simulation = await openSimulation(settings, io, notice);
   try {
+    if (isServed) return await serveEnvironment(await simulatorOf(simulation, settings, io), settings, io);
     return await actInTerminal(simulation, settings, io);
   } finally {
     await simulation.close();

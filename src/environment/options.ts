@@ -1,6 +1,7 @@
 // The options of an environment for agents elsewhere: where it listens, what it speaks, and its caps.
 
 import { isIPv6 } from 'node:net';
+import { UserError } from '../errors.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 
 export const ENVIRONMENT_OPTIONS = {
@@ -55,6 +56,19 @@ export const ENVIRONMENT_OPTIONS = {
 } as const satisfies OptionTable;
 
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
+
+/** Whether agents elsewhere are to be served. @throws UserError (2) for a flag that says something of that where they are not */
+export function servesAgents({
+  listen,
+  mcp,
+  listenKey,
+  record,
+}: Pick<EnvironmentSettings, 'listen' | 'mcp' | 'listenKey' | 'record'>): boolean {
+  if (listenKey !== undefined && listen === undefined) throw new UserError('--listen-key belongs to --listen; add it');
+  if (listen !== undefined || mcp) return true;
+  if (record !== undefined) throw new UserError('--record belongs to --listen or --mcp; add one');
+  return false;
+}
 
 /** The host and port of `HOST:PORT`; a host that holds colons stands in brackets. Undefined for another form. */
 export function placeOf(text: string): { readonly host: string; readonly port: number } | undefined {

@@ -23,6 +23,7 @@ interface EnvironmentDocument {
   readonly model: string;
 }
 
+/** With the limit of steps, which agents that are played here have, too. */
 type ServingSettings = EnvironmentSettings & { readonly steps: number };
 
 /** Steps under way get this long after the first interrupt. */
