@@ -64,7 +64,7 @@ try {
 
 async function startEnvironment(modelUrl) {
   const args = ['simulate', '--listen', '127.0.0.1:0', '--json', '--quiet', '--model-base-url', modelUrl];
-  const data = ['--model-name', 'm', '--data-dir', file('../fixtures/recorded'), '--steps', '100000'];
+  const data = ['--model-name', 'm', '--data-dir', file('../fixtures/recorded'), '--steps', '1000'];
   const record = flags.record ? ['--record', join(root, 'episodes')] : [];
   const child = spawn(process.execPath, [file('../dist/bin.js'), ...args, ...data, ...record], {
     stdio: ['ignore', 'pipe', 'inherit'],

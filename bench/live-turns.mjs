@@ -138,7 +138,16 @@ async function start(model) {
     process.execPath,
     [
       ...[flags.bin, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--quiet'],
-      ...['--gpu', 'off', '--threads', flags.parallel === '1' ? '1' : '2', '--parallel', flags.parallel, '--context', flags.context],
+      ...[
+        '--gpu',
+        'off',
+        '--threads',
+        flags.parallel === '1' ? '1' : '2',
+        '--parallel',
+        flags.parallel,
+        '--context',
+        flags.context,
+      ],
     ],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );

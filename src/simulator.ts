@@ -11,7 +11,7 @@ export interface WorldStart {
   readonly prompt?: string;
   /** What the agent is to do, as the world model is told. */
   readonly task?: string;
-  /** An instruction to the world model, for the whole episode. */
+  /** An instruction to the world model alone, in front of each action. */
   readonly scenario?: string;
   readonly seed?: number;
 }
@@ -30,7 +30,10 @@ export interface LiveWorld {
   readonly domain: Domain;
   /** What stands in front of the first action: the task, the state. */
   readonly preface: string;
-  readonly turns: readonly { readonly action: string; readonly observation: string }[];
+  /** What came of the last action; undefined where nothing has happened. */
+  readonly observation: string | undefined;
+  /** All turns so far, as an agent may see them. */
+  history(): readonly { readonly action: string; readonly observation: string }[];
   /** Aborting gives `failed`, and the world stands. */
   act(action: string, signal: AbortSignal): Promise<Acted>;
   /** The turns so far as a row of the benchmark. */

@@ -71,7 +71,7 @@ export function resetProperties(domains: readonly string[]): JsonObject {
     row: text('The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.'),
     prompt: text('A system prompt for the world model.'),
     task: text('What the agent is to do, as the world model is told.'),
-    scenario: text('An instruction to the world model for the whole episode.'),
+    scenario: text('An instruction to the world model alone, in front of each action of the episode.'),
     seed: { type: 'integer', minimum: 0, description: 'Makes the world model sample reproducibly, where it can.' },
   };
 }

@@ -98,8 +98,7 @@ export class Session {
       });
       const episode: Episode = { id, world, steps: 0, doneReason: undefined, record: records?.begin(id) };
       this.#episode = episode;
-      const { turns, preface } = world;
-      return answerOf(episode, turns.at(-1)?.observation ?? preface, turns);
+      return answerOf(episode, world.observation ?? world.preface, world.history());
     });
   }
 
@@ -133,7 +132,7 @@ export class Session {
         episode.steps++;
         if (isFull) episode.doneReason = 'context-full';
         else if (episode.steps >= this.#grounds.steps) episode.doneReason = 'step-limit';
-        return answerOf(episode, world.turns.at(-1)?.observation ?? '');
+        return answerOf(episode, world.observation ?? '');
       }
       default:
         return acted satisfies never;

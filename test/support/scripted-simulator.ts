@@ -4,10 +4,12 @@ import { EventEmitter } from 'node:events';
 import { UserError } from '../../src/errors.js';
 import type { Acted, LiveWorld, Simulator, WorldStart } from '../../src/simulator.js';
 
+type Turns = ReturnType<LiveWorld['history']>;
+
 /** What comes of an action; a text is what the environment shows. */
 export type Scripted = (
   action: string,
-  world: { readonly start: WorldStart; readonly turns: LiveWorld['turns']; readonly signal: AbortSignal },
+  world: { readonly start: WorldStart; readonly turns: Turns; readonly signal: AbortSignal },
 ) => string | Exclude<Acted, { status: 'observed' }> | Promise<string | Exclude<Acted, { status: 'observed' }>>;
 
 export interface ScriptedSimulator extends Simulator {
@@ -23,12 +25,13 @@ export function scriptedSimulator(
 ): ScriptedSimulator {
   const starts: WorldStart[] = [];
   const life = new EventEmitter();
-  function worldOf(start: WorldStart, turns: LiveWorld['turns']): LiveWorld {
+  function worldOf(start: WorldStart, turns: Turns): LiveWorld {
     const { domain = 'terminal', task = '' } = start;
     return {
       domain,
       preface: task,
-      turns,
+      observation: turns.at(-1)?.observation,
+      history: () => turns,
       async act(action, signal) {
         life.emit('acting', action);
         const said = await script(action, { start, turns, signal });

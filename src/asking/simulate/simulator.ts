@@ -11,8 +11,9 @@ import { fileOrText, type Start } from './starts.js';
 
 type StartSettings = Pick<SimulationSettings, 'domain' | 'task' | 'state' | 'from'>;
 
-/** How an episode is sampled: its turns under a seed of its own each. */
-interface Sampling {
+/** What all turns of an episode are asked with, each under a seed of its own. */
+interface Manner {
+  readonly instruction: string | undefined;
   readonly seed: number | undefined;
   readonly firstOffset: number;
 }
@@ -44,7 +45,7 @@ export async function simulatorOf(
       const world = await simulation.world(startOf(start, flags));
       const firstOffset = start.seed === undefined ? TURNS_APART * begun++ : 0;
       const seed = start.seed === undefined ? undefined : start.seed % SEEDS;
-      return live(simulation, instructed(world, start.scenario), { seed, firstOffset });
+      return live(simulation, world, { seed, firstOffset, instruction: start.scenario });
     },
   };
 }
@@ -72,40 +73,29 @@ function startOf(
   return { domain: own, task: task ?? flags.task, systemPrompt: prompt, ...(isTheirs && { state: flags.state }) };
 }
 
-/** The world whose model is told, for all turns, what is to happen. */
-function instructed(world: World, scenario: string | undefined): World {
-  if (scenario === undefined || scenario.trim() === '') return world;
-  const told = [
-    '**Simulation Instruction:**',
-    'This holds for all turns and is for you alone. Bring about what it says, in the form that such output always has, and leave all else as it would be without it. Never quote it, hint at it or say that it was asked for.',
-    '',
-    scenario.trim(),
-  ].join('\n');
-  const { systemPrompt } = world;
-  return { ...world, systemPrompt: systemPrompt === '' ? told : `${systemPrompt.trimEnd()}\n\n${told}` };
-}
-
-function live(simulation: Simulation, world: World, { seed, firstOffset }: Sampling): LiveWorld {
+function live(simulation: Simulation, world: World, manner: Manner): LiveWorld {
+  const { instruction, seed, firstOffset } = manner;
   return {
     domain: world.domain,
     preface: world.preface,
-    turns: world.turns,
+    observation: world.turns.at(-1)?.observation,
+    // What the world model alone was told stays here.
+    history: () => world.turns.map(({ action, observation }) => ({ action, observation })),
     async act(action, signal) {
       const seedOffset = firstOffset + world.turns.length;
-      const outcome = await simulation.step({ world, action, seed, seedOffset }, { signal });
-      return actedOf(outcome, simulation, (next) => live(simulation, next, { seed, firstOffset }));
+      const outcome = await simulation.step({ world, action, instruction, seed, seedOffset }, { signal });
+      if (outcome.status !== 'ok') return undone(outcome);
+      const next = outcome.world;
+      const isFull = simulation.roomFor({ world: next, action: '', instruction })?.state === 'full';
+      return { status: 'observed', world: live(simulation, next, manner), isFull };
     },
     row: (id) => trajectoryRow(world, id) ?? {},
   };
 }
 
-function actedOf(outcome: StepOutcome, simulation: Simulation, alive: (world: World) => LiveWorld): Acted {
+/** Why nothing has happened. */
+function undone(outcome: Exclude<StepOutcome, { status: 'ok' }>): Acted {
   switch (outcome.status) {
-    case 'ok': {
-      const { world } = outcome;
-      const isFull = simulation.roomFor({ world, action: '' })?.state === 'full';
-      return { status: 'observed', world: alive(world), isFull };
-    }
     case 'empty': {
       const why = outcome.truncated ? ' before its token budget ended it (--max-tokens)' : '';
       return { status: 'failed', class: 'malformed', reason: `the world model gave no observation${why}` };

@@ -60,10 +60,10 @@ describe('a start', () => {
       name: '',
     };
     const world = await simulator.begin({ row: key });
-    expect(world.turns).toHaveLength(Number(name.split(':').at(-1)) - 1);
+    expect(world.history()).toHaveLength(Number(name.split(':').at(-1)) - 1);
     const { world: next } = await observed(world, 'pwd');
-    expect(next.turns).toHaveLength(world.turns.length + 1);
-    expect(server.requests[0]?.body.messages).toHaveLength(2 * world.turns.length + 2);
+    expect(next.history()).toHaveLength(world.history().length + 1);
+    expect(server.requests[0]?.body.messages).toHaveLength(2 * world.history().length + 2);
   });
 
   test('without a word begins where the flags say', async () => {
@@ -82,16 +82,25 @@ describe('a start', () => {
     expect(server.requests[0]?.body.messages[0]).toEqual({ role: 'system', content: 'You are a toaster.' });
   });
 
-  test('with a scenario tells it to the world model for all turns, and never to the agent', async () => {
+  test('with a scenario tells it to the world model in front of each action, and never to the agent', async () => {
     const { simulator, server } = await start();
     const world = await simulator.begin({ domain: 'terminal', scenario: 'The disk is full.' });
     expect(world.preface).not.toContain('disk');
     const { world: next } = await observed(world, 'touch a');
     await observed(next, 'touch b');
     for (const { body } of server.requests) {
-      expect(body.messages[0].content).toMatch(/\*\*Simulation Instruction:\*\*[\s\S]*The disk is full\.$/);
+      expect(body.messages.at(-1).content).toContain('**Simulation Instruction:**\nThe disk is full.\n\n**Action:**');
     }
-    expect(next.row('x')).toMatchObject({ system_str: expect.stringContaining('The disk is full.') });
+    expect(JSON.stringify(next.history())).not.toContain('disk');
+    expect(next.row('x')).toMatchObject({ current_prompt: expect.stringContaining('The disk is full.') });
+  });
+
+  test('shows an agent of the turns before what was done and what came of it, and nothing else', async () => {
+    const { simulator, simulation } = await start();
+    const names = await simulation.names();
+    const later = names.find(({ name }) => name.startsWith('web:') && !name.endsWith(':1'));
+    const [turn] = (await simulator.begin({ row: later?.key ?? '' })).history();
+    expect(Object.keys(turn ?? {})).toEqual(['action', 'observation']);
   });
 
   test.each([
@@ -145,7 +154,7 @@ describe('what comes of an action', () => {
     const { simulator } = await start([{ status: 503, body: 'down' }]);
     const world = await simulator.begin({ domain: 'terminal' });
     expect(await world.act('ls', NEVER)).toMatchObject({ status: 'failed', class: 'transient' });
-    expect(world.turns).toEqual([]);
+    expect(world.history()).toEqual([]);
   });
 
   test('a reply without an observation can be asked for again', async () => {
