@@ -22,15 +22,22 @@ export async function saveTrajectory(
 ): Promise<string> {
   const row = trajectoryRow(world, id);
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
-  const shown = `${named.replace(/(?:_test)?\.jsonl$/, '')}_test.jsonl`;
+  const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
   const path = resolve(cwd, shown);
   const text = `${JSON.stringify(row)}\n`;
   try {
     await makeFolders(dirname(path), { mkdir, stat, dirname });
+  } catch (error) {
+    throw cannotSave(error, shown);
+  }
+  try {
     if (replace) await replaced(path, text);
     else await writeFile(path, text, { flag: 'wx' });
   } catch (error) {
-    throw saveError(error, shown);
+    if (codeOf(error) !== 'EEXIST') throw cannotSave(error, shown);
+    throw new UserError(
+      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+    );
   }
   return shown;
 }
@@ -47,13 +54,8 @@ async function replaced(path: string, text: string): Promise<void> {
   }
 }
 
-function saveError(error: unknown, shown: string): UserError {
+function cannotSave(error: unknown, shown: string): UserError {
   const code = codeOf(error);
-  if (code === 'EEXIST') {
-    return new UserError(
-      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
-    );
-  }
   const exitCode = code === 'ENOSPC' || code === 'EIO' ? EXIT.cannotWrite : EXIT.cannotCreate;
   return new UserError(`cannot save ${shown}: ${messageOf(error)}`, exitCode);
 }

@@ -85,8 +85,12 @@ class Reading {
         continue;
       }
       this.#mayEnd = false;
-      if (command === undefined) await this.#act(line);
-      else this.fault ??= await runCommand(command, this.session, this.io);
+      if (command === undefined) {
+        await this.#act(line);
+        continue;
+      }
+      const fault = await runCommand(command, this.session, this.io);
+      this.fault ??= fault;
     }
   }
 

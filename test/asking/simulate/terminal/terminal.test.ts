@@ -192,6 +192,18 @@ describe('what can be typed beside actions', () => {
     expect(code).toBe(2);
   });
 
+  test('a command that cannot be carried out keeps no later one from it, and tells the exit code', async () => {
+    const { code, stdout, stderr } = await simulated(
+      'ls\n/save /proc/none/x\n/undo\n/undo\n/fork b\n/show 9\n/save\n',
+      machine(),
+    );
+    expect(code).toBe(73);
+    expect(stdout).toContain('back in front of turn 1\na new branch b, in front of turn 1\n');
+    expect(stderr).toMatch(
+      /cannot save .*\nthere is no simulated turn to undo\nthere is no turn 9: .*\nname a file: .*\n/,
+    );
+  });
+
   test('JSON goes on over lines, and a block between fences is one action', async () => {
     const { server } = await simulated(
       '[\n{"keystrokes": "top\\n",\n"duration": 2}]\n```\ncat <<E\nE\n```\n',
