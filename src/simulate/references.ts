@@ -5,7 +5,7 @@ import { specificTokens } from '../specific-tokens.js';
 import type { Domain } from '../types.js';
 
 /** A reference, and whether a text shows what it refers to. */
-export interface Reference {
+interface Reference {
   /** As it stands in the action. */
   readonly text: string;
   /** @param text as `plain` makes it */

@@ -1,17 +1,18 @@
 // A turn of a rollout as a sample: actions as recorded, and in front of them what the world model itself said.
 
-import { OBSERVATION_MARKER, shownPrediction, withoutMarker, withoutThought } from '../reply.js';
+import { OBSERVATION_MARKER, withoutMarker } from '../reply.js';
 import { requestIn } from '../turn.js';
 import type { Sample } from '../types.js';
 import { bareAction } from './chain.js';
 import { withState } from './state-block.js';
+import { observationIn } from './world.js';
 
 /** Rises when the same replies make another history than before. */
 export const ROLLOUT_VERSION = 1;
 
 /** What a reply adds to the history: the marker and the prediction, no thinking and no tag. Nothing stands behind the marker where nothing was predicted. */
 export function observationOf(gen: string): string {
-  return `${OBSERVATION_MARKER}\n${withoutThought(gen) === '' ? '' : shownPrediction(gen)}`;
+  return `${OBSERVATION_MARKER}\n${observationIn(gen) ?? ''}`;
 }
 
 /** What was said of the turns so far: the first `from` of them are true. */
@@ -28,7 +29,9 @@ interface SimulatedHistory {
 export function simulatedTurn(driver: Sample, { from, observations }: SimulatedHistory): Sample {
   const turnIdx = from + observations.length + 1;
   const responses = [...driver.responses.slice(0, from), ...observations];
-  const prompts = Array.from({ length: turnIdx }, (_, index) => simulatedPrompt(driver, index + 1, from, responses));
+  const prompts = Array.from({ length: turnIdx }, (_, index) =>
+    simulatedPrompt(driver, index + 1, from, responses[index - 1]),
+  );
   const currentPrompt = prompts[turnIdx - 1] ?? '';
   return {
     key: driver.key,
@@ -47,9 +50,12 @@ export function trueTurn(driver: Sample, turn: number): Sample {
   return simulatedTurn(driver, { from: turn - 1, observations: [] });
 }
 
-/** A state that a prompt repeats is true up to the turn behind the last true observation. */
-function simulatedPrompt(driver: Sample, turn: number, from: number, responses: readonly string[]): string {
+/**
+ * The prompt of a turn as it stands in a rollout, without the request to predict. A state that it repeats is true up to the turn behind
+ * the last true observation, and from then on what was predicted in its place.
+ * @param before the observation of the turn before
+ */
+export function simulatedPrompt(driver: Sample, turn: number, from: number, before = ''): string {
   const prompt = bareAction(driver, turn);
-  if (turn <= from + 1) return prompt;
-  return withState(prompt, withoutMarker(responses[turn - 2] ?? ''));
+  return turn <= from + 1 ? prompt : withState(prompt, withoutMarker(before));
 }

@@ -4,6 +4,7 @@ import { withoutMarker } from '../reply.js';
 import type { Sample } from '../types.js';
 import { bareAction } from './chain.js';
 
+const HEADED = 'State:**';
 const HEADING = /^\*\*Current (?:Phone )?State:\*\*[ \t]*\r?\n/m;
 const ACTION = /^\*\*Action:\*\*/gm;
 /** So much of the state has to stand in the observation before it, by lines. */
@@ -19,7 +20,8 @@ interface StateBlock {
 
 /** Where the state stands in a prompt: between its heading and the action. Undefined where there is no heading in front of the action. */
 function stateIn(prompt: string): StateBlock | undefined {
-  const heading = HEADING.exec(besideAction(prompt));
+  // Most prompts have none, which is told in no time.
+  const heading = prompt.includes(HEADED) ? HEADING.exec(besideAction(prompt)) : null;
   if (heading === null) return undefined;
   const start = heading.index + heading[0].length;
   const action = prompt.slice(start).search(ACTION);

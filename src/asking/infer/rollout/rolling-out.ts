@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BASELINES, donorsOf } from '../../../baselines.js';
 import { withMembers } from '../../../bench/row-text.js';
 import { buildMessages } from '../../../infer/messages.js';
-import type { PredictionId } from '../../../prediction.js';
+import type { PredictionFailure, PredictionId } from '../../../prediction.js';
 import { present } from '../../../present.js';
 import { charactersOf } from '../../../question.js';
 import type { RolloutStep } from '../../../rollout.js';
@@ -41,8 +41,8 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
     isDone: (_job, summary) => isDoneTurn(summary),
     asks: () => baseline === undefined,
     settleAlone: (job, mark) => rollout.settleAlone(job, mark),
-    request: async (job) => ({ ...rollout.question(await rollout.turn(job)), seedOffset: job.repeat }),
-    questions: async (job) => [rollout.question(await rollout.likelyTurn(job))],
+    request: async (job) => ({ ...(await rollout.ask(job)), seedOffset: job.repeat }),
+    questions: async (job) => [await rollout.likeliest(job)],
     settle: (job, outcome, mark) => rollout.settle(job, outcome, mark),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
     async compose({ row }, record) {
@@ -59,10 +59,20 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
   return { ...guarded, beside: { path: join(run.dir, ROLLOUT_FILE), lines } };
 }
 
+/** A turn as it is put to the model, made of the row that drives its chain. */
+interface OpenTurn {
+  readonly driver: Sample;
+  readonly sample: Sample;
+  /** Stands for the history in front of it. */
+  readonly hash: string;
+}
+
 /** What is asked in each turn, and what becomes of the reply. */
 class Rollout {
   readonly #work: Inference;
   readonly #donors: (row: number) => number | undefined;
+  /** The turns in flight, by job: what was asked is looked at once more when the reply is there. */
+  readonly #open = new Map<string, OpenTurn>();
 
   constructor(
     work: Inference,
@@ -72,68 +82,73 @@ class Rollout {
     this.#donors = work.settings.baseline === 'shuffled' ? donorsOf(work.dataset.rows) : () => undefined;
   }
 
-  /** The turn behind what was predicted before it. */
-  async turn(job: TurnJob): Promise<Sample> {
-    const { observations } = this.histories.before(job);
-    return simulatedTurn(await this.#driver(job), { from: job.chain.from, observations });
+  /** What the model is asked: the turn behind what was predicted before it. */
+  async ask(job: TurnJob): Promise<Question> {
+    const turn = await this.#turn(job);
+    this.#open.set(job.id, turn);
+    return this.#question(turn.sample);
   }
 
   /** The same behind the truth: about as long, for a bill before anything has been predicted. It is never sent. */
-  async likelyTurn({ chain, turn }: TurnJob): Promise<Sample> {
-    return trueTurn(await this.#work.dataset.readSample(chain.driver), turn);
-  }
-
-  question(sample: Sample): Question {
-    const { settings, prompts } = this.#work;
-    return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)) };
+  async likeliest({ chain, turn }: TurnJob): Promise<Question> {
+    return this.#question(trueTurn(await this.#work.dataset.readSample(chain.driver), turn));
   }
 
   async settle(job: TurnJob, outcome: ModelReply | ModelFailure, mark: string) {
-    const sample = await this.turn(job);
-    const settled = outcome.status === 'failed' ? await this.#failure(job, sample, outcome) : outcome;
-    const { hash } = this.histories.before(job);
+    const turn = this.#open.get(job.id) ?? (await this.#turn(job));
+    this.#open.delete(job.id);
+    const settled = outcome.status === 'failed' ? this.#failure(job, turn, outcome) : outcome;
     const isMissing = settled.status === 'failed' && !isDoneTurn({ ...settled, flags: [] });
     const observation = observationOf(settled.status === 'ok' ? settled.content : '');
-    const stamp = stampText(isMissing ? hash : this.histories.settle(job, observation), mark);
-    const { id, flags } = await this.#step(job, sample);
-    return recordOf(job.id, id, { ...settled, stamp }, async () => sample, flags);
+    const stamp = stampText(isMissing ? turn.hash : this.histories.settle(job, observation), mark);
+    const { id, flags } = stepOf(job, turn);
+    return recordOf(job.id, id, { ...settled, stamp }, async () => turn.sample, flags);
   }
 
   async settleAlone(job: TurnJob, mark: string) {
-    const sample = await this.turn(job);
-    const truth = present((await this.#driver(job)).responses[job.turn - 1]);
+    const turn = await this.#turn(job);
+    const { sample, driver } = turn;
+    const truth = present(driver.responses[job.turn - 1]);
     const gen = BASELINES[present(this.#work.settings.baseline)](
       { ...sample, responses: [...sample.responses, truth] },
       await this.#donor(job),
     );
     const stamp = stampText(this.histories.settle(job, observationOf(gen)), mark);
-    const { id, flags } = await this.#step(job, sample);
+    const { id, flags } = stepOf(job, turn);
     return recordOfText(job.id, id, gen, async () => sample, { stamp, more: flags });
   }
 
+  async #turn(job: TurnJob): Promise<OpenTurn> {
+    const { observations, hash } = this.histories.before(job);
+    const driver = await this.#work.dataset.readSample(job.chain.driver);
+    return { driver, sample: simulatedTurn(driver, { from: job.chain.from, observations }), hash };
+  }
+
+  #question(sample: Sample): Question {
+    const { settings, prompts } = this.#work;
+    return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)) };
+  }
+
   /** A prompt that no longer fits is the model's doing where what it said itself has made it longer than the recorded one. */
-  async #failure(job: TurnJob, sample: Sample, failure: ModelFailure) {
+  #failure(job: TurnJob, { driver, sample }: OpenTurn, failure: ModelFailure): ModelFailure | PredictionFailure {
     if (failure.class !== 'context-overflow') return failure;
-    const recorded = charactersOf(this.question(await this.likelyTurn(job)));
-    return charactersOf(this.question(sample)) > recorded ? ({ ...failure, class: 'too-long' } as const) : failure;
-  }
-
-  /** Where the turn stands in its rollout, and whether its action refers to what that never showed. */
-  async #step(job: TurnJob, sample: Sample): Promise<{ readonly id: PredictionId; readonly flags: readonly Flag[] }> {
-    const { key, chain, turn, repeat } = job;
-    const { name, from, trajectory } = chain;
-    const hidden = (await this.#driver(job)).responses.slice(from, turn - 1);
-    const offScript = offScriptOf(sample, hidden);
-    const rollout: RolloutStep = { chain: name, from, step: turn, distance: turn - from, offScript };
-    return { id: { key, trajectory, repeat, rollout }, flags: offScript.length > 0 ? ['off-script'] : [] };
-  }
-
-  #driver({ chain }: TurnJob): Promise<Sample> {
-    return this.#work.dataset.readSample(chain.driver);
+    const recorded = charactersOf(this.#question(trueTurn(driver, job.turn)));
+    return charactersOf(this.#question(sample)) > recorded ? { ...failure, class: 'too-long' } : failure;
   }
 
   async #donor({ row, chain }: TurnJob): Promise<Sample | undefined> {
     const donor = this.#donors(row ?? chain.driver);
     return donor === undefined ? undefined : this.#work.dataset.readSample(donor);
   }
+}
+
+/** Where the turn stands in its rollout, and whether its action refers to what that never showed. */
+function stepOf(
+  { key, chain, turn, repeat }: TurnJob,
+  { driver, sample }: OpenTurn,
+): { readonly id: PredictionId; readonly flags: readonly Flag[] } {
+  const { name, from, trajectory } = chain;
+  const offScript = offScriptOf(sample, driver.responses.slice(from, turn - 1));
+  const rollout: RolloutStep = { chain: name, from, step: turn, distance: turn - from, offScript };
+  return { id: { key, trajectory, repeat, rollout }, flags: offScript.length > 0 ? ['off-script'] : [] };
 }

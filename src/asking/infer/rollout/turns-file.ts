@@ -2,10 +2,13 @@
 
 import type { Dataset } from '../../../bench/dataset.js';
 import { membersOf, withMembers } from '../../../bench/row-text.js';
+import { isObject } from '../../../json.js';
 import type { List } from '../../../list.js';
 import { recordedPrediction } from '../../../prediction.js';
+import { rolloutStep } from '../../../rollout.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
-import { observationOf, simulatedTurn } from '../../../simulate/rollout-turn.js';
+import { observationOf, simulatedPrompt } from '../../../simulate/rollout-turn.js';
+import type { Sample } from '../../../types.js';
 import type { Histories } from './histories.js';
 import type { TurnJob } from './turn-jobs.js';
 
@@ -14,6 +17,14 @@ export const ROLLOUT_FILE = 'rollout.jsonl';
 /** What a line has of its trajectory's row, as it stands there. */
 const ROWS_OWN: ReadonlySet<string> = new Set(['task', 'id']);
 
+/** The row that drives a chain, as its turns' lines need it. */
+interface Driver {
+  readonly row: number;
+  readonly text: string;
+  readonly leftOut: ReadonlySet<string>;
+  readonly sample: Sample;
+}
+
 /** A line for each turn that has a record. @param recordOf the record that stands of a turn */
 export async function* turnLines(
   dataset: Dataset,
@@ -21,32 +32,31 @@ export async function* turnLines(
   histories: Histories,
   recordOf: (job: TurnJob) => JournalRecord | undefined,
 ): AsyncGenerator<string> {
-  let driver = { row: -1, text: '', leftOut: ROWS_OWN };
+  let driver: Driver | undefined;
   for (const job of turns) {
     const record = recordOf(job);
     if (record === undefined) continue;
-    if (job.chain.driver !== driver.row) driver = await openDriver(dataset, job.chain.driver);
-    yield withMembers(driver.text, driver.leftOut, await membersOfTurn(dataset, job, histories, record));
+    if (job.chain.driver !== driver?.row) driver = await openDriver(dataset, job.chain.driver);
+    const members = membersOfTurn(job, driver.sample, histories.before(job).observations, record);
+    yield withMembers(driver.text, driver.leftOut, members);
   }
 }
 
-async function openDriver(dataset: Dataset, row: number) {
+async function openDriver(dataset: Dataset, row: number): Promise<Driver> {
   const text = await dataset.readText(row);
   const leftOut = new Set(membersOf(text).flatMap(({ key }) => (ROWS_OWN.has(key) ? [] : [key])));
-  return { row, text, leftOut };
+  return { row, text, leftOut, sample: await dataset.readSample(row) };
 }
 
-async function membersOfTurn(
-  dataset: Dataset,
-  job: TurnJob,
-  histories: Histories,
+function membersOfTurn(
+  { chain, turn, repeat, row, key }: TurnJob,
+  driver: Sample,
+  observations: readonly string[],
   { row: { gen, awb } }: JournalRecord,
-): Promise<Record<string, unknown>> {
-  const { chain, turn, repeat, row, key } = job;
-  const { observations } = histories.before(job);
-  const { currentPrompt } = simulatedTurn(await dataset.readSample(chain.driver), { from: chain.from, observations });
+): Record<string, unknown> {
   const prediction = recordedPrediction({ awb });
   const isOk = prediction.status === 'ok';
+  const { offScript = [] } = rolloutStep(isObject(awb) ? awb.rollout : undefined) ?? {};
   return {
     turn_idx: turn,
     trajectory: chain.trajectory,
@@ -55,10 +65,11 @@ async function membersOfTurn(
     distance: turn - chain.from,
     repeat,
     row: row === undefined ? null : key,
-    prompt: currentPrompt,
+    prompt: simulatedPrompt(driver, turn, chain.from, observations.at(-1)),
     observation: observationOf(isOk && typeof gen === 'string' ? gen : ''),
     status: prediction.status,
     ...(isOk ? {} : { class: prediction.class }),
+    ...(offScript.length === 0 ? {} : { off_script: offScript }),
     gen,
   };
 }
