@@ -42,6 +42,10 @@ export const command = defineCommand({
     { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
     {
+      line: 'awb infer … --rollout --output-dir results/rollout',
+      does: "whole trajectories, behind the model's own predictions",
+    },
+    {
       line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
       does: 'no model needed',
     },

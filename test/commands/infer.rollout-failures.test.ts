@@ -1,9 +1,11 @@
 // `awb infer --rollout` where things go wrong: what goes on, what waits, and what is asked again.
 
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import type { Answer, SeenRequest } from '../support/loopback-server.js';
 import {
   closeServers,
@@ -194,6 +196,26 @@ describe('the files of a rollout', () => {
     await run.infer('--fresh', '--concurrency', '1');
     const folder = (await readdir(run.out)).find((name) => name.startsWith('before-')) ?? '';
     expect(await readRows(join(run.out, folder, 'rollout.jsonl'))).toHaveLength(3);
+  });
+
+  test('are honest about a full disk: the one that cannot be written is named, and the same command writes it', async () => {
+    const out = await temporaryFolder();
+    const infer = ['infer', '--rollout', '--baseline', 'oracle', '--lean', '--data-dir', RECORDED, '--output-dir', out];
+    // The journal and the lean predictions have less than 400 kB, and all turns with their prompts have more.
+    const limited = 'ulimit -f 400; exec "$0" "$@"';
+    const { status, stderr } = spawnSync(
+      'bash',
+      ['-c', limited, process.execPath, join(ROOT, 'dist/bin.js'), ...infer],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(status).toBe(EXIT.cannotWrite);
+    expect(stderr).toContain(`cannot write ${join(out, 'rollout.jsonl')}`);
+    expect(await readRows(join(out, 'predictions.jsonl'))).toHaveLength(63);
+    expect((await readdir(out)).filter((name) => name.startsWith('rollout'))).toEqual([]);
+    expect((await awb(infer)).code).toBe(EXIT.done);
+    expect(await readRows(join(out, 'rollout.jsonl'))).toHaveLength(235);
   });
 
   test('that somebody has changed or removed are made anew from the journal', async () => {
