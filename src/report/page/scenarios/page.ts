@@ -7,8 +7,9 @@ import {
   type ScenarioMeasure,
   type ScenarioPart,
 } from '../../../scenario-row.js';
+import type { Estimate } from '../../../types.js';
 import { type ChartLine, intervalChart } from '../charts.js';
-import { count, number, range } from '../figures.js';
+import { count, DASH, number, range } from '../figures.js';
 import { block, escapeHtml, pageHead, type Sha256 } from '../frame.js';
 import type { ScenarioReport } from './contents.js';
 import { sampleFolds } from './samples.js';
@@ -43,8 +44,9 @@ export function scenarioPage(report: ScenarioReport, sha256: Sha256): string {
     pageHead(`${name}: scenarios`, sha256, { style: STYLE }),
     `<main class="wrap" id="main" tabindex="-1">${headOf(report)}`,
     ...MEASURES.map((measure) =>
-      block(WORDS[measure][0], `${WORDS[measure][1]} ${INTERVALS}`, charts(figures, measure)),
+      block(WORDS[measure][0], `${WORDS[measure][1]} ${INTERVALS}`, domainChart(figures, measure)),
     ),
+    block('Scenarios', `The same by scenario, over all of its rows alike. ${INTERVALS}`, scenarioMatrix(figures)),
     block(
       'Samples',
       `Each with the same row without the instruction beside it. What was not followed, or leaked, comes first.${rest}`,
@@ -78,15 +80,28 @@ function under({ figures }: ScenarioPart, measure: ScenarioMeasure): string {
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;
 }
 
-function charts({ overall, domains, scenarios }: ScenarioFigures, measure: ScenarioMeasure): string {
+function domainChart({ overall, domains }: ScenarioFigures, measure: ScenarioMeasure): string {
   const names = domains.map(({ domain }) => domain);
-  const byDomain: ChartLine[] = [
+  const lines: ChartLine[] = [
     ...domains.map(({ domain, figures }) => ({ name: domainName(domain), estimate: figures[measure] })),
     { name: meanName(names, names.length), estimate: overall.figures[measure], isSum: true },
   ];
-  const byScenario = scenarios
-    .filter(({ figures }) => figures[measure] !== undefined)
-    .map(({ scenario, figures }) => ({ name: scenario, estimate: figures[measure] }));
-  const chart = (first: string, lines: readonly ChartLine[]) => intervalChart(first, lines, SCENARIO_MEASURES[measure]);
-  return `${chart('Domain', byDomain)}${byScenario.length === 0 ? '' : chart('Scenario', byScenario)}`;
+  return intervalChart('Domain', lines, SCENARIO_MEASURES[measure]);
+}
+
+/** A line for each scenario with all that is measured of it. */
+function scenarioMatrix({ scenarios }: ScenarioFigures): string {
+  const head = ['Rows', ...MEASURES.map((measure) => WORDS[measure][0])].map(
+    (name) => `<th scope="col" class="n">${name}</th>`,
+  );
+  const lines = scenarios.map(({ scenario, samples, figures }) => {
+    const cells = MEASURES.map((measure) => cell(figures[measure]));
+    return `<tr><th scope="row">${escapeHtml(scenario)}</th><td class="n">${count(samples)}</td>${cells.join('')}</tr>`;
+  });
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Scenarios by measures"><table class="matrix"><thead><tr><th scope="col">Scenario</th>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`;
+}
+
+function cell(estimate: Estimate | undefined): string {
+  if (estimate === undefined) return `<td class="n">${DASH}</td>`;
+  return `<td class="n">${number(estimate)}<span class="range under">${range(estimate) ?? 'no interval'}</span></td>`;
 }

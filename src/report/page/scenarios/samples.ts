@@ -9,10 +9,13 @@ import type { ScenarioReport, ShownSample, ShownStep } from './contents.js';
 /** A text is shown so far; a reply can be megabytes. */
 const MOST_CHARACTERS = 20_000;
 
-/** Scenario by scenario; of each, what went wrong comes first. */
-export function sampleFolds({ samples }: Pick<ScenarioReport, 'samples'>): string {
-  return [...groupBy(samples, ({ scenario }) => scenario)]
-    .map(([scenario, own]) => {
+/** Scenario by scenario, in the order of the figures; of each, what went wrong comes first. */
+export function sampleFolds({ samples, figures: { scenarios } }: Pick<ScenarioReport, 'samples' | 'figures'>): string {
+  const byScenario = groupBy(samples, ({ scenario }) => scenario);
+  return scenarios
+    .map(({ scenario }) => {
+      const own = byScenario.get(scenario) ?? [];
+      if (own.length === 0) return '';
       const wrong = own.filter((sample) => !isFine(sample)).length;
       const note = wrong === 0 ? 'all followed, none leaked' : `${wrong} not followed or leaked`;
       const folds = own.toSorted((a, b) => Number(isFine(a)) - Number(isFine(b))).map(sampleFold);
@@ -52,7 +55,7 @@ function marks({ measures }: ShownSample): string {
 function stepOf({ action, prediction, twin, verdicts }: ShownStep, lead: string): string {
   const said = verdicts.map(
     ({ verifier, met, why }) =>
-      `<li><span class="${met ? 'good' : 'bad'}">${escapeHtml(verifier)} ${met ? 'met' : 'not met'}</span>: ${escapeHtml(why)}</li>`,
+      `<li><span class="${met ? 'good' : 'bad'}">${verdictWords(verifier, met)}</span>: ${escapeHtml(why)}</li>`,
   );
   return [
     `<h4>${lead}Action</h4>${textOf(action)}`,
@@ -60,6 +63,11 @@ function stepOf({ action, prediction, twin, verdicts }: ShownStep, lead: string)
     `<div class="pair"><div><h4>Without the instruction</h4>${textOf(twin)}</div>`,
     `<div><h4>With the instruction</h4>${textOf(prediction)}</div></div>`,
   ].join('');
+}
+
+function verdictWords(verifier: string, met: boolean): string {
+  if (verifier === 'never') return met ? 'nothing leaked' : 'leaked';
+  return `${escapeHtml(verifier)} ${met ? 'met' : 'not met'}`;
 }
 
 function textOf(text: string | undefined): string {

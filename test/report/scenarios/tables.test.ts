@@ -1,0 +1,48 @@
+// Tables of runs on scenarios: what they show where little is known, and in 80 columns.
+
+import { describe, expect, it } from 'vitest';
+import { domainTable, scenarioTable } from '../../../src/report/scenarios/tables.js';
+import { terminal } from '../../../src/report/terminal.js';
+import type { ScenarioFigures } from '../../../src/scenario-row.js';
+
+const wide = { value: 99.94, rows: 9999, clusters: 20, se: 7.25, df: 18.5, low: 84.2, high: 99.96 };
+const bare = { value: 50, rows: 4, clusters: 4 };
+const figures = { followed: wide, leaked: wide, undisturbed: wide, twin_false_positives: wide };
+const part = { samples: 9999, trajectories: 20, failures: {}, figures };
+const name = 'harrow-quay-school-textbook-and-more';
+const made: ScenarioFigures = {
+  overall: part,
+  domains: [
+    { ...part, domain: 'terminal' },
+    { ...part, domain: 'web', figures: { followed: bare } },
+  ],
+  scenarios: [
+    { ...part, scenario: name },
+    { ...part, scenario: 'evil\u001b[31m\u202e', figures: {} },
+  ],
+  cells: [],
+};
+const look = { columns: 80, color: false };
+
+describe('the tables of a run on scenarios', () => {
+  it('stay one table in 80 columns, however wide the figures are', () => {
+    for (const table of [domainTable(made), scenarioTable(made)]) {
+      const lines = terminal(table, look).split('\n');
+      for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+      expect(lines.filter((line) => /^(?:Domain|Scenario) /.test(line))).toHaveLength(1);
+    }
+  });
+
+  it('show a figure without an interval where there is none, say why, and nothing where there is no figure', () => {
+    const text = terminal(domainTable(made), look);
+    expect(text).toMatch(/^Web +9999 +50\.0 +- +- +- +- +- +-$/m);
+    expect(text).toContain('No interval: fewer than 5 trajectories');
+    expect(text).toMatch(/^macro of 2 +9999 +99\.9 +84–100 /m);
+  });
+
+  it('cut long names, and show none that steers a terminal', () => {
+    const text = terminal(scenarioTable(made), look);
+    expect(text).toContain('harrow-quay-school-textbook…');
+    expect(text).toMatch(/^evil +9999 +- /m);
+  });
+});
