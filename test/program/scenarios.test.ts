@@ -133,6 +133,26 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     }
   });
 
+  it('has a page with every sample, and a block of its own in leaderboards, in which twins are paid for but not ranked', async () => {
+    const db = join(ran.folder, 'boards.sqlite');
+    const [source, page] = [join(ran.folder, 'out', 'scenarios.jsonl'), join(ran.folder, 'page.html')];
+    const score = await awb(['score', source, '--db', db, '--label', 'step-1', '--json']);
+    const { costs, chosen, coverage } = JSON.parse(score.stdout);
+    expect({ chosen, coverage, rows: costs.world_model.rows }).toEqual({ chosen: 120, coverage: 1, rows: 200 });
+    const board = await awb(['leaderboard', '--db', db]);
+    expect(board.stdout).toMatch(/^Scenario measure followed, no judge, suite made [0-9a-f]{12}, protocol history$/m);
+    expect(board.stdout).toMatch(/^step-1 +70\.00 +70\.00 +macro of 2: 70\.00 .* 100 % +120\/120$/m);
+    const shown = await awb(['report', '--run', 'step-1', '--db', db, '-o', page, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ samples: 120, output: page });
+    const html = await readFile(page, 'utf8');
+    expect(html.match(/<details class="sample">/g)).toHaveLength(120);
+    expect(html).toMatch(/<h1>step-1<\/h1>.*world model <b>scripted<\/b>.*suite <b>made [0-9a-f]{12}<\/b>/);
+    const small = await awb(['report', '--run', source, '-o', page, '--inline-limit', '0.005', '--json']);
+    expect(JSON.parse(small.stdout).samples).toBeLessThan(60);
+    const compared = await awb(['report', '--run', source, '--compare', source, '-o', page]);
+    expect([compared.code, compared.stderr]).toEqual([2, expect.stringContaining('awb leaderboard')]);
+  });
+
   it('asks nothing anew and writes the same bytes where the command is repeated', async () => {
     const asked = server.count;
     const again = await infer(server, ['--scenario-rows', '40', '--scenarios', await suiteFolder()], {

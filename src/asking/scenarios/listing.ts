@@ -3,7 +3,6 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
-import { loadScenarioSuite } from '../../bench/scenario-suite.js';
 import { chooseRows } from '../../bench/selection.js';
 import { throwIfStopped } from '../../errors.js';
 import { holdsRows } from '../../hub/dataset-files.js';
@@ -13,6 +12,7 @@ import type { Io } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
 import { choiceOf, requireUsable } from '../infer/rows.js';
+import { openSuite } from './suite.js';
 
 interface ListedSuite {
   readonly suite: ScenarioSuite;
@@ -25,7 +25,7 @@ interface ListedSuite {
  * @throws UserError: what opening either throws, 130 or 143 once the user has interrupted
  */
 export async function listedSuite(settings: InferSettings, name: string, io: Io): Promise<ListedSuite> {
-  const suite = await loadScenarioSuite(name, io);
+  const suite = await openSuite(name, settings, io);
   const usual = INFER_OPTIONS['data-dir'].default;
   if (settings.dataDir === usual && !(await hasRows(resolve(io.cwd, usual)))) return { suite, rows: undefined };
   await requireData(settings.dataDir, io);

@@ -1,7 +1,6 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified.
 
 import { resolve } from 'node:path';
-import { loadScenarioSuite } from '../../bench/scenario-suite.js';
 import { UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import type { Scenario, ScenarioSuite } from '../../scenario.js';
@@ -20,6 +19,7 @@ import { isSample } from './jobs.js';
 import type { SCENARIO_OPTIONS } from './options.js';
 import { type Plan, planOf } from './plan.js';
 import { type Instructing, scenarioIdentity, scenarioStage } from './stage.js';
+import { openSuite } from './suite.js';
 
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
@@ -47,7 +47,7 @@ export async function instruct(
   if (settings.rollout) {
     throw new UserError('--rollout does not go with --scenarios: give each a folder and a command of its own');
   }
-  const suite = await loadScenarioSuite(settings.scenarios, io);
+  const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const scenarios = askable(suite.scenarios, settings);
     const plan = await planOf(rows.dataset.rows, rows.chosen, scenarios, fittingIn(rows, scenarios), {

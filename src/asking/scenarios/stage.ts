@@ -6,7 +6,7 @@ import { isModelCaused } from '../../points.js';
 import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
-import { SCENARIOS_VERSION, type ScenarioSuite } from '../../scenario.js';
+import type { ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, Question } from '../../types.js';
 import { requirePriced } from '../budget.js';
@@ -80,12 +80,15 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   return openInstrument(run, target, settings).guard(stage);
 }
 
+/** Of a suite's fingerprint, in identities and headings. */
+const FINGERPRINT_DIGITS = 12;
+
 /** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
 export function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
   const { settings, dataset, prompts, target, suite } = work;
   const shared = {
     mode: 'scenarios',
-    suite: { name: suite.name, fingerprint: suite.fingerprint, version: SCENARIOS_VERSION },
+    suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
     data: dataset.fingerprint,
   };
   if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };

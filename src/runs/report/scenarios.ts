@@ -34,10 +34,9 @@ export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: Abo
     else leftOut++;
   }
   const { made, name, source, manifest } = run;
-  const suite = isObject(manifest?.identity?.suite) ? manifest.identity.suite : {};
   const facts: (readonly [string, string | undefined])[] = [
     ['world model', made.worldModel],
-    ['suite', textIn(suite, 'name')],
+    ['suite', textIn(manifest?.identity ?? {}, 'suite')],
     ['protocol', made.protocol],
     ['asked', made.startedAt?.slice(0, 10)],
     ...Object.entries(made.meta).map(([key, value]) => [key, String(value)] as const),
