@@ -80,7 +80,7 @@ describe('an episode', () => {
     ['unreadable', ({ turn }: { turn: number }) => (turn === 1 ? 'I would look around.' : types('ls')), 1],
     ['steps', () => types('ls'), 3],
   ] as const)('ends as %s by what the agent says', async (end, agent, steps) => {
-    const { json, rows, players } = await setUp({ agent });
+    const { json, rows, players, out } = await setUp({ agent });
     const result = await json(...TERMINAL, '--steps', '3');
     expect(result).toMatchObject({ code: 0, ends: { [end]: 1 }, steps, rows: steps === 0 ? 0 : 1 });
     const [row] = await rows();
@@ -88,6 +88,11 @@ describe('an episode', () => {
     if (end === 'unreadable') {
       expect(players.asked.agent).toHaveLength(1 + 3);
       expect(row?.awb.reason).toBe('no fence, and the action is no JSON');
+      const journal = await rowsOf(join(out, 'episodes_test.journal.jsonl'));
+      const lost = journal
+        .filter(({ row: { status } }) => status === 'failed')
+        .map(({ id, row: { gen } }) => [id, gen]);
+      expect(lost).toEqual(['0/1a.0', '0/1a.1', '0/1a.2'].map((id) => [id, 'I would look around.']));
     }
   });
 
@@ -232,8 +237,8 @@ describe('what is spent', () => {
 });
 
 describe('the folder of episodes', () => {
-  test('is data for infer, is checked and counted, and can be looked at in a report', async () => {
-    const { json, run, out } = await setUp();
+  test('is data for infer and for rollouts, is counted, and can be looked at in a report', async () => {
+    const { json, run, out, players } = await setUp();
     await json(...TERMINAL, '--task', 'Look.', '--episodes', '3', '--steps', '3', '--seed', '1');
     const stats = await run('data', 'stats', '--data-dir', 'out');
     expect(stats.stdout).toMatch(/^Terminal +3 +3 /m);
@@ -242,6 +247,11 @@ describe('the folder of episodes', () => {
     const measuring = ['--mode', 'metrics', '--predictions', 'seen/predictions.jsonl', '--output-dir', 'seen'];
     expect((await run('judge', ...measuring)).code).toBe(0);
     expect((await run('report', '--run', 'seen/judged.jsonl', '-o', 'page.html')).code).toBe(0);
+    const before = players.asked.world.length;
+    const world = ['--model-base-url', players.url, '--model-name', 'world'];
+    const rolled = await run('infer', '--rollout', '--data-dir', 'out', ...world, '--output-dir', 'rolled');
+    expect([rolled.code, rolled.stdout]).toEqual([0, expect.stringContaining('3 of 3 done')]);
+    expect(players.asked.world.length - before).toBe(3 * 3);
     const { identity, kind, state, counts } = await jsonOf(join(out, 'episodes_test.manifest.json'));
     expect([kind, state, counts.ok]).toEqual(['simulate', 'complete', 3]);
     expect(identity).toMatchObject({ model: 'world', steps: 3, agent: { model: 'agent' } });

@@ -6,7 +6,7 @@ import type { Journal } from '../../../run/journal.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
 import { readAgentTurn } from '../../../simulate/agent-turn.js';
 import type { World } from '../../../simulate/world.js';
-import type { CallLog } from '../../../types.js';
+import type { CallLog, ModelReply } from '../../../types.js';
 import type { RowSummary } from '../../row-summary.js';
 import type { Simulation } from '../simulation.js';
 import type { Agent } from './agent.js';
@@ -100,11 +100,11 @@ async function agentTurn(
     const reply = { ...asked, model: outcome.servedModel };
     if (turn.kind === 'flaw') {
       flaw = turn.reason;
-      await play.keep(lostRecord(id, lost.all, { class: UNUSABLE, reason: flaw }, reply));
+      await play.keep(lostRecord(id, lost.all, { class: UNUSABLE, reason: flaw, ...saidIn(outcome) }, reply));
       continue;
     }
     const { kind: _, ...said } = turn;
-    await play.keep(replyRecord(id, said, reply));
+    await play.keep(replyRecord(id, { ...said, ...saidIn(outcome) }, reply));
     return turn.kind === 'action' ? { action: turn.action } : endedBy(turn);
   }
   return { end: 'unreadable', ...(flaw === '' ? {} : { reason: flaw }) };
@@ -125,14 +125,15 @@ async function worldTurn(
     switch (outcome.status) {
       case 'ok': {
         const { reply, observation, truncated } = outcome;
-        const row = { observation, ...(truncated ? { truncated } : {}) };
+        const row = { observation, ...(truncated ? { truncated } : {}), ...saidIn(reply) };
         await play.keep(replyRecord(id, row, { log: reply.log, player: 'world', model: reply.servedModel }));
         return { world: outcome.world };
       }
       case 'empty': {
         const { log, servedModel: model } = outcome.reply;
         const reason = 'the reply holds no observation';
-        await play.keep(lostRecord(id, count, { class: UNUSABLE, reason }, { log, player: 'world', model }));
+        const failure = { class: UNUSABLE, reason, ...saidIn(outcome.reply) };
+        await play.keep(lostRecord(id, count, failure, { log, player: 'world', model }));
         break;
       }
       case 'failed':
@@ -168,6 +169,11 @@ async function keepLost(
   if (outcome.class === 'refused') return { end: 'refused', reason: `${whose} server: ${outcome.reason}` };
   const { class: kind, reason, stop } = outcome;
   return { status: 'halted', failure: { class: kind, reason }, ...(stop === undefined ? {} : { stop }) };
+}
+
+/** What a model wrote, thinking included: the journal is the evidence. */
+function saidIn({ content, reasoning }: ModelReply): { readonly gen: string; readonly reasoning?: string } {
+  return { gen: content, ...(reasoning === undefined ? {} : { reasoning }) };
 }
 
 /** The agent's last word, where its record is there and the episode's end is not. */

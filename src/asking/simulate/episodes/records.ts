@@ -49,7 +49,7 @@ export function replyRecord(id: string, row: Readonly<Record<string, unknown>>, 
 export function lostRecord(
   id: string,
   count: number,
-  failure: { readonly class: string; readonly reason: string },
+  failure: { readonly class: string; readonly reason: string; readonly gen?: string; readonly reasoning?: string },
   log: RecordLog,
 ): JournalRecord {
   return { id: `${id}.${count}`, row: { status: 'failed', flags: [], ...failure }, log: logOf(log) };

@@ -84,11 +84,16 @@ function linesOf(io: Io, settings: EpisodeSettings, result: EpisodesResult, next
   ];
 }
 
-function lastLine({ fresh }: EpisodeSettings, { manifest, spent, exitCode, failures }: EpisodesResult, next: string) {
+function lastLine(
+  { fresh }: EpisodeSettings,
+  { manifest, spent, exitCode, failures, rows }: EpisodesResult,
+  next: string,
+): string {
   const same = sameCommand(fresh);
   if (manifest.state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
   if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;
-  return failures.size > 0 ? `next: ${same} goes on where episodes were halted` : `next: ${next}`;
+  if (failures.size > 0) return `next: ${same} goes on where episodes were halted`;
+  return rows > 0 ? `next: ${next}` : 'no episode took a step: the journal beside the output holds what was said';
 }
 
 function tokensLine(player: string, { usage, calls }: { readonly usage: Usage; readonly calls: number }): string[] {
