@@ -7,7 +7,7 @@ import type { Pattern } from './scenario.js';
 /** What the named groups of a pattern caught; a group that took no part is absent. */
 export type Groups = Readonly<Record<string, string>>;
 
-export interface CompiledPattern {
+interface CompiledPattern {
   /** Names of the groups, each once. */
   readonly names: readonly string[];
   test(text: string): boolean;
@@ -22,11 +22,12 @@ export interface CompiledPattern {
  */
 export function compilePattern({ source, ignoreCase }: Pattern): CompiledPattern {
   const program = programOf(source, ignoreCase === true);
+  const mayStart = startsOf(program);
   const names = [...new Set(program.flatMap((step) => (step.op === 'save' ? [step.name] : [])))];
   return {
     names,
-    test: (text) => search(program, text) !== undefined,
-    groups: (text) => search(program, text),
+    test: (text) => search(program, mayStart, text) !== undefined,
+    groups: (text) => search(program, mayStart, text),
   };
 }
 
@@ -37,13 +38,36 @@ type Marks = Map<string, { start: number; end: number }>;
  * Tries one alternative after the other, as JavaScript does, and never the same instruction at the same place twice: what failed
  * there once fails there always, since nothing looks back at how it was reached.
  */
-function search(program: readonly Instruction[], text: string): Groups | undefined {
+function search(program: readonly Instruction[], mayStart: Starts, text: string): Groups | undefined {
   const tried = new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
   for (let start = 0; start <= text.length; start += widthAt(text, start)) {
+    // Almost no place of a long text can begin a match: one look tells.
+    if (mayStart !== undefined && mayStart[text.charCodeAt(start)] === 0) continue;
     const found = matchAt(program, text, start, tried);
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+const ASCII = 128;
+/** By character of ASCII, whether a match can begin with it; undefined where one can be empty. */
+type Starts = Uint8Array | undefined;
+
+function startsOf(program: readonly Instruction[]): Starts {
+  const starts = new Uint8Array(ASCII);
+  const seen = new Set<number>();
+  const todo = [0];
+  for (let pc = todo.pop(); pc !== undefined; pc = todo.pop()) {
+    const step = present(program[pc]);
+    if (seen.has(pc)) continue;
+    seen.add(pc);
+    if (step.op === 'match') return undefined;
+    if (step.op === 'split') todo.push(step.first, step.second);
+    else if (step.op === 'jump') todo.push(step.to);
+    else if (step.op !== 'take') todo.push(pc + 1);
+    else for (let point = 0; point < ASCII; point++) starts[point] ||= step.takes(point) ? 1 : 0;
+  }
+  return starts;
 }
 
 /** What is still to be tried, and what a group held before it was tried differently. */

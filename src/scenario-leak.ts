@@ -3,7 +3,7 @@
 import { oneLine } from './printable.js';
 import type { Never } from './scenario.js';
 
-export interface Leak {
+interface Leak {
   /** What gave it away, fit for a terminal. */
   readonly why: string;
 }

@@ -12,6 +12,7 @@ import { outcomeOf, type ScenarioOutcome } from '../../src/simulate/scenario/out
 import { earlierTurns, groundTruthOf, textsOf } from '../../src/turn.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 import { ROOT } from '../support/cli.js';
+import { folderOf } from '../support/folder.js';
 import { RECORDED } from '../support/subjects.js';
 
 const { scenarios: SCENARIOS } = await loadScenarioSuite('standard', { cwd: ROOT });
@@ -228,5 +229,39 @@ describe('the fictional world', () => {
       }
       expect(steps).toHaveLength(3);
     }
+  });
+});
+
+describe('docs/scenarios.md', () => {
+  const page = readFileSync(`${ROOT}/docs/scenarios.md`, 'utf8');
+  const examples = new Map(
+    Array.from(page.matchAll(/```yaml\n(# (\S+)\n.*?)```/gs), ([, text = '', name = '']) => [name, text]),
+  );
+
+  test('lists the bundled scenarios of each domain', () => {
+    for (const domain of DOMAINS) {
+      const names = AT_ROWS.filter(({ domains }) => domains.includes(domain)).map(({ name, holds }) =>
+        holds === 'any' ? `\`${name}\` (within three steps)` : `\`${name}\``,
+      );
+      expect(page).toContain(`| ${domain} | ${names.join(', ')} |`);
+    }
+    expect(page).toContain(`holds ${AT_ROWS.length} scenarios at rows`);
+  });
+
+  test('shows suites that can be read as they stand', async () => {
+    const folder = await folderOf(Object.fromEntries(examples));
+    const names = await Promise.all(
+      [...examples.keys()].map(async (file) =>
+        (await loadScenarioSuite(file, { cwd: folder })).scenarios.map(({ name }) => name),
+      ),
+    );
+    expect(names).toEqual([['shop-sold-out', 'shop-closing-soon'], ['old-mill-mule']]);
+  });
+
+  test('shows the faults that are really named', async () => {
+    const broken = present(examples.get('shop.yaml')).replace('[web]', '[wbe]').replace('contains: [', 'contain: [');
+    const folder = await folderOf({ 'shop.yaml': broken });
+    const shown = present(/```\n(the scenario suite shop\.yaml.*?)\n```/s.exec(page)?.[1]);
+    await expect(loadScenarioSuite('shop.yaml', { cwd: folder })).rejects.toThrow(new Error(shown));
   });
 });

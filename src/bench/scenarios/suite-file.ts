@@ -10,7 +10,7 @@ import { readWorld } from './world.js';
 
 const FILE_KEYS = ['domains', 'framing', 'never', 'scenarios', 'world'];
 
-export interface SuiteFile {
+interface SuiteFile {
   readonly scenarios: readonly Placed[];
   /** Each as `file:line: what; remedy`, in the order of the lines. */
   readonly faults: readonly string[];
