@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isJsonPath, jsonIn, valuesAt } from '../src/json-path.js';
 
@@ -35,6 +36,17 @@ describe('a path', () => {
       expect(isJsonPath(path)).toBe(false);
     },
   );
+});
+
+test('a path finds what RFC 9535 says, as another implementation reads it', () => {
+  // fixtures/make.py wrote it in this form.
+  const { paths } = JSON.parse(readFileSync('fixtures/json-path.json', 'utf8')) as {
+    paths: { document: unknown; path: string; values: unknown[] }[];
+  };
+  expect(paths).toHaveLength(60);
+  for (const { document, path, values } of paths) {
+    expect([path, isJsonPath(path), valuesAt(document, path)]).toEqual([path, true, values]);
+  }
 });
 
 describe('JSON in a text', () => {
