@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadScenarioSuite } from '../../src/bench/scenario-suite.js';
+import { UserError } from '../../src/errors.js';
 import { present } from '../../src/present.js';
 import { withoutMarker } from '../../src/reply.js';
 import type { Scenario } from '../../src/scenario.js';
@@ -259,9 +260,9 @@ describe('docs/scenarios.md', () => {
   });
 
   test('shows the faults that are really named', async () => {
-    const broken = present(examples.get('shop.yaml')).replace('[web]', '[wbe]').replace('contains: [', 'contain: [');
+    const broken = present(examples.get('shop.yaml')).replace('[web]', '[webb]').replace('contains: [', 'contain: [');
     const folder = await folderOf({ 'shop.yaml': broken });
     const shown = present(/```\n(the scenario suite shop\.yaml.*?)\n```/s.exec(page)?.[1]);
-    await expect(loadScenarioSuite('shop.yaml', { cwd: folder })).rejects.toThrow(new Error(shown));
+    await expect(loadScenarioSuite('shop.yaml', { cwd: folder })).rejects.toThrow(new UserError(shown, 65));
   });
 });
