@@ -49,6 +49,8 @@ export type ModelRequest = Question & {
   readonly seedOffset: number;
   /** In place of the run's seed, where the caller has one of its own. */
   readonly seed?: number;
+  /** In place of the run's output budget, where the caller knows that the context leaves less. */
+  readonly maxTokens?: number;
 };
 
 /** Token counts of one call or of many; a count the server did not report is absent. */

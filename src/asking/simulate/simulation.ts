@@ -146,10 +146,15 @@ class Asking {
     const room = this.roomFor(step);
     if (room?.state === 'full') return { status: 'full', room };
     const question = requestOf(world, action, instruction);
-    const outcome = await this.live.ask({ ...question, seedOffset, ...(seed !== undefined && { seed }) }, hooks);
+    // A larger budget would be refused by some servers, and asked for again at the cost of a call.
+    const isLess = room !== undefined && room.replyTokens < this.settings.maxTokens;
+    const own = { ...(seed !== undefined && { seed }), ...(isLess && { maxTokens: room.replyTokens }) };
+    const outcome = await this.live.ask({ ...question, seedOffset, ...own }, hooks);
     this.calls += outcome.log.attempts;
     const chars = charactersOf(question);
-    const isOneCall = outcome.log.attempts === 1;
+    // A try under a fitted budget may be of several requests.
+    const isFitted = outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined;
+    const isOneCall = outcome.log.attempts === 1 && !isFitted;
     if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
     this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), ...(isOneCall && { chars }) });
     if (outcome.status === 'interrupted') {

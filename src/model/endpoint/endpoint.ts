@@ -138,7 +138,7 @@ export class OpenAiEndpoint implements Endpoint {
     const first = await ask();
     if (first.status === 'ok') context.called();
     if (first.status !== 'failed' || first.overflow === undefined) return this.#attemptOf(first, spent);
-    const fitting = { maxTokens: sampling.maxTokens, fits, host: this.host, context };
+    const fitting = { maxTokens: request.maxTokens ?? sampling.maxTokens, fits, host: this.host, context };
     return this.#attemptOf(await afterOverflow(first, first.overflow, fitting, ask), spent);
   }
 

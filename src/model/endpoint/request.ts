@@ -40,7 +40,7 @@ export function requestBody(
   { model, sampling, stream, responseFormat, dialect }: Asked,
   request: ModelRequest,
   attemptIndex: number,
-  maxTokens = sampling.maxTokens,
+  maxTokens = request.maxTokens ?? sampling.maxTokens,
 ): Body {
   const base = request.seed ?? sampling.seed;
   const seed = base === undefined ? undefined : seedOf(base, request.seedOffset, attemptIndex);

@@ -70,6 +70,22 @@ describe('a simulation', () => {
     expect(taken(one)).toBeLessThan(1_500);
   });
 
+  test('asks for no longer a reply than the context leaves, so that no server refuses the budget', async () => {
+    const usage = { prompt_tokens: 1_200, completion_tokens: 1 };
+    const { start, step, server } = await open(() => ({ ...answer('x'), usage }), ['--context', '4096']);
+    const one = worldAfter(await step(await start(), 'a'));
+    await step(one, 'b');
+    const budgets = server.requests.map(({ body }) => body.max_tokens);
+    expect(budgets[0]).toBeLessThan(4_096 - 1_200);
+    expect(budgets[1]).toBeGreaterThan(2_000);
+    expect(budgets[1]).toBeLessThan(4_096 - 1_200);
+    const other = await open(() => answer('x'), ['--max-tokens', '300', '--context', '4096']);
+    await other.step(await other.start(), 'a');
+    const unknown = await open(() => answer('x'));
+    await unknown.step(await unknown.start(), 'a');
+    expect([other, unknown].map(({ server: { requests } }) => requests[0]?.body.max_tokens)).toEqual([300, 32_768]);
+  });
+
   test('gives a failure back and leaves the world as it was', async () => {
     const { start, step } = await open(() => ({
       status: 400,
