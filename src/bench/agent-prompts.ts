@@ -8,6 +8,9 @@ import { fingerprintOf, listFolder, readText } from './prompt-files.js';
 // Seen from src/bench as from dist/bench, the package's root is two folders up.
 const AGENT_PROMPTS = fileURLToPath(new URL('../../prompts/agent', import.meta.url));
 
+/** The prompt of every domain that has none of its own. */
+const OTHER = 'other.txt';
+
 /** Reads the bundled prompts of agents: prompts/agent/<domain>.txt. Throws a UserError when they are not where the package keeps them. */
 export async function loadAgentPrompts(): Promise<AgentPrompts> {
   const files = (await listFolder(AGENT_PROMPTS)).filter((file) => file.endsWith('.txt')).sort();
@@ -15,9 +18,6 @@ export async function loadAgentPrompts(): Promise<AgentPrompts> {
   for (const file of files) {
     prompts.set(file.slice(0, -'.txt'.length), (await readText(join(AGENT_PROMPTS, file))).trim());
   }
-  return {
-    fingerprint: fingerprintOf([...prompts]),
-    domains: [...prompts.keys()],
-    prompt: (domain) => prompts.get(domain),
-  };
+  const other = (await readText(join(AGENT_PROMPTS, OTHER))).trim();
+  return { fingerprint: fingerprintOf([...prompts]), prompt: (domain) => prompts.get(domain) ?? other };
 }

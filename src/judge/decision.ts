@@ -34,12 +34,9 @@ export const decision: Mode<Answers> = {
     return {
       name: 'decision',
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
-      refusal: (domain) =>
-        prompts.prompt(domain) === undefined
-          ? `there is no prompt for an agent in the domain "${domain}"; --mode decision takes ${prompts.domains.join(', ')}`
-          : undefined,
+      refusal: () => undefined,
       parts({ sample, gen, beside }) {
-        const system = present(prompts.prompt(sample.domain));
+        const system = prompts.prompt(sample.domain);
         const part = (observation: string) => ({
           request: () => ({ messages: agentQuestion(system, sample, observation) }),
           read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply),

@@ -30,8 +30,8 @@ export interface ScoredRun {
     readonly costs?: RunCosts | undefined;
     /** Of an agent's decisions: how far predictions lead where the truth leads. */
     readonly equivalence?: EquivalenceCard | undefined;
-    /** What its judge model is called. */
-    readonly asked: 'judge' | 'agent';
+    /** What its judge model is called; a judge where absent. */
+    readonly asked?: 'judge' | 'agent';
     /** Of a run on scenarios. */
     readonly scenarios?: ScenarioFigures | undefined;
   };

@@ -101,7 +101,7 @@ function titleOf(run: ScoredRun['run']): string | undefined {
   const parts = [
     run.label,
     run.worldModel && `world model ${run.worldModel}`,
-    run.judgeModel && `${run.asked} ${run.judgeModel}`,
+    run.judgeModel && `${run.asked ?? 'judge'} ${run.judgeModel}`,
     run.rubricPack && `rubrics ${run.rubricPack}`,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : oneLine(parts.join(', '), 400);

@@ -87,6 +87,16 @@ describe('an agent that reads what it is shown', () => {
       { domain: '', ...figures },
       { domain: 'terminal', ...figures },
     ]);
+    const board = await awb(['leaderboard', '--db', join(given.dir, 'runs.sqlite'), '--json']);
+    const [block] = JSON.parse(board.stdout).blocks;
+    expect(block.title).toContain('agent actor');
+    const options = ['--columns', 'terminal,decision-equivalence', '--json'];
+    const asked = await awb(['leaderboard', '--db', join(given.dir, 'runs.sqlite'), ...options]);
+    expect(JSON.parse(asked.stdout).blocks[0].rows[0].figures['decision-equivalence']).toMatchObject({
+      value: 70,
+      low: overall.low,
+      high: overall.high,
+    });
     const shown = await awb(['runs', 'show', '1', '--db', join(given.dir, 'runs.sqlite')]);
     expect(shown.stdout).toContain('Dec');
     expect(shown.stdout).toMatch(/agent\s+actor/);

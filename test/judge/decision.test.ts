@@ -146,11 +146,8 @@ describe('the record', () => {
   });
 });
 
-it('a domain without a prompt for agents is refused, and its prompts are a part of the identity', async () => {
+it('any domain is taken, and the prompts of all are a part of the identity', async () => {
   const { refusal, identity } = await open();
-  expect(refusal('web')).toBeUndefined();
-  expect(refusal('robot')).toMatch(
-    /no prompt for an agent in the domain "robot"; --mode decision takes android, mcp, /,
-  );
+  expect(refusal('robot')).toBeUndefined();
   expect(identity).toEqual({ prompts: expect.stringMatching(/^[0-9a-f]{12}$/), frame: expect.any(Number) });
 });

@@ -1,6 +1,7 @@
 // What a leaderboard is made of: the vocabulary of the files that make one and of those that print it.
 
 import type { RunCosts } from '../../costs.js';
+import type { EquivalenceCard } from '../../equivalence.js';
 import type { MeasureLookup } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard } from '../../types.js';
 import type { PublishedRow } from '../published.js';
@@ -16,6 +17,8 @@ export interface JudgedWith {
   /** Of rows that were measured: the measure that stands for them, where one is declared to. */
   readonly lead?: string | undefined;
   readonly judge?: string | undefined;
+  /** Present where what was asked is no judge but an agent. */
+  readonly asked?: 'agent' | undefined;
   /** The judge as its server named it. */
   readonly snapshot?: string | undefined;
   readonly rubricPack?: string | undefined;
@@ -53,6 +56,8 @@ export interface BoardRun {
   readonly step?: string | undefined;
   readonly card: ScoreCard;
   readonly costs?: RunCosts | undefined;
+  /** Of an agent's decisions: how far predictions lead where the truth leads. */
+  readonly equivalence?: EquivalenceCard | undefined;
 }
 
 /** What a column of figures shows: of one domain, or where there is none the mean over domains. */

@@ -132,11 +132,24 @@ const RECALL_COLUMN = figureColumn(
   { short: 'Facts', isMean: false, isTested: false },
 );
 
+/** How far the predictions lead an agent where the truth leads it, over all domains; shown where it is asked for. */
+const EQUIVALENCE_COLUMN = figureColumn(
+  'decision-equivalence',
+  'Decision eq.',
+  { name: 'decision_equivalence' },
+  ({ equivalence }) => {
+    const found = equivalence?.overall.found;
+    return found === undefined || typeof found === 'string' ? undefined : { value: found.value, ...found.interval };
+  },
+  { short: 'Dec. eq.', isMean: false, isTested: false },
+);
+
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
 const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
 const RESERVED = [
   ...MEANS,
   RECALL_COLUMN.id,
+  EQUIVALENCE_COLUMN.id,
   ...COST_COLUMNS.map(({ id }) => id),
   'name',
   ...TEXT_COLUMNS.map(({ id }) => id),
@@ -194,7 +207,14 @@ export function columnsOf(
   const domains = [...new Set([...DOMAINS, ...having])]
     .sort(inTableOrder)
     .map((domain) => domainColumn(domain, measure));
-  const known: AnyColumn[] = [...domains, ...meanColumns(measure), RECALL_COLUMN, ...COST_COLUMNS, ...TEXT_COLUMNS];
+  const known: AnyColumn[] = [
+    ...domains,
+    ...meanColumns(measure),
+    RECALL_COLUMN,
+    EQUIVALENCE_COLUMN,
+    ...COST_COLUMNS,
+    ...TEXT_COLUMNS,
+  ];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
   const cards = runs.map((run) => run.card);
@@ -235,7 +255,7 @@ export function requireMeasure(runs: readonly BoardRun[], measure: string | unde
 export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
   const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsHaving(run.card, measure))]);
   const ofDomains = [...domains].map((domain) => domainColumn(domain, measure));
-  const columns = [...ofDomains, ...meanColumns(measure), RECALL_COLUMN, ...COST_COLUMNS];
+  const columns = [...ofDomains, ...meanColumns(measure), RECALL_COLUMN, EQUIVALENCE_COLUMN, ...COST_COLUMNS];
   return new Map(columns.map((column) => [column.id, column]));
 }
 

@@ -66,7 +66,7 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
 
 function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
   const { judgedWith, runs, isRecorded } = group;
-  const { judge, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol, rollout } = judgedWith;
+  const { judge, asked, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol, rollout } = judgedWith;
   // A panel is named after its judges and its rule; how its judges were asked tells two panels apart as a sampling does.
   const { members, combine: _combine, quorum: _quorum, ...method } = judgedWith.method ?? {};
   const name = (text: string) => oneLine(text, 60);
@@ -76,7 +76,7 @@ function titleOf(group: Group, options: BoardOptions, withSampling: boolean): st
     measure !== undefined
       ? [
           `${capitalized(measureWords(options.measureOf(measure)).one)} ${name(measure)}`,
-          judgeText === undefined ? 'no judge' : `judge ${name(judgeText)}`,
+          judgeText === undefined ? 'no judge' : `${asked ?? 'judge'} ${name(judgeText)}`,
         ]
       : [
           judgeText === undefined ? 'Judge not recorded' : `Judge ${name(judgeText)}`,

@@ -1,7 +1,7 @@
 // The runs of SQLite files -> runs as a leaderboard takes them.
 
 import { UserError } from '../../errors.js';
-import { leadOf, ratesDimensions } from '../../judge/modes.js';
+import { askedWord, leadOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
 import { type KnownRun, listOfRuns, manifestOf, runsNamed } from '../databases.js';
@@ -73,12 +73,14 @@ export function boardRun(known: KnownRun): BoardRun {
     step: made.meta.step,
     card,
     costs,
+    equivalence: run.equivalence,
   };
 }
 
 function judgedWith(made: MadeWith): JudgedWith {
   const { mode: kind, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout } = made;
   const rates = ratesDimensions(kind);
+  const asked = askedWord(kind);
   const lead = leadOf(kind);
   const verdicts = verdictsOf(made);
   return {
@@ -86,6 +88,7 @@ function judgedWith(made: MadeWith): JudgedWith {
     rates,
     lead,
     judge,
+    asked: asked === 'agent' ? asked : undefined,
     snapshot,
     rubricPack,
     rubricFingerprint,
