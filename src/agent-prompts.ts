@@ -4,6 +4,6 @@
 export interface AgentPrompts {
   /** SHA-256 in hex over the domains' names and prompts. */
   readonly fingerprint: string;
-  /** How to act in a domain; in one that nobody knows, in the notation of earlier turns. */
-  prompt(domain: string): string;
+  readonly domains: readonly string[];
+  prompt(domain: string): string | undefined;
 }

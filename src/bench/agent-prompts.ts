@@ -1,23 +1,29 @@
-// The bundled system prompts of an agent that acts in an environment.
+// The system prompts of an agent that acts in an environment: the bundled ones, and those of a user's folder.
 
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AgentPrompts } from '../agent-prompts.js';
 import { fingerprintOf, listFolder, readText } from './prompt-files.js';
 
 // Seen from src/bench as from dist/bench, the package's root is two folders up.
 const AGENT_PROMPTS = fileURLToPath(new URL('../../prompts/agent', import.meta.url));
+const ENDING = '.txt';
 
-/** The prompt of every domain that has none of its own. */
-const OTHER = 'other.txt';
-
-/** Reads the bundled prompts of agents: prompts/agent/<domain>.txt. Throws a UserError when they are not where the package keeps them. */
-export async function loadAgentPrompts(): Promise<AgentPrompts> {
-  const files = (await listFolder(AGENT_PROMPTS)).filter((file) => file.endsWith('.txt')).sort();
+/**
+ * Reads the bundled prompts of agents, prompts/agent/<domain>.txt, and those of `folder`, which add to them and stand in their place
+ * where both have a domain. @throws UserError (66) for what cannot be read, (65) for an empty file or no UTF-8
+ */
+export async function loadAgentPrompts(folder?: string): Promise<AgentPrompts> {
   const prompts = new Map<string, string>();
-  for (const file of files) {
-    prompts.set(file.slice(0, -'.txt'.length), (await readText(join(AGENT_PROMPTS, file))).trim());
+  for (const place of [AGENT_PROMPTS, ...(folder === undefined ? [] : [folder])]) {
+    for (const file of (await listFolder(place, '--domain-prompts')).filter((name) => name.endsWith(ENDING))) {
+      prompts.set(basename(file, ENDING), (await readText(join(place, file))).trim());
+    }
   }
-  const other = (await readText(join(AGENT_PROMPTS, OTHER))).trim();
-  return { fingerprint: fingerprintOf([...prompts]), prompt: (domain) => prompts.get(domain) ?? other };
+  const sorted = [...prompts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    fingerprint: fingerprintOf(sorted),
+    domains: sorted.map(([domain]) => domain),
+    prompt: (domain) => prompts.get(domain),
+  };
 }

@@ -2,6 +2,7 @@
 
 import { dirname, join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
+import { agentPromptsFor } from '../asking/judge/agent-prompts.js';
 import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
 import { nextStep, remarkOnRepeats } from '../asking/judge/closing-words.js';
 import { atItsPack, type PackPlace } from '../asking/judge/earlier-pack.js';
@@ -17,7 +18,6 @@ import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
-import { loadAgentPrompts } from '../bench/agent-prompts.js';
 import { openDataset } from '../bench/dataset.js';
 import { loadJudgePrompt } from '../bench/judge-prompts.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
@@ -88,8 +88,6 @@ export const command = defineCommand({
   run: judge,
 });
 
-const BUNDLED = { prompt: loadJudgePrompt, agentPrompts: loadAgentPrompts };
-
 async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
@@ -99,10 +97,12 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   requireReference(mode, settings.mode, path, rival);
   requireSight(mode, settings);
   const reference = () => referenceIdentity(rival);
+  const agentPrompts = agentPromptsFor(mode, settings, io.cwd);
   const openMethod = (pack: string | undefined) => {
     const rubrics = () => loadRubricPack(pack, io.cwd);
     const { verdicts, judgeSees: sees } = settings;
-    return mode.open({ verdicts, sees, ...holdingOf(settings), rubrics, ...BUNDLED, reference });
+    const prompts = { rubrics, prompt: loadJudgePrompt, agentPrompts };
+    return mode.open({ verdicts, sees, ...holdingOf(settings), ...prompts, reference });
   };
   const method = await openMethod(settings.rubrics);
   requireForm(settings, method);

@@ -34,9 +34,12 @@ export const decision: Mode<Answers> = {
     return {
       name: 'decision',
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
-      refusal: () => undefined,
+      refusal: (domain) =>
+        prompts.prompt(domain) === undefined
+          ? `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`
+          : undefined,
       parts({ sample, gen, beside }) {
-        const system = prompts.prompt(sample.domain);
+        const system = present(prompts.prompt(sample.domain));
         const part = (observation: string) => ({
           request: () => ({ messages: agentQuestion(system, sample, observation) }),
           read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply),

@@ -208,6 +208,25 @@ describe('what can go wrong', () => {
     expect(bill.total.calls).toBe(4 * 120);
   });
 
+  it('a domain of the user’s own is taken with a prompt of its own, and refused without one', async () => {
+    await start(reading);
+    const given = await predictions((row) => {
+      row.task = 'mine/kitchen';
+    });
+    const without = await decide(given);
+    expect(without).toMatchObject({
+      code: 65,
+      stderr: expect.stringContaining('predictions.jsonl:1: there is no prompt'),
+    });
+    await writeText(given.dir, 'own/agent/kitchen.txt', ['You cook.']);
+    const own = ['--domain-prompts', join(given.dir, 'own')];
+    expect((await decide(given, own)).code).toBe(0);
+    expect(server.requests[0]?.body.messages[0].content).toBe('You cook.');
+    expect((await equivalenceOf(given.dir)).domains.kitchen).toMatchObject({ agreement: 70, value: 70 });
+    const turing = await awb(['judge', '--predictions', given.path, '--mode', 'metrics', ...own]);
+    expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('--mode metrics asks none') });
+  });
+
   it('a run that was stopped goes on, and another agent is another judging', async () => {
     const stop = new AbortController();
     await start((request) => {

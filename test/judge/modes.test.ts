@@ -21,7 +21,7 @@ const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
     verdicts: 'strict',
     rubrics: async () => ({ ...pack, ...given }),
     prompt: loadJudgePrompt,
-    agentPrompts: async () => ({ fingerprint: 'f'.repeat(64), prompt: () => 'Act.' }),
+    agentPrompts: async () => ({ fingerprint: 'f'.repeat(64), domains: ['web'], prompt: () => 'Act.' }),
     reference: async () => 'another run',
   });
 

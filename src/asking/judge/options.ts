@@ -80,6 +80,12 @@ export const JUDGE_OPTIONS = {
     group: 'Judge',
     help: 'of a rollout: history shows recorded turns and the truth; rollout the simulated turns and no truth: does it agree with itself?',
   },
+  'domain-prompts': {
+    kind: 'text',
+    value: 'DIR',
+    group: 'Judge',
+    help: 'for --mode decision, a folder whose agent/<domain>.txt say how an agent acts, beside the bundled ones or instead',
+  },
   'judge-repeats': {
     kind: 'integer',
     min: 1,
