@@ -1,0 +1,159 @@
+// A world model of a known error rate a step, from infer to score: the drift that was put in comes out, and none where there is none.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/random.js';
+import { DIMENSIONS } from '../../src/types.js';
+import { awb } from '../support/cli.js';
+import { verdict } from '../support/judging.js';
+import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
+import {
+  closeServers,
+  messagesOf,
+  saidBy,
+  setUpRollout,
+  tagged,
+  trajectoryOf,
+  turnOf,
+} from '../support/rollout-runs.js';
+import { MARKER, TAIL, type TrajectoryRow } from '../support/trajectories.js';
+
+const LINES = 20;
+const TRAJECTORIES = 16;
+/** One new line of 20 is wrong in a step, on average: 5 points. */
+const CHANCES = 4;
+const CHANCE = 0.25;
+const POINTS_A_STEP = -(100 / LINES) * CHANCES * CHANCE;
+
+/** What the environment shows: twenty lines, one of which changes in each turn. */
+function truth(id: number, turn: number): string[] {
+  return Array.from({ length: LINES }, (_, line) => {
+    const changed = Math.floor((turn + LINES - 1 - line) / LINES);
+    return `field ${line} of ${id} is ${(id * 7919 + line * 104_729 + changed * 15_485_863) % 1_000_003}`;
+  });
+}
+
+function rowsOf(id: number): TrajectoryRow[] {
+  const at = [1, 2, 4, 5 + (id % 3)];
+  const most = Math.max(...at);
+  const prompts = Array.from({ length: most }, (_, turn) => `### Turn ${turn + 1}\n**Action:**\n{"step": ${turn + 1}}`);
+  const response = Array.from({ length: most }, (_, turn) => MARKER + truth(id, turn + 1).join('\n'));
+  return at.map((turn) => ({
+    ...{ task: 'made-up/mcp', id, turn_idx: turn, total_turns: most, system_str: `You are environment ${id}.` },
+    prompt: [...prompts.slice(0, turn - 1), prompts[turn - 1] + TAIL],
+    response: response.slice(0, turn),
+    current_prompt: prompts[turn - 1] ?? '',
+  }));
+}
+
+const ROWS = Array.from({ length: TRAJECTORIES }, (_, id) => rowsOf(id + 1)).flat();
+
+/** Errs anew in some lines of each turn; `carries` says whether lines that it finds wrong in its history stay wrong. */
+function worldModel(carries: boolean) {
+  return (request: SeenRequest) => {
+    const messages = messagesOf(request);
+    const [id, turn] = [trajectoryOf(request), turnOf(request)];
+    const before = (saidBy(messages).at(-1) ?? '').slice(MARKER.length).split('\n');
+    const isRollout = saidBy(messages).join('').includes('wrong');
+    const random = randomOf(id * 1000 + turn * 10 + (isRollout ? 1 : 2));
+    const lines = truth(id, turn).map((line, at) => (carries && before[at]?.includes('wrong') ? 'wrong' : line));
+    for (let chance = 0; chance < CHANCES; chance++) {
+      if (random.uniform() >= CHANCE) continue;
+      const right = lines.flatMap((line, at) => (line === 'wrong' ? [] : [at]));
+      const place = right[Math.floor(random.uniform() * right.length)];
+      if (place !== undefined) lines[place] = 'wrong';
+    }
+    return { content: tagged(lines.join('\n')) };
+  };
+}
+
+/** Rates by lines kept: each wrong one of the twenty costs one of the twenty steps that five ratings have. */
+function judge(request: SeenRequest) {
+  const user = messagesOf(request).at(-1)?.content ?? '';
+  const prediction = /<prediction-[^>]*>([\s\S]*?)<\/prediction-/.exec(user)?.[1] ?? '';
+  const wrong = prediction.split('\n').filter((line) => line === 'wrong').length;
+  const ratings = DIMENSIONS.map((name, at) => [name, 5 - Math.floor((wrong + at) / DIMENSIONS.length)] as const);
+  return { content: verdict(Object.fromEntries(ratings)) };
+}
+
+let judging: LoopbackServer;
+beforeAll(async () => {
+  judging = await startLoopbackServer(judge);
+});
+afterAll(async () => {
+  await closeServers();
+  await judging.close();
+});
+
+async function done(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await awb(args);
+  expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
+  return stdout;
+}
+
+/** Predicts both ways, judges both alike, and scores the rollout beside the other. */
+async function driftOf(asked: readonly string[], data: string, out: string, judgedBy: readonly string[]) {
+  const [rollout, forced] = [join(out, 'rollout'), join(out, 'forced')];
+  for (const [dir, more] of [[rollout, ['--rollout']] as const, [forced, []] as const]) {
+    await done('infer', '--data-dir', data, '--output-dir', dir, ...asked, ...more);
+    await done('judge', '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir, ...judgedBy);
+  }
+  const db = join(out, 'awb.sqlite');
+  await done('score', forced, '--db', db);
+  return JSON.parse(await done('score', rollout, '--teacher-forced', forced, '--db', db, '--json')).rollout;
+}
+
+async function driftOfModel(carries: boolean, judgedBy: readonly string[]) {
+  const { data, out, server } = await setUpRollout(ROWS, worldModel(carries));
+  return driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, judgedBy);
+}
+
+const BY_LINES = () => ['--judge-base-url', judging.url, '--judge-model', 'judge'];
+
+describe('the drift of a world model', () => {
+  test('that gets one more line of twenty wrong in each step is 5 points a step, within its interval', async () => {
+    const { drift, by_distance } = await driftOfModel(true, BY_LINES());
+    const { slope } = drift.overall;
+    expect(slope).toMatchObject({ rows: ROWS.length, clusters: TRAJECTORIES });
+    expect(POINTS_A_STEP).toBe(-5);
+    expect(slope.low).toBeLessThan(POINTS_A_STEP);
+    expect(slope.high).toBeGreaterThan(POINTS_A_STEP);
+    expect(slope.high).toBeLessThan(-3);
+    expect(drift.domains.mcp.slope.value).toBe(slope.value);
+    // At the first turn both were asked the same.
+    expect(by_distance[0]).toMatchObject({ from: 1, difference: { rows: TRAJECTORIES } });
+  });
+
+  test('that errs as often but carries no error on has an interval that holds 0', async () => {
+    const { slope } = (await driftOfModel(false, BY_LINES())).drift.overall;
+    expect(slope.low).toBeLessThan(0);
+    expect(slope.high).toBeGreaterThan(0);
+    expect(slope.high - slope.low).toBeLessThan(3);
+  });
+
+  test('shows in text measures, too, without a judge', async () => {
+    const { measure, drift } = await driftOfModel(true, ['--mode', 'metrics']);
+    expect(measure).toBe('chrf');
+    expect(drift.overall.slope.high).toBeLessThan(-2);
+  });
+
+  test('is that of a baseline, too: who repeats the state before falls a line behind in each step of a rollout', async () => {
+    const { data, out } = await setUpRollout(ROWS);
+    const { drift, by_distance } = await driftOf(['--baseline', 'persistence'], data, out, ['--mode', 'metrics']);
+    expect(drift.overall.slope.high).toBeLessThan(0);
+    expect(by_distance.at(-1).difference.high).toBeLessThan(0);
+  });
+
+  test('is kept apart: a rollout is compared with no ordinary run, and has a block of its own in leaderboards', async () => {
+    const { data, out, server } = await setUpRollout(ROWS, worldModel(true));
+    await driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, ['--mode', 'metrics']);
+    const db = join(out, 'awb.sqlite');
+    const compared = await awb(['compare', join(out, 'forced'), join(out, 'rollout')]);
+    expect(compared.code).toBe(78);
+    expect(compared.stderr).toContain('protocol: base has no rollout, candidate has rollout from 0');
+    const { blocks } = JSON.parse(await done('leaderboard', '--db', db, '--format', 'json'));
+    expect(
+      blocks.map((block: { title: string }) => / protocol history(, rollout from 0)?$/.exec(block.title)?.[1]),
+    ).toEqual([undefined, ', rollout from 0']);
+  });
+});
