@@ -68,7 +68,7 @@ describe('the quickstart', () => {
   test('leaves a database on which the queries of docs/ run', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
-    expect(queries).toHaveLength(7);
+    expect(queries).toHaveLength(8);
     for (const query of queries) expect(() => database.prepare(query).all()).not.toThrow();
     database.close();
   });

@@ -1,5 +1,6 @@
 // A world model of a known error rate a step, from infer to score: the drift that was put in comes out, and none where there is none.
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
@@ -135,6 +136,23 @@ describe('the drift of a world model', () => {
     const { measure, drift } = await driftOfModel(true, ['--mode', 'metrics']);
     expect(measure).toBe('chrf');
     expect(drift.overall.slope.high).toBeLessThan(-2);
+  });
+
+  test('stands in the report beside the run with true histories, and the curve alone without it', async () => {
+    const { data, out, server } = await setUpRollout(ROWS, worldModel(true));
+    await driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, ['--mode', 'metrics']);
+    const pageOf = async (...more: string[]) => {
+      const page = join(out, 'report.html');
+      await done('report', '--run', join(out, 'rollout/judged.jsonl'), '-o', page, ...more);
+      return readFile(page, 'utf8');
+    };
+    const curve = '<h2>Score by distance from the last true observation</h2>';
+    const beside = await pageOf('--compare', join(out, 'forced/judged.jsonl'));
+    expect(beside).toContain(curve);
+    expect(beside).toContain('<h2>Drift</h2>');
+    const alone = await pageOf();
+    expect(alone).toContain(curve);
+    expect(alone).not.toContain('<h2>Drift</h2>');
   });
 
   test('is that of a baseline, too: who repeats the state before falls a line behind in each step of a rollout', async () => {

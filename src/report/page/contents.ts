@@ -4,6 +4,7 @@ import type { Asked, Cost } from '../../costs.js';
 import type { EquivalenceCard } from '../../equivalence.js';
 import type { MeasureLookup } from '../../measures.js';
 import type { Price } from '../../price.js';
+import type { RolloutCard } from '../../rollout-card.js';
 import type { Domain, Estimate, JudgedRow, ScoreCard } from '../../types.js';
 import type { Trust } from '../trust.js';
 import type { ChangeLine } from './charts.js';
@@ -72,6 +73,8 @@ export interface Report {
   /** Score by turn position and by the length of what was put to the world model. */
   readonly turns: readonly ReportBin[];
   readonly contexts: readonly ReportBin[];
+  /** Of a rollout: its curves, and its drift where the run beside it predicted the same from true histories. */
+  readonly rollout?: RolloutCard | undefined;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
   /** None of whom nobody was asked. */

@@ -12,6 +12,7 @@ import { header } from './header.js';
 import { leadingLines, leadOf } from './lead.js';
 import { figureMatrix } from './matrix.js';
 import { ratingChart } from './ratings.js';
+import { rolloutBlocks } from './rollout.js';
 import { spendingTable } from './spending.js';
 import { tallyTable } from './tally.js';
 
@@ -21,6 +22,7 @@ export function overview(report: Report): string {
     scores(report),
     changes(report),
     equivalenceBlock(report.equivalence),
+    rolloutBlocks(report.rollout, leadOf(report), report.other?.name),
     dimensions(report),
     ratings(report),
     partsOfRun(report),

@@ -110,6 +110,10 @@ svg.curve { height: 8.5rem; }
 svg.curve text { fill: var(--soft); font-size: 0.75rem; }
 svg.curve .end { text-anchor: end; } svg.curve .mid { text-anchor: middle; }
 svg.curve .path { stroke: var(--accent); stroke-width: 1.5; stroke-opacity: 0.55; }
+svg.curve .band { fill: var(--accent); fill-opacity: 0.13; }
+svg.curve .bent { fill: none; stroke: var(--accent); stroke-width: 1.75; vector-effect: non-scaling-stroke; }
+svg.curve .bent.other { stroke: var(--other); stroke-dasharray: 5 4; }
+svg.curve svg { width: 100%; height: 100%; }
 svg.curve .limit { stroke: var(--mark); stroke-width: 1; stroke-dasharray: 4 4; }
 svg.stack { height: 1.35rem; overflow: hidden; border-radius: 3px; }
 svg.stack text { font-size: 0.75rem; text-anchor: middle; dominant-baseline: central; }

@@ -12,6 +12,8 @@ import { compareRuns } from '../../score/compare.js';
 import { equivalenceCard } from '../../score/equivalence.js';
 import { toolVersion } from '../../settings/version.js';
 import type { ReadRun } from '../read-run.js';
+import { rolloutOf } from '../rollout/figures.js';
+import { isForcedPartner } from '../rollout/forced.js';
 import { notesOn, sharedBy } from '../shared.js';
 import { warningsOn } from '../warnings.js';
 import { binsOf } from './bins.js';
@@ -37,6 +39,7 @@ export function describe(
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
     spending,
     equivalence: equivalenceCard(run.rows),
+    rollout: rolloutOf(run.rows, run.card, other && isForcedPartner(run, other) ? other.rows : undefined),
     ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
     samples,
     starts,

@@ -7,32 +7,23 @@ import { sharedButRollout } from '../shared.js';
 
 type Side = Pick<ReadRun, 'made' | 'rows'>;
 
-const IS_ROLLOUT = (run: Side) => run.made.rollout !== undefined || run.rows.some((row) => row.rollout !== undefined);
-
 /**
  * @param forced the run that --teacher-forced names
  * @throws UserError: 2 where the run is no rollout, or the other one is one; 78 where they were asked or judged in different ways; 65
  * where they have no row in common.
  */
 export function requireForced(run: Side, forced: Side): void {
-  if (!IS_ROLLOUT(run)) {
+  if (!isRollout(run)) {
     throw new UserError(
       'this run is no rollout, so --teacher-forced has nothing to be held against; score one of awb infer --rollout, or compare two ordinary runs by awb compare',
     );
   }
-  if (IS_ROLLOUT(forced)) {
+  if (isRollout(forced)) {
     throw new UserError(
       '--teacher-forced names a rollout, too; name the run whose histories are true, of awb infer without --rollout',
     );
   }
-  const shared = sharedButRollout({ base: run, candidate: forced });
-  const faults = Object.entries(shared).flatMap(([name, { state, base, candidate }]) =>
-    state === 'different' ? [`  ${name}: the rollout has ${base}, the teacher-forced run ${candidate}`] : [],
-  );
-  const [own, other] = [run.made.worldModel, forced.made.worldModel];
-  if (own !== undefined && other !== undefined && own !== other) {
-    faults.push(`  world model: the rollout has ${oneLine(own, 80)}, the teacher-forced run ${oneLine(other, 80)}`);
-  }
+  const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
     throw new UserError(
       [
@@ -43,10 +34,37 @@ export function requireForced(run: Side, forced: Side): void {
       EXIT.identityDiffers,
     );
   }
-  const keys = new Set(forced.rows.map(({ key }) => key));
-  if (run.rows.some(({ key }) => keys.has(key))) return;
+  if (haveCommonRow(run, forced)) return;
   throw new UserError(
     'the rollout and the run of --teacher-forced have no row in common; name predictions over the same data',
     EXIT.badData,
   );
+}
+
+/** Whether the drift of a run can be told by another one. */
+export function isForcedPartner(run: Side, other: Side): boolean {
+  if (!isRollout(run) || isRollout(other)) return false;
+  return faultsBetween(run, other).length === 0 && haveCommonRow(run, other);
+}
+
+function isRollout({ made, rows }: Side): boolean {
+  return made.rollout !== undefined || rows.some((row) => row.rollout !== undefined);
+}
+
+function haveCommonRow(run: Side, other: Side): boolean {
+  const keys = new Set(other.rows.map(({ key }) => key));
+  return run.rows.some(({ key }) => keys.has(key));
+}
+
+/** What differs beside the histories, a line each. */
+function faultsBetween(run: Side, forced: Side): string[] {
+  const shared = sharedButRollout({ base: run, candidate: forced });
+  const faults = Object.entries(shared).flatMap(([name, { state, base, candidate }]) =>
+    state === 'different' ? [`  ${name}: the rollout has ${base}, the teacher-forced run ${candidate}`] : [],
+  );
+  const [own, other] = [run.made.worldModel, forced.made.worldModel];
+  if (own !== undefined && other !== undefined && own !== other) {
+    faults.push(`  world model: the rollout has ${oneLine(own, 80)}, the teacher-forced run ${oneLine(other, 80)}`);
+  }
+  return faults;
 }
