@@ -8,7 +8,7 @@ const LONGEST_ID = 255;
 const TEXTS = ['domain', 'row', 'prompt', 'task', 'scenario'] as const;
 const RESET_MEMBERS: readonly string[] = [...TEXTS, 'seed', 'episode_id'];
 
-export interface Reset {
+interface Reset {
   readonly start: WorldStart;
   /** Undefined where the agent leaves the name to the server. */
   readonly episodeId: string | undefined;
@@ -34,7 +34,7 @@ export function readReset(body: unknown): Reset {
 }
 
 /** @throws ApiError (422) */
-export function readEpisodeId(body: JsonObject): string | undefined {
+function readEpisodeId(body: JsonObject): string | undefined {
   const id = textOf(body, 'episode_id');
   if (id !== undefined && (id === '' || id.length > LONGEST_ID)) {
     throw invalid(`"episode_id" has to have 1 to ${LONGEST_ID} characters`, 'episode_id');
@@ -42,7 +42,7 @@ export function readEpisodeId(body: JsonObject): string | undefined {
   return id;
 }
 
-export interface Step {
+interface Step {
   readonly action: string;
   readonly episodeId: string | undefined;
   /** The longest wait for the observation, in seconds. */

@@ -12,7 +12,7 @@ import { metadataOf, openApi, SCHEMAS } from './schemas.js';
 import type { State } from './session.js';
 import type { Place, Sessions } from './sessions.js';
 
-export interface RouteGrounds {
+interface RouteGrounds {
   readonly simulator: Simulator;
   readonly sessions: Sessions;
   /** Empty where none is asked for. */

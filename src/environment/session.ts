@@ -26,7 +26,7 @@ export interface SessionGrounds {
   readonly records?: { begin(episodeId: string): EpisodeRecord } | undefined;
 }
 
-export interface Observation {
+interface Observation {
   readonly text: string;
   /** Actions taken so far in this episode. */
   readonly turn: number;

@@ -11,14 +11,14 @@ import { invalid } from './refusals.js';
 import { readAction, readReset } from './requests.js';
 import type { Place, Sessions } from './sessions.js';
 
-export interface SocketGrounds {
+interface SocketGrounds {
   readonly sessions: Sessions;
   readonly messageBytes: number;
   /** What a client is told of any error. */
   readonly toldOf: (error: unknown) => ApiError;
 }
 
-export interface Sockets {
+interface Sockets {
   /** Takes over a connection whose request was let in. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Says goodbye to every client. */
