@@ -1,7 +1,7 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified.
 
 import { resolve } from 'node:path';
-import { UserError } from '../../errors.js';
+import { throwIfStopped, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import type { Scenario, ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
@@ -50,7 +50,7 @@ export async function instruct(
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const scenarios = askable(suite.scenarios, settings);
-    const plan = await planOf(rows.dataset.rows, rows.chosen, scenarios, fittingIn(rows, scenarios), {
+    const plan = await planOf(rows.dataset.rows, rows.chosen, scenarios, fittingIn(rows, scenarios, settings, io), {
       seed: settings.sampleSeed,
       rowsEach: settings.scenarioRows,
       maxCalls: settings.maxCalls ?? Number.POSITIVE_INFINITY,
@@ -94,8 +94,19 @@ function askable(scenarios: readonly Scenario[], { baseline }: InferSettings): r
   return scenarios.filter(({ at, steps }) => 'applies' in at && steps.length === 1);
 }
 
-function fittingIn({ dataset }: ChosenRows, scenarios: readonly Scenario[]) {
+/** So long nothing is said of the search. */
+const SILENT_MS = 3_000;
+
+/** Looks for the scenarios that a row is fit for. A scenario that fits few rows has many looked at, of which the user hears. */
+function fittingIn({ dataset }: ChosenRows, scenarios: readonly Scenario[], { quiet }: InferSettings, io: Io) {
+  const started = performance.now();
+  let isTold = quiet;
   return async (row: number): Promise<ReadonlySet<Scenario>> => {
+    throwIfStopped(io.stop);
+    if (!isTold && performance.now() - started > SILENT_MS) {
+      isTold = true;
+      io.stderr.write('looking for rows that the scenarios are fit for\n');
+    }
     const sample = await dataset.readSample(row);
     return new Set(scenarios.filter((scenario) => scenarioAt(scenario, sample) !== undefined));
   };
