@@ -93,6 +93,11 @@ export function shownPrediction(gen: string): string {
   return gen === '' ? '' : withoutMarker(readPrediction(gen));
 }
 
+/** The observation that a reply writes; empty where it writes none, as a reply of nothing but thinking. Judges are told so in words. */
+export function writtenPrediction(gen: string): string {
+  return withoutThought(gen) === '' ? '' : withoutMarker(readPrediction(gen));
+}
+
 /** Where `<tag>` opens in the text, or closes where the name has a slash in front, in UTF-16 units; `end` is exclusive. */
 export function tagSpans(text: string, tag: string): { readonly start: number; readonly end: number }[] {
   return Array.from(text.matchAll(tagPattern(tag)), ({ index, 0: { length } }) => ({

@@ -1,7 +1,16 @@
 // Reading replies: thinking, tagged blocks and the marker, against the golden cases and the corners they leave out.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { countTags, lastBlock, pythonStrip, readPrediction, withoutMarker, withoutThinking } from '../src/reply.js';
+import {
+  countTags,
+  lastBlock,
+  pythonStrip,
+  readPrediction,
+  shownPrediction,
+  withoutMarker,
+  withoutThinking,
+  writtenPrediction,
+} from '../src/reply.js';
 import { DOMAINS } from '../src/types.js';
 
 interface ModelCase {
@@ -100,5 +109,21 @@ describe('withoutMarker', () => {
     ['\u0085a ', 'a'],
   ])('of %j is %j', (text, clean) => {
     expect(withoutMarker(text)).toBe(clean);
+  });
+});
+
+describe('the observation that a reply writes', () => {
+  it('is what judges are shown of it, without marker, tag and thinking', () => {
+    expect(
+      writtenPrediction(
+        '<think>so</think><predicted_observation>**Environment Observation:**\nab</predicted_observation>',
+      ),
+    ).toBe('ab');
+    expect(writtenPrediction('plain')).toBe('plain');
+  });
+
+  it('is empty where the reply holds nothing but thinking, of which judges are told in words', () => {
+    for (const gen of ['', '<think>so</think>', ' \n']) expect(writtenPrediction(gen)).toBe('');
+    expect(shownPrediction('<think>so</think>')).toBe('No output');
   });
 });

@@ -3,7 +3,7 @@
 import { measured, unmeasured } from '../judgement.js';
 import type { Measure } from '../measures.js';
 import { isModelCaused } from '../points.js';
-import { readPrediction, withoutMarker, withoutThought } from '../reply.js';
+import { withoutMarker, writtenPrediction } from '../reply.js';
 import { groundTruthOf } from '../turn.js';
 import type { Mode } from './mode.js';
 
@@ -31,7 +31,7 @@ export const metrics: Mode<readonly []> = {
       identity: {},
       refusal: () => undefined,
       parts: () => [],
-      join: (_none, { sample, gen }) => measured(measure(predictionIn(gen), withoutMarker(groundTruthOf(sample)))),
+      join: (_none, { sample, gen }) => measured(measure(writtenPrediction(gen), withoutMarker(groundTruthOf(sample)))),
       // Whatever left no prediction counts as an empty one, except where infer's transport failed.
       fail: (failure, { sample }) =>
         isModelCaused(failure.class)
@@ -40,8 +40,3 @@ export const metrics: Mode<readonly []> = {
     };
   },
 };
-
-/** A reply of nothing but thinking is an empty prediction; a judge is told so in words. */
-function predictionIn(gen: string): string {
-  return withoutThought(gen) === '' ? '' : withoutMarker(readPrediction(gen));
-}

@@ -3,7 +3,7 @@
 import { isModelCaused } from '../../points.js';
 import { type NoPrediction, readPredictionRow } from '../../prediction.js';
 import { present } from '../../present.js';
-import { shownPrediction } from '../../reply.js';
+import { writtenPrediction } from '../../reply.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import { type Chain, stepId } from './jobs.js';
 
@@ -21,7 +21,7 @@ export type RecordOf = (id: string) => JournalRecord | undefined;
 
 function answerIn({ row }: JournalRecord): Answer {
   const { gen, failure } = present(readPredictionRow(row));
-  return { gen, prediction: shownPrediction(gen), failure };
+  return { gen, prediction: writtenPrediction(gen), failure };
 }
 
 /** The answers of a chain's first steps, as far as one follows the other. */

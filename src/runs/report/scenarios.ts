@@ -5,7 +5,7 @@ import { parseJudgedLine } from '../../bench/judged-line.js';
 import { openToRead, readLines } from '../../bench/line-file.js';
 import { isInteger, isObject, type JsonObject } from '../../json.js';
 import { present } from '../../present.js';
-import { shownPrediction } from '../../reply.js';
+import { writtenPrediction } from '../../reply.js';
 import type { ScenarioReport, ShownSample, ShownStep, ShownVerdict } from '../../report/page/scenarios/contents.js';
 import { scenarioIn, stepKey, twinKey } from '../../scenario-row.js';
 import { toolVersion } from '../../settings/version.js';
@@ -99,7 +99,7 @@ function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string,
 /** What a line predicts; undefined where it is not there, or holds no prediction. */
 function predictionIn(fields: JsonObject | undefined): string | undefined {
   if (fields === undefined || !isObject(fields.awb) || fields.awb.status !== 'ok') return undefined;
-  return shownPrediction(textIn(fields, 'gen') ?? '');
+  return writtenPrediction(textIn(fields, 'gen') ?? '');
 }
 
 function verdictsIn(value: unknown): ShownVerdict[] {
