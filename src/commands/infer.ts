@@ -150,12 +150,12 @@ async function inferScenarios(
 ): Promise<ExitCode> {
   const instructed = await instruct(settings, io, shown);
   if (instructed === undefined) return EXIT.done;
-  const { result, file, holdsSamples } = instructed;
+  const { result, file, isTold } = instructed;
   if (!settings.json) {
     const next = `${programName(io)} ${shellLine(['score', '--predictions', join(settings.outputDir, 'scenarios.jsonl')])}`;
     printStageResult(io, settings, result, { noun: 'predictions', absent: 'unusable', next });
   }
-  await tellScenarios(holdsSamples ? file : undefined, stageDocument(result, settings), settings, io);
+  await tellScenarios(isTold ? file : undefined, stageDocument(result, settings), settings, io);
   return result.exitCode;
 }
 

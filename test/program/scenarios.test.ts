@@ -378,6 +378,29 @@ describe('a run on scenarios that is killed', () => {
   }, 60_000);
 });
 
+describe('a run on scenarios that its user interrupts', () => {
+  it('says that the same command continues, and tells no figures of a part', async () => {
+    const stop = new AbortController();
+    const server = await startWorldModel((asked) => {
+      if (asked.row > 4) stop.abort('SIGINT');
+      return [truthOf(asked)];
+    });
+    const folder = await temporaryFolder();
+    const data = await rowsFolder(join(folder, 'data'), { terminal: 30 });
+    const flags = ['--scenarios', await suiteFolder(), '--model-base-url', server.url, '--model-name', 'scripted'];
+    const where = ['--data-dir', data, '--output-dir', join(folder, 'out'), '--concurrency', '1'];
+    try {
+      const { code, stdout } = await awb(['infer', ...where, ...flags], { stop: stop.signal });
+      expect(code).toBe(130);
+      expect(stdout).toContain('interrupted: everything finished is saved; the same command continues');
+      expect(stdout).not.toContain('Followed');
+      expect((await awb(['infer', ...where, ...flags, '--quiet'])).code).toBe(0);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
 describe('a baseline', () => {
   it('follows nothing, since it answers as if there were no instruction', async () => {
     const { folder, code, stderr } = await infer(undefined, ['--baseline', 'oracle'], { rows: { terminal: 20 } });

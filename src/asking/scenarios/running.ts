@@ -27,8 +27,8 @@ export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>
 interface Instructed {
   readonly result: StageResult;
   readonly file: string;
-  /** Whether any sample is in the file: a twin alone tells nothing. */
-  readonly holdsSamples: boolean;
+  /** Whether there is anything to tell of the file: a twin alone tells nothing, and who has interrupted waits for nothing. */
+  readonly isTold: boolean;
 }
 
 /**
@@ -81,8 +81,8 @@ async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
     }
     await work.dataset.keepIndex();
     const result = await runStage(stage, listenersOf(io, settings));
-    const holdsSamples = work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
-    return { result, file: run.outputPath, holdsSamples };
+    const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
+    return { result, file: run.outputPath, isTold };
   } finally {
     await run.close();
   }

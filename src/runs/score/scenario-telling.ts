@@ -10,7 +10,7 @@ import { scenarioRows } from './scenarios.js';
 
 /**
  * Tells the figures by domain: as a table, or as JSON with what asking came to.
- * @param file path of scenarios.jsonl; undefined where it holds no sample yet
+ * @param file path of scenarios.jsonl; undefined where there is nothing to tell of it yet
  * @throws UserError: 66 and 65 for the file
  */
 export async function tellScenarios(
