@@ -1,0 +1,49 @@
+// `awb simulate` with an agent in every domain: it starts where recorded trajectories do, and acts in that domain's form.
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DOMAINS } from '../../src/types.js';
+import { awb, RECORDED } from '../support/cli.js';
+import { shows, startPlayers } from '../support/episodes.js';
+import { folderOf } from '../support/folder.js';
+import { type Row, rowsOf } from '../support/judging.js';
+
+/** The example in the agent's own prompt is an action of its domain. */
+const exampleIn = (system: string) => /```[\s\S]*?\n```/.exec(system)?.[0] ?? '';
+
+test.each(DOMAINS)(
+  'in %s the recorded turns stay as they were, and what is done stands behind them',
+  async (domain) => {
+    const players = await startPlayers({
+      agent: ({ system }) => exampleIn(system),
+      world: ({ turn }) => shows(`what turn ${turn} shows`),
+    });
+    const folder = await folderOf({});
+    const starts = ['--from-rows', '--data-dir', RECORDED, '--domain', domain, '--episodes', '2', '--steps', '2'];
+    const done = await awb(['simulate', ...players.flags, ...starts, '--output-dir', 'out', '--json'], { cwd: folder });
+    await players.close();
+    expect([done.code, JSON.parse(done.stdout).ends]).toEqual([0, { steps: 2 }]);
+    const recorded = new Map<string, Row>();
+    const listed = await awb(['simulate', '--list-rows', '--data-dir', RECORDED, '--json']);
+    const named: Row[] = JSON.parse(listed.stdout).rows;
+    const own = await rowsOf(join(RECORDED, `${domain}_test.jsonl`));
+    for (const [index, { key }] of named.filter((row) => row.domain === domain).entries()) {
+      recorded.set(key, own[index] as Row);
+    }
+    const rows = await rowsOf(join(folder, 'out/episodes_test.jsonl'));
+    expect(rows).toHaveLength(2);
+    for (const row of rows) {
+      const from = recorded.get(row.awb.row) as Row;
+      const before = from.turn_idx - 1;
+      expect(row.turn_idx).toBe(before + 2);
+      expect(row.prompt.slice(0, before)).toEqual(from.prompt.slice(0, before));
+      expect(row.response.slice(0, before)).toEqual(from.response.slice(0, before));
+      expect(row.system_str).toBe(from.system_str);
+      const action = exampleIn(players.asked.agent[0]?.system ?? '');
+      const body = action.split('\n').slice(1, -1).join('\n');
+      expect(row.prompt[before]).toContain(`**Action:**\n\`\`\``);
+      expect(row.prompt[before].replace(/\s/g, '')).toContain(body.replace(/\s/g, ''));
+      expect(row.response[before]).toContain('what turn');
+    }
+  },
+);
