@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { loadAgentPrompts } from '../../../bench/agent-prompts.js';
-import { exists, fingerprintOf, readText } from '../../../bench/prompt-files.js';
+import { exists, fingerprintOf } from '../../../bench/prompt-files.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
 import { charactersOf } from '../../../question.js';
@@ -112,12 +112,12 @@ async function promptsFor(
   { domainPrompts }: EpisodeSettings,
   { cwd }: Io,
 ): Promise<ReadonlyMap<string, string>> {
-  const bundled = await loadAgentPrompts();
+  // A folder of prompts may be meant for the world alone.
+  const own = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent');
+  const known = await loadAgentPrompts(own !== undefined && (await exists(own)) ? own : undefined);
   const prompts = new Map<string, string>();
   for (const domain of [...new Set(domains)].sort()) {
-    const file = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent', `${domain}.txt`);
-    const own = file !== undefined && (await exists(file)) ? (await readText(file)).trim() : undefined;
-    const prompt = own ?? bundled.prompt(domain);
+    const prompt = known.prompt(domain);
     if (prompt === undefined) {
       throw new UserError(
         `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
