@@ -2,7 +2,7 @@
 
 import type { Io } from '../../../types.js';
 import type { Screen, TurnResult } from './screen.js';
-import { faultText } from './words.js';
+import { faultText, isUntagged } from './words.js';
 
 export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
   const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
@@ -30,5 +30,6 @@ function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnRe
     ...(promptTokens === undefined ? {} : { prompt_tokens: promptTokens }),
     ...(completionTokens === undefined ? {} : { completion_tokens: completionTokens }),
   };
-  return { ...said, status: 'ok', observation, truncated, usage, ms };
+  const odd = isUntagged(outcome) ? { untagged: true } : {};
+  return { ...said, status: 'ok', observation, truncated, ...odd, usage, ms };
 }

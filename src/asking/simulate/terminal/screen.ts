@@ -7,7 +7,7 @@ import { wrapped } from '../../../report/terminal.js';
 import { ObservationStream } from '../../../simulate/observation-stream.js';
 import type { Io } from '../../../types.js';
 import type { StepOutcome } from '../simulation.js';
-import { faultText } from './words.js';
+import { faultText, remarksOn } from './words.js';
 
 /** A turn that was asked, and what came of it. */
 export interface TurnResult {
@@ -107,7 +107,7 @@ class LiveReply implements ReplyView {
       this.#show(printable(outcome.observation, { multiline: true }));
     }
     this.#endLine();
-    if (outcome.truncated) this.note(TRUNCATED);
+    for (const remark of remarksOn(outcome)) this.note(remark);
   }
 
   #show(text: string): void {
@@ -135,9 +135,6 @@ class LiveReply implements ReplyView {
   }
 }
 
-const TRUNCATED =
-  'the reply was cut off by its budget (--max-tokens) or by the context: the turn stands as it is; /retry asks anew';
-
 /** A pipe: observations on standard output, each once it is whole, and all else on standard error. */
 export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, { quiet }: Look): Screen {
   const fault = (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`);
@@ -154,7 +151,7 @@ export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, {
       end({ turn, outcome }) {
         if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultText(outcome)}`);
         stdout.write(`${printable(outcome.observation, { multiline: true })}\n`);
-        if (outcome.truncated) note(`turn ${turn}: ${TRUNCATED}`);
+        for (const remark of remarksOn(outcome)) note(`turn ${turn}: ${remark}`);
       },
     }),
   };

@@ -2,10 +2,12 @@
 
 import { EXIT, type ExitCode } from '../../../errors.js';
 import { grouped } from '../../../figures.js';
+import { countTags, PREDICTION_TAG, withoutThought } from '../../../reply.js';
 import type { Room } from '../../../simulate/room.js';
 import type { StepOutcome } from '../simulation.js';
 
 type Failed = Exclude<StepOutcome, { status: 'ok' }>;
+type Acted = Extract<StepOutcome, { status: 'ok' }>;
 
 const FULL =
   '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
@@ -32,6 +34,20 @@ export function faultText(outcome: Failed): string {
     default:
       return outcome satisfies never;
   }
+}
+
+const TRUNCATED =
+  'the reply was cut off by its budget (--max-tokens) or by the context: the turn stands as it is; /retry asks anew';
+const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: all of it that is not thinking was taken for the observation`;
+
+/** Whether an observation stood in no tag. */
+export function isUntagged({ reply }: Acted): boolean {
+  return countTags(withoutThought(reply.content), PREDICTION_TAG) === 0;
+}
+
+/** What is odd about a turn that was added. */
+export function remarksOn(outcome: Acted): string[] {
+  return [...(outcome.truncated ? [TRUNCATED] : []), ...(isUntagged(outcome) ? [UNTAGGED] : [])];
 }
 
 /** What a script is told by the exit code. */

@@ -139,6 +139,17 @@ describe('a script', () => {
     expect(stderr).toContain('cut off');
   });
 
+  test('is told of a reply without the tag, all of which counts', async () => {
+    const plain = () => machine({ ls: { content: '<think>hm</think>a.txt' } });
+    const { code, stdout, stderr } = await simulated('ls\npwd\n', plain());
+    expect([code, stdout]).toEqual([0, 'a.txt\n$ pwd\nout 1\n']);
+    expect(stderr.match(/turn \d: the reply has no <predicted_observation>/g)).toEqual([
+      'turn 1: the reply has no <predicted_observation>',
+    ]);
+    const { stdout: lines } = await simulated('ls\npwd\n', plain(), { flags: ['--json'] });
+    expect(documents(lines).map((turn) => turn?.untagged)).toEqual([true, undefined]);
+  });
+
   test('writes its key nowhere', async () => {
     const { stdout, stderr, folder } = await simulated(
       'ls\n/save run\n',
