@@ -1,13 +1,17 @@
-// How close a rollout comes to the ideal, and what it costs to plan one, to take one up again and to keep one in memory.
+// How close a rollout comes to the ideal, beside an ordinary run, and what it costs to plan one. What it showed stands in bench/README.md.
 // node bench/rollout.mjs [speed] [plan] [--rounds 3] [--megabytes 400]   (all where none is named; `npm run build` first)
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { BIN, inferOf, makeRecordedData, measured, median, startServer } from './workbench.mjs';
+import { planRollout } from '../dist/asking/infer/rollout/plan.js';
+import { openDataset } from '../dist/bench/dataset.js';
+import { BIN, inferOf, makeData, makeRecordedData, measured, median, startServer } from './workbench.mjs';
 
 const LATENCY_MS = 200;
+/** About as long as the rows of a trajectory of 15 turns. */
+const ROW_BYTES = 30_000;
 const { values, positionals } = parseArgs({
   options: { rounds: { type: 'string', default: '3' }, megabytes: { type: 'string', default: '400' } },
   allowPositionals: true,
@@ -17,56 +21,57 @@ const does = (name) => positionals.length === 0 || positionals.includes(name);
 const root = mkdtempSync(join(tmpdir(), 'awb-rollout-'));
 
 try {
-  if (does('speed')) for (const slots of [16, 64]) await speed(slots);
+  if (does('speed')) for (const slots of positionals.includes('few') ? [16] : [16, 64]) await speed(slots);
   if (does('plan')) await plan();
 } finally {
   rmSync(root, { recursive: true });
 }
 
-/** Wall time against the least that is possible: the turns in as many slots, or the longest chain alone. */
+/**
+ * Wall time against the least that is possible: the turns in as many slots, or the longest chain alone. An ordinary run of as many rows
+ * takes turns with it, since milliseconds do not travel between machines or hours.
+ */
 async function speed(slots) {
   const lengths = Array.from({ length: 6 * slots }, (_, chain) => 3 + ((chain * 13) % 28));
-  const data = makeTrajectories(lengths);
   const turns = lengths.reduce((sum, length) => sum + length, 0);
   const ideal = (Math.max(Math.ceil(turns / slots), ...lengths) * LATENCY_MS) / 1000;
-  const walls = [];
-  const cpus = [];
-  for (let round = 0; round < rounds; round++) {
-    const server = await startServer(LATENCY_MS);
-    const out = join(root, `speed-${slots}-${round}`);
-    const flags = ['--rollout', '--concurrency', String(slots)];
-    const { wall, cpuMs } = await measured(root, [BIN, ...inferOf(server, data, out), ...flags]);
-    walls.push(wall);
-    cpus.push(cpuMs / turns);
-    const asked = await server.stop();
-    if (asked !== turns) throw new Error(`${asked} requests for ${turns} turns`);
-  }
-  const times = walls.map((wall) => (wall / ideal).toFixed(3)).join(', ');
   console.log(
-    `speed: ${lengths.length} chains of ${Math.min(...lengths)} to ${Math.max(...lengths)} turns (${turns}), ${slots} slots, ${LATENCY_MS} ms: ` +
-      `${median(walls).toFixed(2)} s, ideal ${ideal.toFixed(2)} s; rounds ${times} x ideal; ${median(cpus).toFixed(2)} ms CPU a turn`,
+    `speed: ${lengths.length} chains of ${Math.min(...lengths)} to ${Math.max(...lengths)} turns (${turns} in all), ${slots} slots, ${LATENCY_MS} ms: ideal ${ideal.toFixed(2)} s`,
   );
+  const programs = {
+    rollout: { data: makeTrajectories(lengths), flags: ['--rollout'], found: [] },
+    ordinary: { data: await makeData(root, turns, ROW_BYTES), flags: [], found: [] },
+  };
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { data, flags, found }] of Object.entries(programs)) {
+      const server = await startServer(LATENCY_MS);
+      const args = inferOf(server, data, join(root, `speed-${slots}-${name}-${round}`));
+      found.push(await measured(root, [BIN, ...args, '--concurrency', String(slots), ...flags]));
+      const asked = await server.stop();
+      if (asked !== turns) throw new Error(`${asked} requests for ${turns} turns`);
+    }
+  }
+  for (const [name, { found }] of Object.entries(programs)) {
+    const times = found.map(({ wall }) => (wall / ideal).toFixed(3)).join(', ');
+    const cpu = median(found.map(({ cpuMs }) => cpuMs / turns)).toFixed(2);
+    console.log(`  ${name.padEnd(8)} ${times} x ideal, ${cpu} ms CPU a request (start-up in it)`);
+  }
 }
 
-/** The recorded rows, lengthened: a baseline rolls out the first turns alone, so that reading and planning are what takes time. */
+/** Chains of the recorded rows, lengthened: every row is read once more behind the index. */
 async function plan() {
   const { dir, rows } = makeRecordedData(root, Number(values.megabytes));
-  const out = join(root, 'plan');
-  for (const [name, flags] of [
-    ['ordinary', []],
-    ['rollout', ['--rollout']],
-  ]) {
-    const found = [];
-    for (let round = 0; round < rounds; round++) {
-      const args = ['infer', '--baseline', 'empty', '--data-dir', dir, '--output-dir', `${out}-${name}-${round}`];
-      found.push(await measured(root, [BIN, ...args, '--quiet', '--json', '--limit', '1', '--lean', ...flags]));
-    }
-    const wall = median(found.map((each) => each.wall)).toFixed(2);
-    const peak = Math.max(...found.map((each) => each.peakMb)).toFixed(0);
-    console.log(
-      `plan: ${name}, one row of each domain of ${rows} (${values.megabytes} MB): ${wall} s, peak ${peak} MB`,
-    );
+  const seconds = [];
+  for (let round = 0; round < rounds; round++) {
+    const dataset = await openDataset(dir);
+    const chosen = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
+    const started = performance.now();
+    await planRollout({ dataset, chosen, recorded: new Set(), from: 0, stop: new AbortController().signal });
+    seconds.push((performance.now() - started) / 1000);
+    await dataset.close();
   }
+  const each = seconds.map((time) => time.toFixed(2)).join(', ');
+  console.log(`plan: chains of all ${rows} rows (${values.megabytes} MB): ${each} s`);
 }
 
 /** A row at the last turn of each trajectory and one in the middle. */

@@ -45,7 +45,7 @@ export function leaksBesideStates(sample: Sample, first: number): boolean {
     const truth = withoutMarker(sample.responses[turn - 2] ?? '');
     const block = stateIn(prompt);
     if (block !== undefined && !isNearly(prompt.slice(block.start, block.end), truth)) return true;
-    if (showsLineOf(besideAction(withState(prompt, '')), truth, shownBefore(sample, turn))) return true;
+    if (showsNewLineOf(truth, besideAction(withState(prompt, '')), sample)) return true;
   }
   return false;
 }
@@ -64,14 +64,15 @@ function besideAction(prompt: string): string {
   return prompt.slice(0, action?.index ?? prompt.length);
 }
 
-function showsLineOf(text: string, truth: string, shown: ReadonlySet<string>): boolean {
-  const lines = new Set(linesOf(text));
-  return linesOf(truth).some((line) => line.length >= SAYS_SOMETHING && lines.has(line) && !shown.has(line));
-}
-
-/** What the task and the first turn say is no news. */
-function shownBefore(sample: Sample, turn: number): Set<string> {
-  return new Set([...linesOf(sample.systemPrompt), ...(turn > 1 ? linesOf(bareAction(sample, 1)) : [])]);
+/** Whether a part of a prompt shows a line of the observation that says something; what system prompt and first turn say is no news. */
+function showsNewLineOf(truth: string, part: string, sample: Sample): boolean {
+  const lines = linesOf(part).filter((line) => line.length >= SAYS_SOMETHING);
+  if (lines.length === 0) return false;
+  const known = new Set(linesOf(truth));
+  const shown = lines.filter((line) => known.has(line));
+  if (shown.length === 0) return false;
+  const before = new Set([...linesOf(sample.systemPrompt), ...linesOf(bareAction(sample, 1))]);
+  return shown.some((line) => !before.has(line));
 }
 
 function linesOf(text: string): string[] {

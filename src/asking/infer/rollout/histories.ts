@@ -8,7 +8,7 @@ import { observationOf } from '../../../simulate/rollout-turn.js';
 import type { RowState, RowSummary } from '../../row-summary.js';
 import type { TurnJob } from './turn-jobs.js';
 
-/** Chains whose histories are kept: as many as may be in flight. Those of others are read again when their turn comes. */
+/** As many chains may be in flight at one server. */
 const MOST_KEPT = 256;
 /** Eight hex digits: two of them make a stamp that costs eight bytes. */
 const DIGITS = 8;
@@ -30,7 +30,11 @@ export class Histories {
   /** By chain and repeat: what was observed turn after turn, and the hash of all up to there. */
   readonly #kept = new Map<string, { observation: string; hash: string }[]>();
 
-  constructor(private readonly journal: Pick<Journal<RowSummary>, 'read' | 'summaryOf'>) {}
+  /** @param most chains whose histories are kept; those of others are read again when their turn comes */
+  constructor(
+    private readonly journal: Pick<Journal<RowSummary>, 'read' | 'summaryOf'>,
+    private readonly most = MOST_KEPT,
+  ) {}
 
   /** The history in front of a turn. @throws Error where a turn before it has no record */
   before(job: TurnJob): Before {
@@ -51,6 +55,7 @@ export class Histories {
     kept.length = job.turn - 1 - job.chain.from;
     const turn = next(kept, observation);
     kept.push(turn);
+    if (job.turn >= job.chain.last) this.#kept.delete(job.group);
     return `${hash}${turn.hash}`;
   }
 
@@ -82,7 +87,7 @@ export class Histories {
     this.#kept.delete(group);
     this.#kept.set(group, kept);
     for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= MOST_KEPT) break;
+      if (this.#kept.size <= this.most) break;
       this.#kept.delete(oldest);
     }
     return kept;

@@ -55,7 +55,7 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
   };
   const guarded = openInstrument(run, target, settings).guard(stage);
   const standing = (job: TurnJob) => (summaryOf(guarded, job) === undefined ? undefined : run.journal.read(job.id));
-  const lines = () => turnLines(dataset, jobs.turns, rollout.histories, standing);
+  const lines = () => turnLines(dataset, jobs.turns, new Histories(run.journal, 1), standing);
   return { ...guarded, beside: { path: join(run.dir, ROLLOUT_FILE), lines } };
 }
 
