@@ -4,7 +4,7 @@ import { withoutMarker } from './reply.js';
 import type { ChatMessage } from './types.js';
 
 /** What an agent did, and what it saw then. */
-export interface AgentTurn {
+interface AgentTurn {
   /** As it stands behind `**Action:**`. */
   readonly action: string;
   /** With or without its marker. */
