@@ -27,7 +27,7 @@ export interface Plan {
 
 /**
  * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
- * no calls left. A row's twin is asked once, however many scenarios the row stands under.
+ * no calls left. Starts of the suite's own come behind the first round. A row's twin is asked once, however many scenarios the row stands under.
  * @param fitting the scenarios that a row of the data is fit for
  * @throws UserError (2) where so few calls are too few for anything
  */
@@ -49,11 +49,13 @@ export async function planOf(
     if (chain.row !== undefined && twin.scenario === undefined) twins.set(chain.row, twin);
     taken.push(chain);
   };
-  for (const scenario of scenarios) if ('start' in scenario.at) take(chainAtStart(scenario, scenario.at.start.domain));
   const queues = [...groupBy(chosen, (row) => rows.domain(row))].map(([domain, members]) => ({
     scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
     rows: new RowsToTake(rows, members, choice.seed, { fitting }),
   }));
+  const starts = scenarios.flatMap((scenario) =>
+    'start' in scenario.at ? [{ scenario, start: scenario.at.start }] : [],
+  );
   for (let round = 0; round < choice.rowsEach && !calls.areSpent; round++) {
     for (const queue of queues) {
       for (const scenario of queue.scenarios) {
@@ -61,6 +63,7 @@ export async function planOf(
         if (row !== undefined) take(chainAtRow(scenario, twinAt(row)));
       }
     }
+    for (const { scenario, start } of round === 0 ? starts : []) take(chainAtStart(scenario, start.domain));
   }
   if (taken.length === 0 && calls.areSpent) throw tooFew(choice.maxCalls);
   const used = new Set(taken.map(({ scenario }) => scenario));

@@ -106,6 +106,13 @@ describe('a plan', () => {
     }
   });
 
+  it('gives every scenario a row before a start of the suite takes calls, and that before any takes a second row', async () => {
+    const few = await planned([OWN, A], { maxCalls: 4 });
+    expect([samplesOf(few.jobs, A).length, samplesOf(few.jobs, OWN).length]).toEqual([2, 0]);
+    const more = await planned([OWN, A], { maxCalls: 10 });
+    expect([samplesOf(more.jobs, A).length, samplesOf(more.jobs, OWN).length]).toEqual([2, 1]);
+  });
+
   it('is refused where the calls are too few for anything', async () => {
     await expect(planned([A], { maxCalls: 1 })).rejects.toThrow('--max-calls 1 is too few: a scenario takes two calls');
   });
