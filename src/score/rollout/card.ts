@@ -6,7 +6,7 @@ import type { RolloutCard } from '../../rollout-card.js';
 import type { JudgedRow } from '../../types.js';
 import { rolloutPart } from './curves.js';
 import { driftCard } from './drift.js';
-import { isStepped, pairsOf, type RolloutFigure, type SteppedRow } from './placed.js';
+import { isStepped, pairsOf, type RolloutFigure, type SteppedRow, valuesOf } from './placed.js';
 
 /**
  * The card of a run; undefined where none of its rows stands in a rollout.
@@ -19,13 +19,15 @@ export function rolloutCard(
 ): RolloutCard | undefined {
   const stepped = rows.filter(isStepped);
   if (stepped.length === 0) return undefined;
-  const partOf = (own: readonly SteppedRow[]) => rolloutPart(own, figure, forced ? pairsOf(own, forced, figure) : []);
+  const partners = forced && valuesOf(forced, figure);
+  const partOf = (own: readonly SteppedRow[]) =>
+    rolloutPart(own, figure, partners ? pairsOf(own, partners, figure) : []);
   const domains = [...groupBy(stepped, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   return {
     ...(figure.measure === undefined ? {} : { measure: figure.measure }),
     starts: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
     domains: domains.map(([domain, own]) => ({ domain, ...partOf(own) })),
     all: partOf(stepped),
-    ...(forced && { drift: driftCard(stepped, forced, figure) }),
+    ...(partners && { drift: driftCard(stepped, partners, figure) }),
   };
 }

@@ -18,16 +18,15 @@ export function rolloutPart(
   pairs: readonly RowPair[],
 ): RolloutPart {
   const all = [...valuesOf(rows, figure).values()];
-  const kept = new Set(valuesOf(rows.filter(isOnScript), figure).values());
-  const onScript = [...kept];
   const offScript = countPredictions(rows.filter((row) => !isOnScript(row)));
+  const onScript = offScript === 0 ? [] : [...valuesOf(rows.filter(isOnScript), figure).values()];
   const curve = (placeOf: (row: SteppedRow) => number): RolloutBin[] =>
     rangesOf(all.map(({ row }) => ({ place: placeOf(row), cluster: row.trajectory }))).map(({ from, to }) => {
       const within = (some: typeof all) =>
         some
           .filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to)
           .map(({ row, value }) => ({ value, cluster: row.trajectory }));
-      const left = offScript === 0 ? [] : within(onScript);
+      const left = within(onScript);
       const partners = pairs.filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to);
       return {
         ...{ from, to, score: clusteredEstimate(within(all), figure.scale) },

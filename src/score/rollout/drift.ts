@@ -3,21 +3,29 @@
 import { domainsOfMean, inTableOrder } from '../../domains.js';
 import { groupBy } from '../../groups.js';
 import type { Drift, DriftCard, Drifts } from '../../rollout-card.js';
-import type { Estimate, JudgedRow } from '../../types.js';
+import type { Estimate } from '../../types.js';
 import { clusteredEstimate, meanOfEstimates } from '../clusters.js';
-import { isOnScript, pairsOf, type RolloutFigure, type RowPair, type SteppedRow, valuesOf } from './placed.js';
+import {
+  isOnScript,
+  type Partners,
+  pairsOf,
+  type RolloutFigure,
+  type RowPair,
+  type SteppedRow,
+  valuesOf,
+} from './placed.js';
 import { slopeWithin } from './slope.js';
 
 /** The drift of a rollout beside a teacher-forced run. */
-export function driftCard(rows: readonly SteppedRow[], forced: readonly JudgedRow[], figure: RolloutFigure): DriftCard {
+export function driftCard(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure): DriftCard {
   const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   const isOffScript = rows.some((row) => !isOnScript(row));
   const domains = byDomain.map(([domain, own]) => ({
     domain,
-    ...namedDrift('all', pairsOf(own, forced, figure)),
-    ...(isOffScript ? namedDrift('onScript', pairsOf(own.filter(isOnScript), forced, figure)) : {}),
+    ...namedDrift('all', pairsOf(own, partners, figure)),
+    ...(isOffScript ? namedDrift('onScript', pairsOf(own.filter(isOnScript), partners, figure)) : {}),
   }));
-  const paired = pairsOf(rows, forced, figure).length;
+  const paired = pairsOf(rows, partners, figure).length;
   return {
     paired,
     unpaired: valuesOf(rows, figure).size - paired,

@@ -50,9 +50,11 @@ export interface RowPair {
   readonly difference: number;
 }
 
+/** What the rows of a teacher-forced run count as, by key. */
+export type Partners = ReadonlyMap<string, { readonly value: number }>;
+
 /** The rows that have the figure in both runs. */
-export function pairsOf(rows: readonly SteppedRow[], forced: readonly JudgedRow[], figure: RolloutFigure): RowPair[] {
-  const partners = valuesOf(forced, figure);
+export function pairsOf(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure): RowPair[] {
   return [...valuesOf(rows, figure)].flatMap(([key, { row, value }]) => {
     const partner = partners.get(key);
     if (partner === undefined) return [];

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { DriftCard } from '../../../src/rollout-card.js';
 import { meanOfEstimates } from '../../../src/score/clusters.js';
 import { driftCard } from '../../../src/score/rollout/drift.js';
-import { isStepped } from '../../../src/score/rollout/placed.js';
+import { isStepped, valuesOf } from '../../../src/score/rollout/placed.js';
 import { slopeWithin } from '../../../src/score/rollout/slope.js';
 import type { JudgedRow } from '../../../src/types.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
@@ -35,7 +35,7 @@ const forced = (trajectories: number, more: Partial<MadeStep> = {}) =>
   rowsOf(trajectories, NOTHING, { ...more, isTrue: true });
 
 const driftOf = (rows: readonly JudgedRow[], partners: readonly JudgedRow[]): DriftCard =>
-  driftCard(rows.filter(isStepped), partners, { scale: 'score' });
+  driftCard(rows.filter(isStepped), valuesOf(partners, { scale: 'score' }), { scale: 'score' });
 
 describe('the drift of a rollout', () => {
   it('is the slope of the paired difference within chains, by domain', () => {
