@@ -31,7 +31,7 @@ export interface LiveHooks {
 }
 
 /** A call that its user has ended. */
-export interface LiveInterruption {
+interface LiveInterruption {
   readonly status: 'interrupted';
   /** What had come of the reply. */
   readonly content: string;

@@ -16,7 +16,7 @@ import type { SimulationSettings } from './options.js';
 import { openStarts, type Starts } from './starts.js';
 
 /** What is done in a world. */
-export interface Step {
+interface Step {
   readonly world: World;
   readonly action: string;
   /** Said to the world model alone: what is to happen in this turn. */

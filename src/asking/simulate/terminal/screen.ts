@@ -20,7 +20,7 @@ export interface TurnResult {
 }
 
 /** One reply, from the question to its end. */
-export interface ReplyView {
+interface ReplyView {
   readonly hear: Hear;
   again(reason: string, waitMs: number): void;
   end(result: TurnResult): void;
