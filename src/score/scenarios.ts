@@ -1,6 +1,6 @@
 // What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
 
-import { inTableOrder } from '../domains.js';
+import { domainsOfMean, inTableOrder } from '../domains.js';
 import { groupBy, type Some } from '../groups.js';
 import { keysOf } from '../keys.js';
 import { SCENARIO_MEASURES, type ScenarioFigures, type ScenarioPart, type ScenarioRow } from '../scenario-row.js';
@@ -13,7 +13,8 @@ const NAMES = keysOf(SCENARIO_MEASURES);
 /**
  * A figure is the mean over the rows that have it, each counting once, with the interval of a score clustered by trajectory
  * (clusters.ts): a row stands under several scenarios, and rows of one trajectory are not independent either. Where all rows are at 0
- * or at 100 the bounds of uniform-bounds.ts take the interval's place. The figures in all are the unweighted means of the domains.
+ * or at 100 the bounds of uniform-bounds.ts take the interval's place. The figures in all are the unweighted means of the
+ * domains, of the seven published ones alone where all are there.
  * Scenarios come by their domain, and then by name.
  */
 export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
@@ -22,8 +23,9 @@ export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
     ([a, own], [b, others]) => inTableOrder(firstDomain(own), firstDomain(others)) || (a < b ? -1 : 1),
   );
   const domains = byDomain.map(([domain, own]) => ({ ...partOf(own), domain }));
+  const behind = domainsOfMean(domains.map(({ domain }) => domain));
   return {
-    overall: { ...countsOf(rows), figures: meansOf(domains) },
+    overall: { ...countsOf(rows), figures: meansOf(domains.filter(({ domain }) => behind.includes(domain))) },
     domains,
     scenarios: byScenario.map(([scenario, own]) => ({ ...partOf(own), scenario })),
     cells: byScenario.flatMap(([scenario, own]) =>

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ScenarioPart, ScenarioRow } from '../../src/scenario-row.js';
 import { scenarioFigures } from '../../src/score/scenarios.js';
-import type { Estimate } from '../../src/types.js';
+import { DOMAINS, type Estimate } from '../../src/types.js';
 
 type Outside = Record<string, Record<string, Partial<Estimate>>>;
 interface KnownSet {
@@ -93,4 +93,20 @@ describe('where little is known', () => {
     ]);
     expect(overall.figures.followed?.value).toBe(50);
   });
+});
+
+it('in all are of the seven alone where further domains stand beside them', () => {
+  const of = (domain: string, value: number, from: number) =>
+    [0, 1, 2, 3, 4, 5].map((index) =>
+      row({ domain, measures: { followed: (value + index) % 2 ? 100 : 0 } }, from + index),
+    );
+  const seven = DOMAINS.flatMap((domain, place) => of(domain, place, place * 10));
+  const kitchen = [0, 1, 2, 3, 4, 5].map((index) =>
+    row({ domain: 'kitchen', measures: { followed: 100 } }, 100 + index),
+  );
+  const alone = scenarioFigures(seven);
+  const both = scenarioFigures([...seven, ...kitchen]);
+  expect(both.domains.map(({ domain }) => domain)).toEqual([...DOMAINS, 'kitchen']);
+  expect(both.overall.figures).toEqual(alone.overall.figures);
+  expect(scenarioFigures([...seven.slice(6), ...kitchen]).overall.figures.followed?.value).toBeGreaterThan(50);
 });

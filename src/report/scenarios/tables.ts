@@ -1,6 +1,6 @@
 // What a run on scenarios comes to as tables: by domain, and by scenario.
 
-import { domainName, meanName } from '../../domains.js';
+import { domainName, domainsOfMean, meanName } from '../../domains.js';
 import { pointsText } from '../../judge-trust.js';
 import { oneLine } from '../../printable.js';
 import type { ScenarioFigures, ScenarioMeasure, ScenarioPart } from '../../scenario-row.js';
@@ -28,7 +28,7 @@ export function domainTable({ domains, overall }: ScenarioFigures): Table {
     columns: columnsUnder('Domain'),
     groups: [
       domains.map((part) => lineOf(domainName(part.domain), part)),
-      [lineOf(meanName(names, names.length), overall)],
+      [lineOf(meanName(names, domainsOfMean(names).length), overall)],
     ],
     footnotes: [
       'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',

@@ -1,6 +1,6 @@
 // The page of a run on scenarios: what a world model makes of instructions, in one file that asks for nothing and runs nothing.
 
-import { domainName, meanName } from '../../../domains.js';
+import { domainName, domainsOfMean, meanName } from '../../../domains.js';
 import {
   SCENARIO_MEASURES,
   type ScenarioFigures,
@@ -84,7 +84,7 @@ function domainChart({ overall, domains }: ScenarioFigures, measure: ScenarioMea
   const names = domains.map(({ domain }) => domain);
   const lines: ChartLine[] = [
     ...domains.map(({ domain, figures }) => ({ name: domainName(domain), estimate: figures[measure] })),
-    { name: meanName(names, names.length), estimate: overall.figures[measure], isSum: true },
+    { name: meanName(names, domainsOfMean(names).length), estimate: overall.figures[measure], isSum: true },
   ];
   return intervalChart('Domain', lines, SCENARIO_MEASURES[measure]);
 }
