@@ -58,13 +58,13 @@ export const INFER_OPTIONS = {
   rollout: {
     kind: 'boolean',
     group: 'Model',
-    help: 'ask every turn of a trajectory in order; the own earlier predictions stand where the truth stood',
+    help: "ask every turn of a trajectory in order, behind the model's own earlier predictions",
   },
   'rollout-from': {
     kind: 'integer',
     min: 0,
     group: 'Model',
-    help: 'under --rollout, the first N turns are given as they were (default: 0)',
+    help: 'under --rollout, give the first N turns as they were (default: 0)',
   },
   order: {
     kind: 'choice',
