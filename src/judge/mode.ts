@@ -41,7 +41,7 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
 
 /** What a judge sees of a rollout: the recorded history and the truth, or the simulated history and no truth. */
 export const SIGHTS = ['history', 'rollout'] as const;
-export type Sight = (typeof SIGHTS)[number];
+type Sight = (typeof SIGHTS)[number];
 
 /** What a user may give a mode. */
 interface Given {
