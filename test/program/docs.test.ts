@@ -143,8 +143,17 @@ test('the gate keeps its promises in the same figures everywhere', () => {
   const promises = (path: string) =>
     [...page(path).matchAll(/^\| [^|]+\|(?: [\d.]+ % \|){3}$/gm)].map(([line]) => line);
   const inDocs = promises('docs/compare-and-gate.md');
-  expect(promises('README.md').length).toBe(4);
-  expect(inDocs).toEqual(expect.arrayContaining(promises('README.md')));
+  expect(inDocs.length).toBeGreaterThanOrEqual(4);
+  // The README tells two of them, in a sentence.
+  const goOf = (drop: string) =>
+    inDocs
+      .find((line) => line.startsWith(`| ${drop}`))
+      ?.split('|')[2]
+      ?.trim();
+  expect(goOf('5 ')).toBe('0.0 %');
+  expect(page('README.md')).toContain(
+    `the same weights asked again passed in ${goOf('0 (the same')} of simulated pairs, and a checkpoint 5 points worse in none`,
+  );
   // What was simulated stands in bench/README.md, its lines under other names.
   const figures = (line: string) => line.split('|').slice(2).join('|');
   expect(promises('bench/README.md').map(figures)).toEqual(expect.arrayContaining(inDocs.map(figures)));
