@@ -1,35 +1,19 @@
-// A pattern as a program of few kinds of instructions, which src/pattern.ts runs.
+// A pattern as a program of few kinds of instructions, which src/pattern.ts runs, and texts without which it is nowhere found.
 
+import { type Instruction, type Node, neededIn } from './pattern-tree.js';
 import { present } from './present.js';
-
-export type Instruction =
-  /** One character, by its code point. */
-  | { readonly op: 'take'; readonly takes: (point: number) => boolean }
-  | { readonly op: 'assert'; readonly holds: (text: string, at: number) => boolean }
-  /** Tries the first way, and the second where it fails. */
-  | { readonly op: 'split'; first: number; second: number }
-  | { readonly op: 'jump'; to: number }
-  | { readonly op: 'save'; readonly name: string; readonly isEnd: boolean }
-  | { readonly op: 'match' };
-
-type Node =
-  | { readonly kind: 'one'; readonly step: Instruction }
-  | { readonly kind: 'sequence'; readonly nodes: readonly Node[] }
-  | { readonly kind: 'either'; readonly nodes: readonly Node[] }
-  | { readonly kind: 'named'; readonly name: string; readonly node: Node }
-  | {
-      readonly kind: 'repeat';
-      readonly node: Node;
-      readonly min: number;
-      readonly max: number;
-      readonly isLazy: boolean;
-    };
 
 /** A longer program is refused: its time and memory grow with its length. */
 const MOST_INSTRUCTIONS = 1000;
 
+interface PatternProgram {
+  readonly program: readonly Instruction[];
+  /** Texts of which each match holds one at least; undefined where none can be told. */
+  readonly needed: readonly string[] | undefined;
+}
+
 /** @throws SyntaxError with the reason, for what JavaScript or this subset of it does not know */
-export function programOf(source: string, ignoreCase: boolean): Instruction[] {
+export function programOf(source: string, ignoreCase: boolean): PatternProgram {
   try {
     new RegExp(source, 'um');
   } catch (error) {
@@ -37,10 +21,14 @@ export function programOf(source: string, ignoreCase: boolean): Instruction[] {
     throw new SyntaxError((error as SyntaxError).message.replace(/^.*: (?=[^:]+$)/s, ''));
   }
   const program: Instruction[] = [];
-  emit(new Parser(source, ignoreCase).parse(), program);
+  const node = new Parser(source, ignoreCase).parse();
+  emit(node, program);
   program.push({ op: 'match' });
-  return program;
+  return { program, needed: neededIn(node) };
 }
+
+/** A character that takes nothing but itself, or a sign behind a backslash. */
+const STANDS_FOR_ITSELF = /^(?:[^\\.[\]]|\\[^\p{L}\p{N}])$/u;
 
 /** Reads what JavaScript has taken for a pattern already. */
 class Parser {
@@ -117,7 +105,10 @@ class Parser {
       known.set(point, taken);
       return taken;
     };
-    return { kind: 'one', step: { op: 'take', takes } };
+    const step = { op: 'take' as const, takes };
+    return this.ignoreCase || !STANDS_FOR_ITSELF.test(whole)
+      ? { kind: 'one', step }
+      : { kind: 'one', step, literal: whole.replace('\\', '') };
   }
 
   #skip(sign: string): boolean {

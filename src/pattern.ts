@@ -1,6 +1,7 @@
 // Regular expressions whose time is bounded by pattern times text, whatever a model writes: no text makes one hang.
 
-import { type Instruction, programOf } from './pattern-program.js';
+import { programOf } from './pattern-program.js';
+import type { Instruction } from './pattern-tree.js';
 import { present } from './present.js';
 import type { Pattern } from './scenario.js';
 
@@ -15,19 +16,32 @@ interface CompiledPattern {
   groups(text: string): Groups | undefined;
 }
 
+/** Of patterns that are searched for again and again. */
+const COMPILED = new WeakMap<Pattern, CompiledPattern>();
+
 /**
  * The pattern, ready to search texts. It reads as JavaScript's with the flags `u` and `m` (`^` and `$` stand at lines), without
  * back-references and looking around, and with counts of at most 1000 instructions in all.
  * @throws SyntaxError with the reason
  */
-export function compilePattern({ source, ignoreCase }: Pattern): CompiledPattern {
-  const program = programOf(source, ignoreCase === true);
+export function compilePattern(pattern: Pattern): CompiledPattern {
+  const known = COMPILED.get(pattern);
+  if (known !== undefined) return known;
+  const compiled = compiledFrom(pattern);
+  COMPILED.set(pattern, compiled);
+  return compiled;
+}
+
+function compiledFrom({ source, ignoreCase }: Pattern): CompiledPattern {
+  const { program, needed } = programOf(source, ignoreCase === true);
   const mayStart = startsOf(program);
+  const find = (text: string) =>
+    needed === undefined || needed.some((each) => text.includes(each)) ? search(program, mayStart, text) : undefined;
   const names = [...new Set(program.flatMap((step) => (step.op === 'save' ? [step.name] : [])))];
   return {
     names,
-    test: (text) => search(program, mayStart, text) !== undefined,
-    groups: (text) => search(program, mayStart, text),
+    test: (text) => find(text) !== undefined,
+    groups: find,
   };
 }
 
@@ -39,10 +53,12 @@ type Marks = Map<string, { start: number; end: number }>;
  * there once fails there always, since nothing looks back at how it was reached.
  */
 function search(program: readonly Instruction[], mayStart: Starts, text: string): Groups | undefined {
-  const tried = new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
+  let tried: Uint8Array | undefined;
   for (let start = 0; start <= text.length; start += widthAt(text, start)) {
     // Almost no place of a long text can begin a match: one look tells.
-    if (mayStart !== undefined && mayStart[text.charCodeAt(start)] === 0) continue;
+    while (mayStart !== undefined && mayStart[text.charCodeAt(start)] === 0) start++;
+    if (mayStart !== undefined && start >= text.length) break;
+    tried ??= new Uint8Array(Math.ceil((program.length * (text.length + 1)) / 8));
     const found = matchAt(program, text, start, tried);
     if (found !== undefined) return found;
   }

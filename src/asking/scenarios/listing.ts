@@ -4,14 +4,13 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
 import { chooseRows } from '../../bench/selection.js';
-import { throwIfStopped } from '../../errors.js';
 import { holdsRows } from '../../hub/dataset-files.js';
 import type { ScenarioSuite } from '../../scenario.js';
-import { scenarioAt } from '../../simulate/scenario/applies.js';
 import type { Io } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
 import { choiceOf, requireUsable } from '../infer/rows.js';
+import { fittingIn } from './fitting.js';
 import { openSuite } from './suite.js';
 
 interface ListedSuite {
@@ -33,12 +32,10 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   try {
     requireUsable(dataset, settings, io);
     const rows = new Map<string, number>();
-    for (const row of chooseRows(dataset.rows, choiceOf(settings, dataset))) {
-      throwIfStopped(io.stop);
-      const sample = await dataset.readSample(row);
-      for (const scenario of suite.scenarios) {
-        if (scenarioAt(scenario, sample) !== undefined) rows.set(scenario.name, (rows.get(scenario.name) ?? 0) + 1);
-      }
+    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const fitting = fittingIn(dataset, suite.scenarios, { quiet: settings.quiet, ofRows: chosen.length }, io);
+    for (const row of chosen) {
+      for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }
     return { suite, rows };
   } finally {

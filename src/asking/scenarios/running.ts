@@ -1,12 +1,11 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified.
 
 import { resolve } from 'node:path';
-import { throwIfStopped, UserError } from '../../errors.js';
+import { UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import type { Scenario, ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Settings } from '../../settings/options.js';
-import { scenarioAt } from '../../simulate/scenario/applies.js';
 import type { Io } from '../../types.js';
 import { printBill } from '../bill/dry-run.js';
 import { type ChosenRows, withChosenRows } from '../infer/chosen-rows.js';
@@ -15,6 +14,7 @@ import type { InferSettings } from '../infer/options.js';
 import { listenersOf } from '../listening.js';
 import { openRun } from '../run.js';
 import { runStage, type StageResult } from '../stage.js';
+import { fittingIn } from './fitting.js';
 import { isSample } from './jobs.js';
 import type { SCENARIO_OPTIONS } from './options.js';
 import { type Plan, planOf } from './plan.js';
@@ -50,11 +50,17 @@ export async function instruct(
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const scenarios = askable(suite.scenarios, settings);
-    const plan = await planOf(rows.dataset.rows, rows.chosen, scenarios, fittingIn(rows, scenarios, settings, io), {
-      seed: settings.sampleSeed,
-      rowsEach: settings.scenarioRows,
-      maxCalls: settings.maxCalls ?? Number.POSITIVE_INFINITY,
-    });
+    const plan = await planOf(
+      rows.dataset.rows,
+      rows.chosen,
+      scenarios,
+      fittingIn(rows.dataset, scenarios, settings, io),
+      {
+        seed: settings.sampleSeed,
+        rowsEach: settings.scenarioRows,
+        maxCalls: settings.maxCalls ?? Number.POSITIVE_INFINITY,
+      },
+    );
     if (plan.jobs.length === 0) throw nothingToAsk(suite, rows);
     if (!settings.quiet) io.stderr.write(`${planText(plan, suite.scenarios.length - scenarios.length).join('\n')}\n\n`);
     return askPlanned({ settings, io, shown, suite, jobs: plan.jobs, ...rows });
@@ -92,24 +98,6 @@ async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
 function askable(scenarios: readonly Scenario[], { baseline }: InferSettings): readonly Scenario[] {
   if (baseline === undefined) return scenarios;
   return scenarios.filter(({ at, steps }) => 'applies' in at && steps.length === 1);
-}
-
-/** So long nothing is said of the search. */
-const SILENT_MS = 3_000;
-
-/** Looks for the scenarios that a row is fit for. A scenario that fits few rows has many looked at, of which the user hears. */
-function fittingIn({ dataset }: ChosenRows, scenarios: readonly Scenario[], { quiet }: InferSettings, io: Io) {
-  const started = performance.now();
-  let isTold = quiet;
-  return async (row: number): Promise<ReadonlySet<Scenario>> => {
-    throwIfStopped(io.stop);
-    if (!isTold && performance.now() - started > SILENT_MS) {
-      isTold = true;
-      io.stderr.write('looking for rows that the scenarios are fit for\n');
-    }
-    const sample = await dataset.readSample(row);
-    return new Set(scenarios.filter((scenario) => scenarioAt(scenario, sample) !== undefined));
-  };
 }
 
 /** What is asked, and what of the suite is not, a sentence each. */

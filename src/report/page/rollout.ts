@@ -25,12 +25,18 @@ export function rolloutBlocks(card: RolloutCard | undefined, lead: Measure, forc
     block(
       'Score by distance from the last true observation',
       escapeHtml(
-        `Distance 1 has true history alone. Bands are 95 % intervals, clustered by trajectory${card.measure === undefined ? '; failures of the model are at rating 1' : ''}. Only long trajectories reach far.${beside} ${apart}`,
+        `Distance 1 has true history alone. Bands are 95 % intervals, clustered by trajectory${card.measure === undefined ? '; failures of the model are at rating 1' : ''}. Only long trajectories reach far.${turnsNote(card)}${beside} ${apart}`,
       ),
       `${curves(card, lead)}${figuresTable(card, lead)}`,
     ),
     driftBlock(card),
   ].join('');
+}
+
+/** Where all of a rollout starts at one turn, distances tell the steps. */
+function turnsNote({ starts }: RolloutCard): string {
+  const [start = 0, ...others] = starts;
+  return start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
 }
 
 interface Panel {

@@ -5,34 +5,51 @@ import { withoutMarker } from '../../reply.js';
 import type { Conditions, Scenario } from '../../scenario.js';
 import { verifierWithSlots, withSlots } from '../../scenario-slots.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
-import type { Sample } from '../../types.js';
+import type { Domain, Sample } from '../../types.js';
 import { readTurnPrompt } from '../turn-prompt.js';
 
 /** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
 export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
-  if (!('applies' in scenario.at) || !scenario.domains.includes(sample.domain)) return undefined;
-  const { not, ...wanted } = scenario.at.applies;
+  const groups = groupsAt(scenario, sample.domain, textsOfRow(sample));
+  return groups === undefined ? undefined : filled(scenario, groups);
+}
+
+/** Those of the scenarios that apply to this row. */
+export function applyingTo(sample: Sample, scenarios: readonly Scenario[]): Scenario[] {
   const texts = textsOfRow(sample);
+  return scenarios.filter((scenario) => groupsAt(scenario, sample.domain, texts) !== undefined);
+}
+
+/** What the scenario's conditions catch; undefined where it does not apply. */
+function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): Groups | undefined {
+  if (!('applies' in at) || !domains.includes(domain)) return undefined;
+  const { not, ...wanted } = at.applies;
   if (PLACES.some((place) => not?.[place] !== undefined && caught({ [place]: not[place] }, texts) !== undefined)) {
     return undefined;
   }
-  const groups = caught(wanted, texts);
-  return groups === undefined ? undefined : filled(scenario, groups);
+  return caught(wanted, texts);
 }
 
 /** What conditions look at, the shortest first. */
 const PLACES = ['action', 'truth', 'history'] as const;
 
-/** Each text is made when the first asks for it. */
+/** Each text is made when the first asks for it, and once. */
 type RowTexts = Readonly<Record<(typeof PLACES)[number], () => string>>;
 
 function textsOfRow(sample: Sample): RowTexts {
-  const prompt = actionOf(sample);
-  const { preface, action } = readTurnPrompt(prompt);
+  const parts = once(() => readTurnPrompt(actionOf(sample)));
   return {
-    action: () => action,
-    truth: () => withoutMarker(groundTruthOf(sample)),
-    history: () => [...textsOf(earlierTurns(sample)), preface].join('\n'),
+    action: () => parts().action,
+    truth: once(() => withoutMarker(groundTruthOf(sample))),
+    history: once(() => [...textsOf(earlierTurns(sample)), parts().preface].join('\n')),
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 

@@ -42,6 +42,14 @@ describe('the blocks of a rollout', () => {
     expect(html).not.toContain('style=');
   });
 
+  it('say by how many true turns the number of a turn is more than its distance', () => {
+    const card = cardOf([], false);
+    expect(textOf(rolloutBlocks({ ...card, starts: [3] }, LEAD, undefined))).toContain(
+      "A turn's number is its distance plus 3.",
+    );
+    expect(textOf(rolloutBlocks(card, LEAD, undefined))).not.toContain("A turn's number");
+  });
+
   it('show the drift by domain beside a teacher-forced run, and what is off-script apart', () => {
     const text = textOf(rolloutBlocks(cardOf(['/a'], true), LEAD, 'true one'));
     expect(text).toContain('predicted with true histories (true one)');

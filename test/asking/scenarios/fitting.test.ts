@@ -1,0 +1,54 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { fittingIn } from '../../../src/asking/scenarios/fitting.js';
+import { SAMPLE } from '../../support/sample.js';
+import { scenarioOf } from '../../support/scenarios.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A search over rows that each take a second to read. */
+function slowSearch(said: { readonly quiet: boolean; readonly ofRows?: number }) {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const lines: string[] = [];
+  const readSample = async () => {
+    vi.advanceTimersByTime(1_000);
+    return { ...SAMPLE, domain: 'terminal' };
+  };
+  const stop = new AbortController();
+  const stderr = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
+  const scenarios = [scenarioOf({ name: 'here', domains: ['terminal'] }), scenarioOf({ name: 'no', domains: ['web'] })];
+  const fitting = fittingIn({ readSample }, scenarios, said, { stderr, stop: stop.signal });
+  const look = async (rows: number) => {
+    for (let row = 0; row < rows; row++) await fitting(row);
+  };
+  return { fitting, look, lines, stop };
+}
+
+describe('the search for rows that scenarios are fit for', () => {
+  test('says again and again how far it is', async () => {
+    const { look, lines } = slowSearch({ quiet: false, ofRows: 1200 });
+    await look(10);
+    expect(lines).toEqual([
+      'looking for rows that the scenarios are fit for: 4 of 1,200 looked at\n',
+      'looking for rows that the scenarios are fit for: 8 of 1,200 looked at\n',
+    ]);
+  });
+
+  test('says nothing under --quiet', async () => {
+    const { look, lines } = slowSearch({ quiet: true });
+    await look(10);
+    expect(lines).toEqual([]);
+  });
+
+  test('finds for a row the scenarios of its domain', async () => {
+    const { fitting } = slowSearch({ quiet: false });
+    expect(Array.from(await fitting(0), ({ name }) => name)).toEqual(['here']);
+  });
+
+  test('ends once the user has interrupted', async () => {
+    const { fitting, stop } = slowSearch({ quiet: false });
+    stop.abort('SIGINT');
+    await expect(fitting(0)).rejects.toMatchObject({ exitCode: 130 });
+  });
+});
