@@ -36,7 +36,7 @@ export function rolloutBlocks(card: RolloutCard | undefined, lead: Measure, forc
 /** Where all of a rollout starts at one turn, distances tell the steps. */
 function turnsNote({ starts }: RolloutCard): string {
   const [start = 0, ...others] = starts;
-  return start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
+  return start === 0 || others.length > 0 ? '' : ` The number of a turn is its distance plus ${start}.`;
 }
 
 interface Panel {

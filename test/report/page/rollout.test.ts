@@ -45,9 +45,9 @@ describe('the blocks of a rollout', () => {
   it('say by how many true turns the number of a turn is more than its distance', () => {
     const card = cardOf([], false);
     expect(textOf(rolloutBlocks({ ...card, starts: [3] }, LEAD, undefined))).toContain(
-      "A turn's number is its distance plus 3.",
+      'The number of a turn is its distance plus 3.',
     );
-    expect(textOf(rolloutBlocks(card, LEAD, undefined))).not.toContain("A turn's number");
+    expect(textOf(rolloutBlocks(card, LEAD, undefined))).not.toContain('The number of a turn');
   });
 
   it('show the drift by domain beside a teacher-forced run, and what is off-script apart', () => {
