@@ -148,7 +148,7 @@ function hasMeasures(score: DomainScore): boolean {
 function besideNote(domains: readonly DomainScore[]): string {
   if (domains.length === 0) return '';
   const names = domains.map(({ domain }) => domainName(domain));
-  return ` Beside the seven and in no mean: ${names.join(', ')}.`;
+  return ` Beside the seven, and not in Overall: ${names.join(', ')}.`;
 }
 
 function without(card: ScoreCard, domains: readonly DomainScore[]) {

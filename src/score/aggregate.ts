@@ -26,8 +26,8 @@ type Repeats = Some<Judgements>;
  * as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
  *
  * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
- * (where no domain has one: with a measure). `overallMicro` is the mean over their rows, as the official script prints it. Where all
- * seven published domains are there, both are of these alone: further domains stand beside them.
+ * (where no domain has one: with a measure). Where all seven published domains are there, it is of these alone: further domains
+ * stand beside them. `overallMicro` is the mean over the rows of all domains, as the official script prints it.
  *
  * **Measures** are averaged over the rows that have them, whatever became of the judgement, and never touch the scores.
  * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
@@ -69,7 +69,7 @@ export function aggregate(
     ),
     macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
     overallMicro: scoreSet(
-      scored.filter(({ score }) => rated.includes(score)).flatMap(({ samples }) => samples),
+      scored.flatMap(({ samples }) => samples),
       officialRating,
     ),
     overallWithFailures: macro(
