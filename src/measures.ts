@@ -10,6 +10,8 @@ export interface Measure {
   readonly words?: MeasureWords;
   /** Whether it stands for a run without ratings that has several measures. */
   readonly leads?: boolean;
+  /** Whether chance bounds it where all rows say the same (`boundsOf`); else it has no interval there. */
+  readonly bounded?: boolean;
 }
 
 /** What measures of one kind are called. */

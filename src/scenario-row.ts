@@ -9,10 +9,10 @@ import type { Domain, Estimate, JudgedRow } from './types.js';
  * no merit of the world model and no fault of it.
  */
 export const SCENARIO_MEASURES = {
-  followed: { range: [0, 100], better: 'larger' },
-  leaked: { range: [0, 100], better: 'smaller' },
-  undisturbed: { range: [0, 100], better: 'larger' },
-  twin_false_positives: { range: [0, 100], better: 'neither' },
+  followed: { range: [0, 100], better: 'larger', bounded: true },
+  leaked: { range: [0, 100], better: 'smaller', bounded: true },
+  undisturbed: { range: [0, 100], better: 'larger', bounded: true },
+  twin_false_positives: { range: [0, 100], better: 'neither', bounded: true },
 } as const satisfies Record<string, Measure>;
 
 export type ScenarioMeasure = keyof typeof SCENARIO_MEASURES;

@@ -12,6 +12,7 @@ import { type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
 import { isJudgedAgain, type Judgements, meanFigure, predictionsOf } from './predictions.js';
 import { meanOfSplits } from './sampling.js';
+import { bounded } from './uniform-bounds.js';
 import { varianceOf } from './variance.js';
 
 /** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
@@ -41,7 +42,8 @@ type Repeats = Some<Judgements>;
  * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
  *
  * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
- * range that `measureOf` gives them, and plainly where that has no end.
+ * range that `measureOf` gives them, and plainly where that has no end. Where all rows say the same, measures that `measureOf` has
+ * bounded are bounded by chance (uniform-bounds.ts); all else has no interval there.
  * Domains come in the published order, others after them by name.
  */
 export function aggregate(
@@ -181,7 +183,9 @@ function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Reco
   return Object.fromEntries(
     [...names].map((name) => {
       const found = observations(samples, (row) => row.measures?.[name]);
-      return [name, clusteredEstimate(found, measureOf(name).range)];
+      const { range, bounded: isBounded = false } = measureOf(name);
+      const estimate = clusteredEstimate(found, range);
+      return [name, isBounded ? bounded(estimate, range) : estimate];
     }),
   );
 }

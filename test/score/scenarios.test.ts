@@ -2,7 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { ScenarioPart, ScenarioRow } from '../../src/scenario-row.js';
+import { measuresOf } from '../../src/measures.js';
+import { SCENARIO_MEASURES, type ScenarioPart, type ScenarioRow } from '../../src/scenario-row.js';
+import { aggregate } from '../../src/score/aggregate.js';
 import { scenarioFigures } from '../../src/score/scenarios.js';
 import { DOMAINS, type Estimate } from '../../src/types.js';
 
@@ -53,6 +55,14 @@ describe.each(sets)('of $name', ({ rows, figures }) => {
     expect(made.domains.map(({ domain }) => domain).sort()).toEqual(Object.keys(figures.domains).sort());
     for (const part of made.domains) expectFigures(part, figures.domains[part.domain]);
     expectFigures(made.overall, figures.overall);
+  });
+
+  it('the score card, from which SQLite and leaderboards have them, gives domains and mean the same figures and intervals', () => {
+    const card = aggregate(rows.map(rowOf), undefined, measuresOf(SCENARIO_MEASURES));
+    expect(card.domains.map(({ domain, measures }) => [domain, measures])).toEqual(
+      made.domains.map((part) => [part.domain, part.figures]),
+    );
+    expect(card.overallMeasures).toEqual(made.overall.figures);
   });
 });
 
