@@ -1,6 +1,7 @@
 // A trajectory as the agent in it sees it: the task, its own actions, and what the environment answered.
 
 import { withoutMarker } from './reply.js';
+import { ACTION_HEADING, actionHeadingAt } from './turn.js';
 import type { ChatMessage } from './types.js';
 
 /** What an agent did, and what it saw then. */
@@ -18,14 +19,12 @@ interface TurnPrompt {
   readonly action: string;
 }
 
-const ACTION = '**Action:**';
-
 /** The parts of a turn's prompt. What stands behind the action's fence is the request to predict, and no part of either. */
 export function partsOfPrompt(prompt: string): TurnPrompt {
   const numbered = prompt.replace(/^\s*### Turn \d+[^\S\n]*\n?/, '');
-  const heading = numbered.lastIndexOf(`${ACTION}\n`);
+  const heading = actionHeadingAt(numbered);
   if (heading === -1) return { preface: '', action: numbered.trim() };
-  const behind = numbered.slice(heading + ACTION.length).trim();
+  const behind = numbered.slice(heading + ACTION_HEADING.length).trim();
   const fence = behind.startsWith('```') ? behind.lastIndexOf('\n```') : -1;
   return {
     preface: numbered.slice(0, heading).trim(),

@@ -4,6 +4,8 @@ import { present } from './present.js';
 import type { Sample } from './types.js';
 
 const REQUEST = '\n\nPlease analyze the input above';
+/** Stands over the action in a turn's prompt, on a line of its own. */
+export const ACTION_HEADING = '**Action:**';
 
 /** What was asked of the environment, and what it answered. */
 export interface Turn {
@@ -29,6 +31,13 @@ export function promptOf({ prompts, turnIdx }: Sample): string {
 /** The turn to predict without the request to predict, where the row has it apart. */
 export function actionOf(sample: Sample): string {
   return sample.currentPrompt || promptOf(sample);
+}
+
+/** Where the heading of a turn's action stands in its prompt, -1 without one. A state in front may show such a line, too: the last one is the prompt's own. */
+export function actionHeadingAt(prompt: string): number {
+  const line = prompt.lastIndexOf(`\n${ACTION_HEADING}`);
+  if (line >= 0) return line + 1;
+  return prompt.startsWith(ACTION_HEADING) ? 0 : -1;
 }
 
 /**

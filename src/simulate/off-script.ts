@@ -1,6 +1,7 @@
 // What a recorded action refers to although the rollout never showed it: the truth did, and nothing that the model was given did.
 
 import { withoutMarker } from '../reply.js';
+import { actionHeadingAt } from '../turn.js';
 import type { Sample } from '../types.js';
 import { plain, referencesIn } from './references.js';
 
@@ -24,5 +25,5 @@ export function offScript(turn: Sample, hidden: readonly string[]): string[] {
 }
 
 function beforeAction(prompt: string): string {
-  return prompt.slice(0, Math.max(0, prompt.lastIndexOf('**Action:**')));
+  return prompt.slice(0, Math.max(0, actionHeadingAt(prompt)));
 }

@@ -3,6 +3,7 @@
 import { isObject, parseObject } from '../json.js';
 import { specificTokens } from '../specific-tokens.js';
 import type { Domain } from '../types.js';
+import { readTurnPrompt } from './turn-prompt.js';
 
 /** A reference, and whether a text shows what it refers to. */
 interface Reference {
@@ -18,11 +19,10 @@ const GUI: ReadonlySet<Domain> = new Set(['android', 'web', 'os']);
 const LEAST_DIGITS = 4;
 /** So many of an action are looked for: a file that it writes may name hundreds of things. */
 const MOST_REFERENCES = 200;
-const ACTION = '**Action:**';
 
 /** The references of a turn's action, each once. @param prompt the turn's, without its request to predict */
 export function referencesIn(domain: Domain, prompt: string): Reference[] {
-  const action = actionIn(prompt);
+  const { action } = readTurnPrompt(prompt);
   const isGui = GUI.has(domain);
   const found = new Map<string, Reference>();
   const put = (reference: Reference) => {
@@ -36,12 +36,6 @@ export function referencesIn(domain: Domain, prompt: string): Reference[] {
 /** A prompt or an observation as references are looked for in it: its text, and the texts in its JSON with their escapes undone. */
 export function plain(text: string): string {
   return text.replace(/\\[nrt"'\\/]/g, ' ');
-}
-
-function actionIn(prompt: string): string {
-  const at = prompt.lastIndexOf(ACTION);
-  const action = at < 0 ? prompt : prompt.slice(at + ACTION.length);
-  return /^\s*(`{3,})[^\n]*\n([\s\S]*?)\n\1\s*$/.exec(action)?.[2] ?? action.trim();
 }
 
 /** Of JSON, its values; of any other action, all of it. */

@@ -1,12 +1,12 @@
 // The state that GUI domains repeat in every prompt: found, told from anything else, and replaced by what a world model said.
 
 import { withoutMarker } from '../reply.js';
+import { actionHeadingAt } from '../turn.js';
 import type { Sample } from '../types.js';
 import { bareAction } from './chain.js';
+import { stateHeadingIn } from './turn-prompt.js';
 
-const HEADED = 'State:**';
-const HEADING = /^\*\*Current (?:Phone )?State:\*\*[ \t]*\r?\n/m;
-const ACTION = /^\*\*Action:\*\*/gm;
+const ACTION = /^\*\*Action:\*\*/m;
 /** So much of the state has to stand in the observation before it, by lines. */
 const NEARLY_EQUAL = 0.6;
 /** A shorter line stands in many a text, and gives nothing away. */
@@ -20,10 +20,10 @@ interface StateBlock {
 
 /** Where the state stands in a prompt: between its heading and the action. Undefined where there is no heading in front of the action. */
 function stateIn(prompt: string): StateBlock | undefined {
-  // Most prompts have none, which is told in no time.
-  const heading = prompt.includes(HEADED) ? HEADING.exec(besideAction(prompt)) : null;
-  if (heading === null) return undefined;
-  const start = heading.index + heading[0].length;
+  const heading = stateHeadingIn(besideAction(prompt));
+  if (heading === undefined) return undefined;
+  const start = heading.end;
+  // The first one behind the heading: where the state shows one itself, the rest of it stands beside the block, and is found to leak.
   const action = prompt.slice(start).search(ACTION);
   const block = prompt.slice(start, action === -1 ? prompt.length : start + action);
   return { start, end: start + block.trimEnd().length };
@@ -58,10 +58,10 @@ function isNearly(state: string, observation: string): boolean {
   return lines.filter((line) => known.has(line)).length >= NEARLY_EQUAL * lines.length;
 }
 
-/** All in front of the action. A state may show the heading of an action, too: the last one is the prompt's own. */
+/** All in front of the action. */
 function besideAction(prompt: string): string {
-  const action = Array.from(prompt.matchAll(ACTION)).at(-1);
-  return prompt.slice(0, action?.index ?? prompt.length);
+  const action = actionHeadingAt(prompt);
+  return action === -1 ? prompt : prompt.slice(0, action);
 }
 
 /** Whether a part of a prompt shows a line of the observation that says something; what system prompt and first turn say is no news. */

@@ -1,8 +1,11 @@
 // The prompt of one turn: its sections as the benchmark heads them, written and found again.
 
+import { ACTION_HEADING, actionHeadingAt } from '../turn.js';
+
+const STATE = 'Current State';
 /** Headed as in the benchmark; a Phone State is what some Android rows call it. */
-const STATES = ['Current State', 'Current Phone State'] as const;
-const ACTION = 'Action';
+const STATE_HEADING = /^\*\*(Current (?:Phone )?State):\*\*[ \t]*(?:\r?\n|(?![\s\S]))/m;
+const HEADED = 'State:**';
 const TASK = 'Task Instruction';
 /** No row of the benchmark has this one: it comes from whoever steers the world. */
 export const INSTRUCTION = 'Simulation Instruction';
@@ -32,17 +35,14 @@ export function turnPrompt({ turn, preface = '', state, instruction = '', action
     ...(preface === '' ? [] : [preface]),
     ...(state === undefined ? [] : [section(state.heading, state.text)]),
     ...(instruction === '' ? [] : [section(INSTRUCTION, instruction)]),
-    section(ACTION, fenced(action, language)),
+    `${ACTION_HEADING}\n${fenced(action, language)}`,
   ];
   return `### Turn ${turn}\n${sections.join('\n\n')}`;
 }
 
 /** The sections in front of a first action. */
 export function prefaceOf({ task = '', state = '' }: { readonly task?: string; readonly state?: string }): string {
-  const sections = [
-    ...(task === '' ? [] : [section(TASK, task)]),
-    ...(state === '' ? [] : [section(STATES[0], state)]),
-  ];
+  const sections = [...(task === '' ? [] : [section(TASK, task)]), ...(state === '' ? [] : [section(STATE, state)])];
   return sections.join('\n\n');
 }
 
@@ -52,23 +52,24 @@ export function readTurnPrompt(prompt: string): {
   readonly state?: ShownState;
   readonly action: string;
 } {
-  // The state may show any text, the heading of an action too: the last one is the prompt's own.
-  const at = prompt.lastIndexOf(`**${ACTION}:**`);
+  const at = actionHeadingAt(prompt);
   const head = at < 0 ? '' : prompt.slice(0, at);
   const preface = head.replace(/^\s*### Turn \d+[^\n]*\n/, '').trim();
-  const action = unfenced(at < 0 ? prompt : prompt.slice(at + ACTION.length + 5));
+  const action = unfenced(at < 0 ? prompt : prompt.slice(at + ACTION_HEADING.length));
   const state = stateIn(preface);
   return { preface, action, ...(state === undefined ? {} : { state }) };
 }
 
-/** The first heading counts, since what follows may be any text. */
 function stateIn(preface: string): ShownState | undefined {
-  const found = STATES.map((heading) => ({ heading, at: preface.search(new RegExp(`^\\*\\*${heading}:\\*\\*`, 'm')) }))
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => a.at - b.at)[0];
-  if (found === undefined) return undefined;
-  const { heading, at } = found;
-  return { heading, text: preface.slice(at + heading.length + 5).trim() };
+  const found = stateHeadingIn(preface);
+  return found === undefined ? undefined : { heading: found.heading, text: preface.slice(found.end).trim() };
+}
+
+/** The heading of a state in what stands in front of an action, and where it ends. The first one counts, since what follows may be any text. */
+export function stateHeadingIn(front: string): { readonly heading: string; readonly end: number } | undefined {
+  // Most prompts have none, which is told in no time.
+  const found = front.includes(HEADED) ? STATE_HEADING.exec(front) : null;
+  return found === null ? undefined : { heading: found[1] ?? STATE, end: found.index + found[0].length };
 }
 
 function section(heading: string, text: string): string {

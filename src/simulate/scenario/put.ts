@@ -2,6 +2,7 @@
 
 import type { Scenario } from '../../scenario.js';
 import { withSlots } from '../../scenario-slots.js';
+import { actionHeadingAt } from '../../turn.js';
 import type { ChatMessage } from '../../types.js';
 
 /** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
@@ -25,9 +26,9 @@ function beforeAction(told: string, messages: readonly ChatMessage[]): ChatMessa
   );
 }
 
-/** In front of the last heading of an action, since a state in front of it may quote another; else behind the line that names the turn. */
+/** In front of the action's heading; else behind the line that names the turn. */
 function insertedBeforeAction(told: string, prompt: string): string {
-  const heading = prompt.lastIndexOf('**Action:**');
+  const heading = actionHeadingAt(prompt);
   const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
   return `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}`;
 }
