@@ -71,6 +71,8 @@ export interface TimeBasis {
 
 export interface Bill {
   readonly kind: RunKind;
+  /** Whether predictions are put to an agent in place of a judge; absent where not. */
+  readonly asksAgent?: true;
   /** Whom the rows are put to. */
   readonly model: string;
   readonly hosts: readonly string[];

@@ -62,6 +62,7 @@ export const command = defineCommand({
     'model-name',
     'model-api-key',
     'baseline',
+    'rollout',
     'scenarios',
     'repeats',
     'local',

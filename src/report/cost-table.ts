@@ -1,10 +1,11 @@
 // What a run cost as a table: tokens and dollars of the world model and of the judge.
 
-import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../costs.js';
+import { ASKED, type Cost, type RunCosts, type Spending } from '../costs.js';
 import { domainName, inTableOrder } from '../domains.js';
 import { counted } from '../figures.js';
 import { costCell } from '../money.js';
 import { oneLine } from '../printable.js';
+import type { AskedNames } from './asked-names.js';
 import { type Column, NONE, type Table } from './table.js';
 
 const COLUMNS: readonly Column[] = [
@@ -16,17 +17,18 @@ const COLUMNS: readonly Column[] = [
   { heading: 'Cost', short: 'Cost', align: 'right' },
 ];
 
-const NAMES: Readonly<Record<Asked, string>> = { world_model: 'World model', judge: 'Judge' };
-
 /** A row for each that was asked, and below it one for each domain where that is wanted; undefined where nobody was asked. */
-export function costTable(costs: RunCosts | undefined, byDomain: boolean): Table | undefined {
+export function costTable(
+  costs: RunCosts | undefined,
+  { byDomain, names }: { readonly byDomain: boolean; readonly names: AskedNames },
+): Table | undefined {
   const asked: readonly Line[] = ASKED.flatMap((who) => {
     const spending = costs?.[who];
-    return spending === undefined || isFree(spending.total) ? [] : [{ who, spending }];
+    return spending === undefined || isFree(spending.total) ? [] : [{ who: names[who], spending }];
   });
   if (asked.length === 0) return undefined;
   const lines = asked.map(({ who, spending }) => [
-    costRow(NAMES[who], spending.total),
+    costRow(who, spending.total),
     ...(byDomain ? domainRows(spending) : []),
   ]);
   return {
@@ -54,7 +56,7 @@ function costRow(name: string, cost: Cost): string[] {
 
 /** Who was asked, and what that took. */
 interface Line {
-  readonly who: Asked;
+  readonly who: string;
   readonly spending: Spending;
 }
 
@@ -62,13 +64,13 @@ interface Line {
 function priceNote({ who, spending: { price, total } }: Line): string[] {
   if (price === undefined || total.usd === undefined) return [];
   const left = total.unpriced === 0 ? '' : `; what ${counted(total.unpriced, 'row')} cost is not known, and not in it`;
-  return [`${NAMES[who]}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${left}.`];
+  return [`${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${left}.`];
 }
 
 /** Why a cost is unknown. */
 function unknownNotes(lines: readonly Line[]): string[] {
   const unknown = lines.filter(({ spending }) => spending.total.usd === undefined);
-  const names = (some: readonly Line[]) => some.map(({ who }) => NAMES[who].toLowerCase()).join(', ');
+  const names = (some: readonly Line[]) => some.map(({ who }) => who.toLowerCase()).join(', ');
   const [unpriced, uncounted] = [
     unknown.filter(({ spending }) => spending.price === undefined),
     unknown.filter(({ spending }) => spending.price !== undefined),

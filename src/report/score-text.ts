@@ -9,6 +9,7 @@ import { oneLine } from '../printable.js';
 import type { RolloutCard } from '../rollout-card.js';
 import type { ScenarioFigures } from '../scenario-row.js';
 import type { DomainScore, ScoreCard } from '../types.js';
+import { askedNames } from './asked-names.js';
 import { costTable } from './cost-table.js';
 import { equivalenceTable } from './equivalence/table.js';
 import { rolloutTables } from './rollout/tables.js';
@@ -69,7 +70,7 @@ export function cardTables(
     scenarios === undefined
       ? [scoreTable(card), measureTable(card, measureOf), ...decisions, ...curves]
       : [domainTable(scenarios), scenarioTable(scenarios)];
-  const tables = [...figures, costTable(costs, byDomain)];
+  const tables = [...figures, costTable(costs, { byDomain, names: askedNames(equivalence) })];
   return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
 }
 

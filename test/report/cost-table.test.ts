@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../src/costs.js';
+import { askedNames } from '../../src/report/asked-names.js';
 import { costsDocument } from '../../src/report/cost-json.js';
 import { costTable } from '../../src/report/cost-table.js';
 import type { Table } from '../../src/report/table.js';
@@ -22,12 +23,13 @@ const costs: RunCosts = {
   world_model: { price, total: cost(3, 12.5, 12), domains },
   judge: { total: cost(3, undefined, 3), domains: new Map() },
 };
+const NAMES = askedNames(undefined);
 const lines = (table: Table | undefined) =>
   table === undefined ? [] : terminal(table, { columns: 80, color: false }).split('\n');
 
 describe('the table of costs', () => {
   it('has a row for each that was asked, says what is not counted, and fits 80 columns', () => {
-    expect(lines(costTable(costs, false))).toEqual([
+    expect(lines(costTable(costs, { byDomain: false, names: NAMES }))).toEqual([
       'Tokens          Prompt  Cached  Output  Reasoning      Cost',
       'World model  3,000,000       -   3,000          -  ≥ $12.50',
       'Judge        3,000,000       -   3,000          -   unknown',
@@ -39,20 +41,31 @@ describe('the table of costs', () => {
   });
 
   it('has the domains below each in the published order where that is wanted', () => {
-    const names = costTable(costs, true)?.groups.map((rows) => rows.map((row) => row[0]));
+    const names = costTable(costs, { byDomain: true, names: NAMES })?.groups.map((rows) => rows.map((row) => row[0]));
     expect(names).toEqual([['World model', '  MCP', '  Web'], ['Judge']]);
   });
 
   it('is not there where nobody was asked, or nothing is known', () => {
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };
-    expect(costTable({ world_model: none, judge: none }, false)).toBeUndefined();
-    expect(costTable(undefined, false)).toBeUndefined();
-    expect(lines(costTable({ ...costs, world_model: none }, false))[1]).toMatch(/^Judge/);
+    expect(costTable({ world_model: none, judge: none }, { byDomain: false, names: NAMES })).toBeUndefined();
+    expect(costTable(undefined, { byDomain: false, names: NAMES })).toBeUndefined();
+    expect(lines(costTable({ ...costs, world_model: none }, { byDomain: false, names: NAMES }))[1]).toMatch(/^Judge/);
+  });
+
+  it('calls an agent so where one was asked in place of a judge', () => {
+    const overall = { predicted: 0, ceiling: 0, floor: 0, rows: 0, clusters: 0, found: 'few' } as const;
+    const names = askedNames({ domains: [], overall, macroOf: 0 });
+    const text = lines(costTable(costs, { byDomain: false, names })).join('\n');
+    expect(text).toContain('\nAgent        3,000,000');
+    expect(text).toContain('No price is known: agent.');
+    expect(text.toLowerCase()).not.toContain('judge');
   });
 
   it('keeps what a manifest holds on its line', () => {
     const hostile = { ...price, model: '\x1b[31mred\nline', source: 'x' };
-    const text = lines(costTable({ world_model: { price: hostile, total: cost(1, 1), domains } }, false)).join('\n');
+    const text = lines(
+      costTable({ world_model: { price: hostile, total: cost(1, 1), domains } }, { byDomain: false, names: NAMES }),
+    ).join('\n');
     expect(text).not.toContain('\x1b');
     expect(text).not.toContain('red\nline');
   });

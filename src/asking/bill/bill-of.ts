@@ -12,6 +12,7 @@ import {
 } from '../../billing/measurements.js';
 import { type Speed, timeOf } from '../../billing/time.js';
 import { throwIfStopped } from '../../errors.js';
+import { askedWord } from '../../judge/modes.js';
 import { filtered } from '../../list.js';
 import { asksWorldModel } from '../../run-kind.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
@@ -66,6 +67,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   const tokens: TokenBasis = tokenizer === undefined ? ratio.basis : { by: 'tokenizer', file: tokenizer.file };
   return {
     kind: stage.run.kind,
+    ...(askedWord(String(stage.run.identity.mode)) === 'agent' ? { asksAgent: true } : {}),
     model: sources.model,
     hosts: stage.manifest.endpoints,
     rows: {

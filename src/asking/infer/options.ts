@@ -57,13 +57,13 @@ export const INFER_OPTIONS = {
   repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
   rollout: {
     kind: 'boolean',
-    group: 'Model',
+    group: 'Simulation',
     help: "ask every turn of a trajectory in order, behind the model's own earlier predictions",
   },
   'rollout-from': {
     kind: 'integer',
     min: 0,
-    group: 'Model',
+    group: 'Simulation',
     help: 'under --rollout, give the first N turns as they were (default: 0)',
   },
   order: {

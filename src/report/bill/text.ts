@@ -53,8 +53,8 @@ function paragraphs(lines: readonly string[], { columns }: Look): string {
   return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
 }
 
-function titleOf({ kind, model, hosts, rows, total }: Bill): string {
-  const role = asksWorldModel(kind) ? 'World model' : 'Judge';
+function titleOf({ kind, asksAgent, model, hosts, rows, total }: Bill): string {
+  const role = asksWorldModel(kind) ? 'World model' : asksAgent ? 'Agent' : 'Judge';
   const who = model === '' ? 'Without a model' : `${role} ${shown(model)}`;
   const where = hosts.length === 0 ? '' : ` at ${hosts.map(shown).join(', ')}`;
   const apart = [

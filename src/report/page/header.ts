@@ -1,9 +1,10 @@
 // The head of a report: what the run is, what a reader must know of it, and its key figures.
 
-import { type Asked, sumOf } from '../../costs.js';
+import { sumOf } from '../../costs.js';
 import { percent } from '../../coverage.js';
 import { costCell } from '../../money.js';
 import type { ScoreCard } from '../../types.js';
+import { askedNames } from '../asked-names.js';
 import { decimalsOf } from '../measure-text.js';
 import { leastText, overallName } from '../score-table.js';
 import { trustTexts } from '../trust.js';
@@ -89,16 +90,15 @@ function changeFigure({ change }: Report): KeyFigure[] {
 }
 
 /** Tokens of all who were asked, with what they cost below. */
-function tokenFigure({ spending }: Report): KeyFigure[] {
+function tokenFigure({ spending, equivalence }: Report): KeyFigure[] {
+  const names = askedNames(equivalence);
   const { usage, usd } = sumOf(spending.map(({ total }) => total.cost));
   const tokens = (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0);
   const each = spending.map(
-    ({ asked, total }) => `${WHO[asked]}${usd === undefined ? '' : ` ${costCell(total.cost)}`}`,
+    ({ asked, total }) => `${names[asked].toLowerCase()}${usd === undefined ? '' : ` ${costCell(total.cost)}`}`,
   );
   return tokens === 0 ? [] : [['Tokens', inShort(tokens), each.join(usd === undefined ? ' and ' : ', ')]];
 }
-
-const WHO: Readonly<Record<Asked, string>> = { world_model: 'world model', judge: 'judge' };
 
 function underFigure(interval: string | undefined): string {
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;

@@ -2,6 +2,7 @@
 
 import { domainName, domainsOfMean } from '../../domains.js';
 import { printable } from '../../printable.js';
+import { askedNames } from '../asked-names.js';
 import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
 import { changeChart, intervalChart, samplesHref } from './charts.js';
@@ -119,12 +120,12 @@ function troubles({ run: { card } }: Report): string {
   ].join('');
 }
 
-function spent({ spending }: Report): string {
+function spent({ spending, equivalence }: Report): string {
   if (spending.length === 0) return '';
   return block(
     'Tokens and cost',
     'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.',
-    spendingTable(spending),
+    spendingTable(spending, askedNames(equivalence)),
   );
 }
 

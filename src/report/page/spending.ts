@@ -3,19 +3,19 @@
 import type { Cost, Spent } from '../../costs.js';
 import { domainName } from '../../domains.js';
 import { costCell, dollars } from '../../money.js';
+import type { AskedNames } from '../asked-names.js';
 import type { ReportSpending, SpendingLine } from './contents.js';
 import { count, DASH } from './figures.js';
 import { escapeHtml } from './frame.js';
 
 const HEADS = ['Prompt tokens', 'Cached', 'Output tokens', 'Reasoning', 'Calls', 'Hours in calls', 'Cost'];
-const NAMES = { world_model: 'World model', judge: 'Judge' } as const;
 
 /** A part for each that was asked: a line for each domain, and their sum. */
-export function spendingTable(spending: readonly ReportSpending[]): string {
+export function spendingTable(spending: readonly ReportSpending[], names: AskedNames): string {
   const head = HEADS.map((text) => `<th scope="col" class="n">${text}</th>`).join('');
   const parts = spending.map(({ asked, domains, total }) => {
     const lines = [...domains].map(([domain, line]) => lineOf(escapeHtml(domainName(domain)), line));
-    const group = `<tr class="group"><th colspan="${HEADS.length + 1}" scope="rowgroup">${NAMES[asked]}</th></tr>`;
+    const group = `<tr class="group"><th colspan="${HEADS.length + 1}" scope="rowgroup">${names[asked]}</th></tr>`;
     return `<tbody>${group}${lines.join('')}${lineOf('All', total, ' class="sum"')}</tbody>`;
   });
   const notes = spending.flatMap(({ asked, price, total }) => {
@@ -25,7 +25,7 @@ export function spendingTable(spending: readonly ReportSpending[]): string {
         : `; the cost of ${count(total.cost.unpriced)} rows is not known`;
     return price === undefined || total.cost.usd === undefined
       ? []
-      : [`${NAMES[asked]}: price of ${escapeHtml(price.model)} by ${escapeHtml(price.source)}${left}.`];
+      : [`${names[asked]}: price of ${escapeHtml(price.model)} by ${escapeHtml(price.source)}${left}.`];
   });
   const note = notes.length === 0 ? '' : `<p class="note">${notes.join(' ')}</p>`;
   return `<div class="scroll"><table><thead><tr><th scope="col">Domain</th>${head}</tr></thead>${parts.join('')}</table></div>${note}`;

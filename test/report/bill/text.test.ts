@@ -52,6 +52,12 @@ describe('the text', () => {
     expect(text.endsWith('begins.\n')).toBe(true);
   });
 
+  test("calls who is asked an agent where one takes the judge's place", () => {
+    const { asksAgent: _asks, ...bill }: Bill = { ...BILL, kind: 'judge' };
+    expect(flowing(bill)).toMatch(/^Judge gpt-5\.2 at /);
+    expect(flowing({ ...bill, asksAgent: true })).toMatch(/^Agent gpt-5\.2 at /);
+  });
+
   test('says of each figure where it comes from', () => {
     const text = flowing(BILL);
     expect(text).toContain('characters a token: 3.61, measured over 41 calls of 1 earlier run of this model under');
