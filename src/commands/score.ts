@@ -68,7 +68,7 @@ export const command = defineCommand({
       kind: 'text',
       value: 'RUN',
       required: true,
-      help: "a judged.jsonl, of awb judge or of the official script's judge, or the folder of one",
+      help: "a judged.jsonl, of awb judge or of the official script's judge, a scenarios.jsonl, or the folder of one",
     },
     db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
     label: {
