@@ -94,3 +94,26 @@ test('another identity is refused with every difference and the ways on', () => 
     expect(refuse).toThrow(part);
   }
 });
+
+describe('the way back', () => {
+  const refusal = (before: string, now: string) => () =>
+    requireSameIdentity({ system_prompt: before }, { system_prompt: now }, 'x');
+
+  test.each(['bundled', 'bundled+row'])(
+    'is the version that began it, and no setting, where the texts of %s have changed',
+    (way) => {
+      const refused = refusal(`${way} 1388b9`, `${way} eef5bb`);
+      expect(refused).toThrow(/system_prompt: "bundled\S* 1388b9" before, "bundled\S* eef5bb" now/);
+      expect(refused).toThrow(/Take the version of awb and the --domain-prompts that began it/);
+      expect(refused).not.toThrow(/earlier settings/);
+    },
+  );
+
+  test.each([
+    ['row', 'bundled eef5bb'],
+    ['bundled 1388b9', 'bundled+row eef5bb'],
+    ['file 1388b9', 'file eef5bb'],
+  ])('is the earlier settings from %s to %s', (before, now) => {
+    expect(refusal(before, now)).toThrow(/Give the earlier settings to continue it/);
+  });
+});
