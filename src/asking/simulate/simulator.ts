@@ -61,7 +61,7 @@ function startOf(
   const named = row ?? (domain === undefined ? flags.row : undefined);
   if (named !== undefined) {
     if (task !== undefined) throw new UserError('a row has a task of its own: give a task with a domain alone');
-    return { row: named, systemPrompt: prompt };
+    return { row: named, systemPrompt: prompt, isForeign: row !== undefined };
   }
   const own = domain ?? flags.domain;
   if (own === undefined) {
@@ -70,7 +70,8 @@ function startOf(
   }
   // The state of the flags is that of the flags' world.
   const isTheirs = domain === undefined;
-  return { domain: own, task: task ?? flags.task, systemPrompt: prompt, ...(isTheirs && { state: flags.state }) };
+  const start = { domain: own, task: task ?? flags.task, systemPrompt: prompt, isForeign: !isTheirs };
+  return { ...start, ...(isTheirs && { state: flags.state }) };
 }
 
 function live(simulation: Simulation, world: World, manner: Manner): LiveWorld {

@@ -15,7 +15,7 @@ import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../syst
 import type { SimulationSettings } from './options.js';
 
 /** Where a world is to start. */
-export type Start =
+export type Start = (
   | {
       readonly domain: string;
       readonly task?: string | undefined;
@@ -27,7 +27,11 @@ export type Start =
       /** A key, `DOMAIN:ID:TURN`, or an id. */
       readonly row: string;
       readonly systemPrompt?: string | undefined;
-    };
+    }
+) & {
+  /** An agent elsewhere named it, which is told of no flag and no folder of this machine. */
+  readonly isForeign?: boolean;
+};
 
 /** A row that a world can start from. */
 export interface NamedRow {
@@ -54,10 +58,10 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
   let fresh: Promise<SystemPrompts> | undefined;
   let ofRows: Promise<SystemPrompts> | undefined;
   let data: Promise<Dataset> | undefined;
-  const freshPrompt = async (domain: string) => {
+  const freshPrompt = async (domain: string, isForeign: boolean) => {
     fresh ??= openFreshPrompts(settings, io);
     const prompts = await fresh;
-    if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains);
+    if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
     return prompts.of({ domain, systemPrompt: '' });
   };
   const rowPrompt = async (sample: Sample) => {
@@ -76,12 +80,16 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
   };
   return {
     async world(start) {
+      const { isForeign = false } = start;
       if ('domain' in start) {
-        const { domain, task = '', state = '', systemPrompt = await freshPrompt(domain) } = start;
+        const { domain, task = '', state = '', systemPrompt = await freshPrompt(domain, isForeign) } = start;
         return freshWorld({ domain, systemPrompt, task, state });
       }
-      const opened = await dataset();
-      const sample = await opened.readSample(rowNamed(start.row, opened.rows, settings.dataDir, io));
+      const opened = await dataset().catch((error: unknown) => {
+        throw isForeign && error instanceof UserError ? noRows() : error;
+      });
+      const list = isForeign ? undefined : listingOf(settings.dataDir, io);
+      const sample = await opened.readSample(rowNamed(start.row, opened.rows, list));
       return worldAt(sample, start.systemPrompt ?? (await rowPrompt(sample)));
     },
     async names() {
@@ -123,7 +131,21 @@ function nameOf(rows: RowIndex, row: number): string {
 /** How many rows of one name are listed. */
 const MOST_LISTED = 5;
 
-function rowNamed(name: string, rows: RowIndex, dataDir: string, io: Io): number {
+/** What an agent elsewhere is told where there is no data, or none that can be read. */
+function noRows(): UserError {
+  return new UserError('no world can start at a row here: this server has no data', EXIT.inputMissing);
+}
+
+type Listing = (hint: string) => string;
+
+/** Where rows are looked for, and how they are listed. */
+function listingOf(dataDir: string, io: Io): Listing {
+  const line = `${programName(io)} ${shellLine(['simulate', '--list-rows', '--data-dir', dataDir])}`;
+  return (hint) => ` in ${dataDir};${hint} to list its rows, type\n  ${line}`;
+}
+
+/** @param listing what is said of a row that is not there; undefined for an agent elsewhere */
+function rowNamed(name: string, rows: RowIndex, listing: Listing | undefined): number {
   const byKey = rows.find(name);
   if (byKey !== undefined) return byKey;
   const all = Array.from({ length: rows.length }, (_, row) => row);
@@ -132,15 +154,13 @@ function rowNamed(name: string, rows: RowIndex, dataDir: string, io: Io): number
     return full === name || rows.id(row) === name || full.slice(0, full.lastIndexOf(':')) === name;
   });
   const [only, ...others] = found;
-  const list = `${programName(io)} ${shellLine(['simulate', '--list-rows', '--data-dir', dataDir])}`;
+  const flag = listing === undefined ? '' : '--from: ';
   if (only === undefined) {
     const known = all.flatMap((row) => [nameOf(rows, row), rows.key(row), rows.id(row)]);
     const near = nearest(name, known);
     const hint = near === undefined ? '' : ` did you mean "${near}"?`;
-    throw new UserError(
-      `--from: there is no row "${oneLine(name, 80)}" in ${dataDir};${hint} to list its rows, type\n  ${list}`,
-      EXIT.inputMissing,
-    );
+    const behind = listing === undefined ? hint && `;${hint}` : listing(hint);
+    throw new UserError(`${flag}there is no row "${oneLine(name, 80)}"${behind}`, EXIT.inputMissing);
   }
   if (others.length === 0) return only;
   // Equal rows of one name differ by their keys alone.
@@ -148,15 +168,17 @@ function rowNamed(name: string, rows: RowIndex, dataDir: string, io: Io): number
   const shown = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(rows, row) : rows.key(row)));
   const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : '';
   throw new UserError(
-    `--from: ${found.length} rows are named "${oneLine(name, 80)}": give one of ${shown.join(', ')}${more}`,
+    `${flag}${found.length} rows are named "${oneLine(name, 80)}": give one of ${shown.join(', ')}${more}`,
     EXIT.usage,
   );
 }
 
-function unknownDomain(domain: string, known: readonly string[]): UserError {
+function unknownDomain(domain: string, known: readonly string[], isForeign: boolean): UserError {
   const near = nearest(domain, known);
   const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+  const unknown = `unknown domain "${oneLine(domain, 80)}"; ${advice}`;
   return new UserError(
-    `--domain: unknown domain "${oneLine(domain, 80)}"; ${advice} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`,
+    isForeign ? unknown : `--domain: ${unknown} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`,
+    EXIT.usage,
   );
 }

@@ -117,6 +117,20 @@ describe('a start', () => {
   });
 });
 
+describe('an agent elsewhere', () => {
+  test.each([
+    ['a row that is not there', { row: 'nowhere' }, [], 'there is no row "nowhere"'],
+    ['a row one turn off', { row: 'terminal:179757071433034:7' }, [], /^there is no row .*; did you mean ".*:6"\?$/],
+    ['a row where there is no data', { row: 'nowhere' }, ['--data-dir', 'none'], /^no world can start at a row here/],
+    ['an unknown domain', { domain: 'terminl' }, [], 'unknown domain "terminl"; did you mean "terminal"?'],
+  ])('that asks for %s is told of no flag and no folder of this machine', async (_, given, flags, message) => {
+    const { simulator } = await start([], flags);
+    const told = await simulator.begin(given).catch((error: Error) => error.message);
+    if (typeof message === 'string') expect(told).toBe(message);
+    else expect(told).toMatch(message);
+  });
+});
+
 describe('seeds', () => {
   test('the same seed asks under the same seeds, each turn under its own; no seed sends none', async () => {
     const { simulator, server } = await start();
