@@ -223,7 +223,7 @@ describe('what is spent', () => {
   });
 
   test('is bounded by --dry-run, which asks nobody and writes nothing', async () => {
-    const { json, players, out } = await setUp({}, { 'prices.yaml': PRICES });
+    const { simulate, json, players, out } = await setUp({}, { 'prices.yaml': PRICES });
     const limits = ['--agent-max-tokens', '100', '--max-tokens', '400', '--prices', 'prices.yaml'];
     const bill = await json(...TERMINAL, '--task', 'Look.', '--episodes', '3', '--steps', '4', ...limits, '--dry-run');
     expect(bill.at_most.agent).toMatchObject({ calls: 12, completionTokens: 1200 });
@@ -231,6 +231,9 @@ describe('what is spent', () => {
     const { agent, world } = bill.at_most;
     const usd = ((agent.promptTokens + 1200) * 10 + world.promptTokens + 4800) / 1e6;
     expect(bill.at_most.usd).toBeCloseTo(usd, 10);
+    const text = (await simulate(...TERMINAL, '--task', 'Look.', '--dry-run')).stdout;
+    expect(text).toMatch(/^episodes: 1 of 20 steps at most\n/);
+    expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(players.count).toBe(0);
     await expect(rowsOf(join(out, 'episodes_test.jsonl'))).rejects.toThrow('ENOENT');
   });

@@ -4,6 +4,7 @@ import { grouped } from '../../../figures.js';
 import { dollars } from '../../../money.js';
 import { costOf } from '../../../price.js';
 import { charactersOf } from '../../../question.js';
+import { wrapped } from '../../../report/terminal.js';
 import { agentQuestion } from '../../../simulate/agent-turn.js';
 import { requestOf, type World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
@@ -58,7 +59,7 @@ export async function printEpisodeBill(io: Io, billed: Billed): Promise<void> {
     'An upper bound: every step taken, every reply as long as its budget and read at the first try, prompts at 4 characters a token, nothing cached.',
     'Nothing was asked or written. --budget-usd and --budget-tokens bound what is spent.',
   ];
-  io.stdout.write(`${lines.join('\n')}\n`);
+  io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
 }
 
 function add(bounds: Record<Player, Bound>, world: World, { settings, agent }: Billed): void {
