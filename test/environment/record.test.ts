@@ -1,5 +1,6 @@
 // Episodes on the disk: whole after each step, never in the place of another.
 
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -70,3 +71,10 @@ test('a folder that cannot be made is a message, before anything is served', asy
     message: expect.stringContaining('--record'),
   });
 });
+
+test.runIf(existsSync('/proc/self'))(
+  'a folder that nothing can make is told, where Node itself never ends',
+  async () => {
+    await expect(openRecords('/proc/none/episodes')).rejects.toMatchObject({ exitCode: EXIT.cannotCreate });
+  },
+);
