@@ -1,6 +1,6 @@
 // A trajectory written as a file of the benchmark; nothing that is there is lost by it.
 
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../../errors.js';
 import { makeFolders } from '../../../make-folder.js';
@@ -32,7 +32,7 @@ export async function saveTrajectory(
   }
   try {
     if (replace) await replaced(path, text);
-    else await writeFile(path, text, { flag: 'wx' });
+    else await made(path, text);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw cannotSave(error, shown);
     throw new UserError(
@@ -40,6 +40,22 @@ export async function saveTrajectory(
     );
   }
   return shown;
+}
+
+/** There is a place, but no room in it, or it cannot be written. */
+const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
+
+/** What a full disk cut off is taken away again: it would keep its name from the next /save, and be data to infer. */
+async function made(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(text);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
 }
 
 /** The old file is there until the new one is whole. */
@@ -56,6 +72,6 @@ async function replaced(path: string, text: string): Promise<void> {
 
 function cannotSave(error: unknown, shown: string): UserError {
   const code = codeOf(error);
-  const exitCode = code === 'ENOSPC' || code === 'EIO' ? EXIT.cannotWrite : EXIT.cannotCreate;
-  return new UserError(`cannot save ${shown}: ${messageOf(error)}`, exitCode);
+  const exitCode = UNWRITTEN.includes(code ?? '') ? EXIT.cannotWrite : EXIT.cannotCreate;
+  return new UserError(`cannot save ${shown}: ${messageOf(error)}; make room, or give another place`, exitCode);
 }

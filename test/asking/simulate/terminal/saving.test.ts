@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -5,7 +6,7 @@ import { saveTrajectory } from '../../../../src/asking/simulate/terminal/saving.
 import { EXIT } from '../../../../src/errors.js';
 import { present } from '../../../../src/present.js';
 import { afterReply, freshWorld } from '../../../../src/simulate/world.js';
-import { temporaryFolder } from '../../../support/cli.js';
+import { ROOT, temporaryFolder } from '../../../support/cli.js';
 
 const world = present(afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'a.txt'));
 const once = { replace: false, id: 'x' };
@@ -53,4 +54,23 @@ test('a folder is never replaced by a trajectory', async () => {
     exitCode: EXIT.cannotCreate,
   });
   expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
+});
+
+test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
+  const [saving, worlds] = ['asking/simulate/terminal/saving', 'simulate/world'].map((name) =>
+    JSON.stringify(join(ROOT, `dist/${name}.js`)),
+  );
+  const program = `
+    const { saveTrajectory } = await import(${saving});
+    const { afterReply, freshWorld } = await import(${worlds});
+    const world = afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'x'.repeat(9_000));
+    const saved = saveTrajectory(world, 'run', { replace: false, id: 'x' }, { cwd: process.argv[1] });
+    await saved.catch(({ exitCode, message }) => console.log(JSON.stringify({ exitCode, message })));`;
+  const command = 'ulimit -f 1; exec "$0" --input-type=module -e "$1" "$2"';
+  const output = execFileSync('bash', ['-c', command, process.execPath, program, cwd], { encoding: 'utf8' });
+  expect(JSON.parse(output)).toMatchObject({
+    exitCode: EXIT.cannotWrite,
+    message: expect.stringMatching(/^cannot save run_test\.jsonl: .*; make room, or give another place$/),
+  });
+  expect(await readdir(cwd)).toEqual([]);
 });
