@@ -22,7 +22,7 @@ interface Manner {
 const TURNS_APART = 10_000;
 const SEEDS = 2 ** 31;
 
-/** What a start leaves open, the flags say. @throws UserError (66) for a file of --state that cannot be read */
+/** What a start leaves open, the flags say. @throws UserError for a start of the flags that cannot be had */
 export async function simulatorOf(
   simulation: Simulation,
   { domain, task, state, from }: StartSettings,
@@ -31,12 +31,17 @@ export async function simulatorOf(
   if (domain !== undefined && from !== undefined) {
     throw new UserError('give one place to start: --domain, or --from');
   }
+  if (from !== undefined && (task !== undefined || state !== undefined)) {
+    throw new UserError('--task and --state belong to --domain: a row brings its own');
+  }
   const flags = {
     domain,
     task,
     row: from,
     state: state === undefined ? undefined : await fileOrText(state, '--state', io),
   };
+  // Agents would be told of it at each reset, and whoever mistyped the flag never.
+  if (domain !== undefined || from !== undefined) await simulation.world(startOf({}, flags));
   let begun = 0;
   return {
     model: simulation.model,

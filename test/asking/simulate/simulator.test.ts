@@ -115,6 +115,14 @@ describe('a start', () => {
     await expect(simulator.begin(given)).rejects.toThrow(message);
     expect(server.count).toBe(0);
   });
+
+  test.each([
+    ['an unknown domain', ['--domain', 'terminl'], /did you mean "terminal"/],
+    ['a row that is not there', ['--from', 'nowhere'], /no row "nowhere"/],
+    ['a task at a row', ['--from', 'nowhere', '--task', 't'], /--task and --state belong to --domain/],
+  ])('of the flags with %s is refused before anybody acts', async (_, flags, message) => {
+    await expect(start([], flags)).rejects.toThrow(message);
+  });
 });
 
 describe('an agent elsewhere', () => {
