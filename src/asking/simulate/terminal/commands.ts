@@ -102,6 +102,7 @@ export async function runCommand(
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) throw unknownCommand(name);
+    if (command.operand === undefined && operand !== '') throw takesNothing(name);
     await command.run(session, operand, io);
     return undefined;
   } catch (error) {
@@ -109,6 +110,11 @@ export async function runCommand(
     session.screen.fault(messageOf(error));
     return error.exitCode;
   }
+}
+
+/** `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed. */
+function takesNothing(name: string): UserError {
+  return new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
 }
 
 /** What a line that has begun may become, for the Tab key. */

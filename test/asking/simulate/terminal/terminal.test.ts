@@ -215,6 +215,13 @@ describe('what can be typed beside actions', () => {
     );
   });
 
+  test('a command that takes nothing does nothing where something stands behind it', async () => {
+    const { code, stderr, stdout } = await simulated('one\ntwo\n/undo 2\n/show\n', machine());
+    expect(code).toBe(2);
+    expect(stderr).toContain('/undo takes nothing behind it, and nothing was done; type /undo alone');
+    expect(stdout).toContain('2 turns');
+  });
+
   test('JSON goes on over lines, and a block between fences is one action', async () => {
     const { server } = await simulated(
       '[\n{"keystrokes": "top\\n",\n"duration": 2}]\n```\ncat <<E\nE\n```\n',
