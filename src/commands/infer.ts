@@ -87,8 +87,16 @@ async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): 
   const { scenarios } = settings;
   if (settings.listScenarios) return listScenarios(settings, io);
   if (scenarios !== undefined) return inferScenarios({ ...settings, scenarios }, io, shown);
-  if (settings.maxCalls !== undefined) throw new UserError('--max-calls bounds --scenarios; give both, or neither');
+  requireNoScenarioFlags(settings);
   return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
+}
+
+/** @throws UserError (2) for a bound of scenarios where there are none: the rows of the benchmark would all be asked and paid for */
+function requireNoScenarioFlags({ maxCalls, scenarioRows }: ScenarioSettings): void {
+  if (maxCalls !== undefined) throw new UserError('--max-calls bounds --scenarios; give both, or neither');
+  if (scenarioRows !== SCENARIO_OPTIONS['scenario-rows'].default) {
+    throw new UserError('--scenario-rows bounds --scenarios; give both, or neither');
+  }
 }
 
 async function inferChosen(work: Inference): Promise<ExitCode> {
