@@ -104,6 +104,12 @@ describe('what a dry run says', () => {
     const result = await infer('--scenarios', both, '--baseline', 'oracle');
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('no chosen row is fit for a scenario')]);
   });
+
+  it('names what a baseline leaves out of the bundled suite, within 80 columns', async () => {
+    const { stderr } = await infer('--scenarios', 'standard', '--baseline', 'oracle', '--dry-run');
+    expect(stderr).toMatch(/\n17 scenarios that a baseline knows nothing of are left out:/);
+    expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
 });
 
 describe('a domain of the user’s own', () => {

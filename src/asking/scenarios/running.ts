@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
+import { wrapped } from '../../report/terminal.js';
 import type { Scenario, ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Settings } from '../../settings/options.js';
@@ -62,7 +63,9 @@ export async function instruct(
       },
     );
     if (plan.jobs.length === 0) throw nothingToAsk(suite, rows);
-    if (!settings.quiet) io.stderr.write(`${planText(plan, suite.scenarios.length - scenarios.length).join('\n')}\n\n`);
+    const lines = planText(plan, suite.scenarios.length - scenarios.length);
+    const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
+    if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
     return askPlanned({ settings, io, shown, suite, jobs: plan.jobs, ...rows });
   });
 }
