@@ -79,7 +79,10 @@ function wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): W
   return { kind: 'whole', key: id?.key ?? key, trajectory, domain, turnIdx, isKeyed: id !== undefined };
 }
 
-function leanRow({ task }: JsonObject, id: ReadPrediction['id']): LeanRow | string {
+function leanRow({ task, scenario, twin }: JsonObject, id: ReadPrediction['id']): LeanRow | string {
+  if (scenario !== undefined || twin !== undefined) {
+    return 'it is of awb infer --scenarios, whose predictions are verified and not judged; awb score tells what came of them';
+  }
   if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
   return { kind: 'lean', key: id.key, domain: domainOf(typeof task === 'string' ? task : '') };
 }

@@ -201,6 +201,16 @@ describe('a line that is no prediction is refused with its place', () => {
     ).toContain('"task" was changed');
   });
 
+  test.each([{ twin: true }, { scenario: 'disk-full' }])(
+    'a line of scenarios, with data or without: %j',
+    async (own) => {
+      const { data, lines } = await predicted([rowText()], LEAN);
+      const instructed = lines.map((line) => JSON.stringify({ ...JSON.parse(line), ...own }));
+      expect(await refusal(instructed)).toContain(':1: it is of awb infer --scenarios');
+      expect(await refusal(instructed, data)).toContain('awb score tells');
+    },
+  );
+
   test('a file without rows', async () => {
     expect(await refusal(['', ' '])).toContain('holds no rows');
   });
