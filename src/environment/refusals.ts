@@ -54,9 +54,11 @@ export function budgetSpent(reason: string): ApiError {
   return new ApiError(429, `${endless(reason)}; nothing was done`, 'BUDGET_SPENT');
 }
 
+export const NOT_RECORDED = 'RECORD_FAILED';
+
 export function notRecorded(reason: string): ApiError {
   const message = `the step could not be recorded (${reason}), and counts as not done; it can be tried again`;
-  return passing(message, 'RECORD_FAILED');
+  return passing(message, NOT_RECORDED);
 }
 
 export function stopping(): ApiError {

@@ -12,6 +12,7 @@ import { startEnvironment } from './listen.js';
 import { importSdk, type McpGrounds, mcpRoute, serveStdio } from './mcp.js';
 import { type EnvironmentSettings, placeOf } from './options.js';
 import { openRecords } from './record.js';
+import { NOT_RECORDED } from './refusals.js';
 import { Sessions } from './sessions.js';
 
 /** What is printed under --json once agents are served. */
@@ -86,7 +87,11 @@ function placeIn(listen: string): { readonly host: string; readonly port: number
 
 /** What clients are told; the rest is for whoever runs the server. */
 function told(error: unknown, onError: (error: unknown) => void): ApiError {
-  if (error instanceof ApiError) return error;
+  if (error instanceof ApiError) {
+    // A full disk is mended by whoever runs the server; agents can only try again.
+    if (error.code === NOT_RECORDED) onError(error);
+    return error;
+  }
   onError(error);
   return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
 }

@@ -1,11 +1,14 @@
 // An environment from its start to its end.
 
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ENVIRONMENT_OPTIONS } from '../../src/environment/options.js';
 import { serveEnvironment } from '../../src/environment/serving.js';
 import { EXIT } from '../../src/errors.js';
 import type { Io, TextSink } from '../../src/types.js';
+import { temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { scriptedSimulator } from '../support/scripted-simulator.js';
 
@@ -28,7 +31,7 @@ const DEFAULTS = {
 
 /** Serves with these settings until `stop` is aborted, and keeps what is printed. */
 function serving(
-  given: Partial<Omit<typeof DEFAULTS, 'listen'> & { readonly listen: string }>,
+  given: Partial<Omit<typeof DEFAULTS, 'listen' | 'record'> & { readonly listen: string; readonly record: string }>,
   input: readonly string[] = [],
 ) {
   const stop = new AbortController();
@@ -81,6 +84,24 @@ describe('over HTTP', () => {
     expect(await ended).toBe(EXIT.terminated);
     expect(printed.stderr).toMatch(/GET \/state 404 /);
     expect(printed.stderr).not.toContain('secret');
+  });
+
+  test('that an episode could not be recorded is told to whoever runs the server, too', async () => {
+    const record = join(await temporaryFolder(), 'episodes');
+    const { ended, stop, printed } = serving({ listen: '127.0.0.1:0', record });
+    const url = await urlIn(printed);
+    await rm(record, { recursive: true });
+    const post = (path: string, body: object) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    await post('/reset', {});
+    expect((await post('/step', { action: { action: 'ls' } })).status).toBe(503);
+    stop.abort('SIGINT');
+    await ended;
+    expect(printed.stderr).toMatch(/environment: the step could not be recorded \(ENOENT/);
   });
 
   test.each([
