@@ -49,10 +49,11 @@ describe('idleness', () => {
 
   test('is not what a long step is', async () => {
     const simulator = scriptedSimulator(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 120));
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
       return 'at last';
     });
-    const environment = await startTestEnvironment(simulator, { idleMs: 30 });
+    // Long enough for a busy machine to come from the reset to the step.
+    const environment = await startTestEnvironment(simulator, { idleMs: 1_000 });
     await post(environment, '/reset', {});
     const acted = await json(post(environment, '/step', { action: { action: 'ls' } }));
     expect(acted.body).toMatchObject({ observation: { text: 'at last' } });
