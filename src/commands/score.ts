@@ -138,6 +138,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
         id,
         kind: run.kind,
         rollout: made.rollout,
+        unforced: rollout === undefined || settings.teacherForced !== undefined ? undefined : shownPath(source, io),
         db,
         runs,
         isShort: short.length > 0,

@@ -46,6 +46,12 @@ const FORCED: MadeStep[] = ROWS.map((row) => ({
 }));
 
 describe('a rollout', () => {
+  it('is followed by the command that tells its drift, until that was told', async () => {
+    const file = await judgedFile();
+    expect(await score(file)).toContain(`next: awb score ${file} --teacher-forced RUN`);
+    expect(await score(file, '--teacher-forced', await judgedFile(FORCED))).not.toContain('--teacher-forced RUN');
+  });
+
   it('shows its score by distance, off-script rows apart, within 80 columns', async () => {
     const text = await score(await judgedFile());
     const lines = table(text, 'Distance');

@@ -16,6 +16,8 @@ interface Scored {
   readonly kind: string;
   /** The rollout that it is, such as `rollout from 0`. */
   readonly rollout: string | undefined;
+  /** Its judged file, where it is a rollout of which the drift was not told. */
+  readonly unforced?: string | undefined;
   /** Absolute path of the SQLite file. */
   readonly db: string;
   /** All runs of the file, this one too. */
@@ -27,7 +29,7 @@ interface Scored {
 }
 
 /** Command lines to be pasted. The labels and paths in them may be hostile. */
-export function nextSteps({ id, kind, rollout, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
+export function nextSteps({ id, kind, rollout, unforced, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
   const program = programName(io);
   if (isShort) {
     return isOurs
@@ -37,13 +39,17 @@ export function nextSteps({ id, kind, rollout, db, runs, isShort, isOurs }: Scor
   const where = wordsFor(db, io);
   const line = (...words: string[]) => `${program} ${shellLine([...words, ...where])}`;
   const own = nameOf(id, runs);
+  const drift =
+    unforced === undefined
+      ? []
+      : [`${line('score', unforced, '--teacher-forced', 'RUN')}   # its rows without --rollout`];
   const other = latestBeside(id, kind, rollout, runs);
   if (other === undefined) {
-    return [`${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
+    return [...drift, `${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
   }
   const pair = ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : [];
   const compared = kind === SCENARIOS ? [] : ['--compare', other];
-  return [...pair, line('leaderboard'), line('report', '--run', own, ...compared)];
+  return [...drift, ...pair, line('leaderboard'), line('report', '--run', own, ...compared)];
 }
 
 /** The mode of runs that need no judge, and whose page shows one of them alone. */
