@@ -15,7 +15,7 @@ export function missingNotes(all: readonly Equivalence[]): string[] {
   return [
     ...(has('does not look')
       ? [
-          'None: the interval of ceiling minus floor holds 0. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
+          'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
         ]
       : []),
     ...(has('few')
