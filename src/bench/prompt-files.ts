@@ -17,15 +17,12 @@ export async function listFolder(folder: string, flag = '--rubrics'): Promise<st
 }
 
 /** The text as Python's text mode reads it: UTF-8, a byte order mark kept, every line end a newline. Never blank. @throws UserError 66, or 65 for what is no text. */
-export async function readText(file: string): Promise<string> {
+export async function readText(file: string, remedy = 'put it back, or point to a complete folder'): Promise<string> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
   } catch (error) {
-    throw new UserError(
-      `cannot read ${file} (${codeOf(error) ?? error}); put it back, or point to a complete folder`,
-      EXIT.inputMissing,
-    );
+    throw new UserError(`cannot read ${file} (${codeOf(error) ?? error}); ${remedy}`, EXIT.inputMissing);
   }
   let text: string;
   try {

@@ -72,7 +72,9 @@ export function episodesOf(beginnings: readonly Beginning[], { episodes, fromRow
 async function tasksOf({ task, tasks }: EpisodeSettings, { cwd }: Io): Promise<string[]> {
   if (task !== undefined && tasks !== undefined) throw new UserError('give --task or --tasks, not both');
   if (tasks === undefined) return task === undefined ? [] : [task];
-  const lines = (await readText(resolve(cwd, tasks))).replace(/^\uFEFF/, '').split('\n');
+  const lines = (await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line'))
+    .replace(/^\uFEFF/, '')
+    .split('\n');
   return lines.map((line) => line.trim()).filter((line) => line !== '');
 }
 
