@@ -15,6 +15,8 @@ interface DataWork {
   readonly settings: { readonly dataDir: string };
   readonly io: Io;
   readonly shown: ShownSettings;
+  /** Which part of the rows it takes, as `I/N`. */
+  readonly shard: string | undefined;
   readonly dataset: Dataset;
   readonly target: Target;
   readonly pricing: Pricing;
@@ -27,14 +29,14 @@ export function placeOfRow({ rows, files }: Dataset, row: number): { readonly pl
 
 /** What the manifest holds beside the counts; a calibration has no label. */
 export function manifestOfData(
-  { settings: { dataDir }, io, shown, dataset, target, pricing }: DataWork,
+  { settings: { dataDir }, io, shown, shard, dataset, target, pricing }: DataWork,
   run: Run,
   { label, meta }: Pick<Stage<StageJob>['manifest'], 'label' | 'meta'>,
 ): Stage<StageJob>['manifest'] {
   return {
     label,
     meta,
-    settings: shown,
+    settings: shard === undefined ? shown : { ...shown, shard },
     endpoints: target.hosts,
     get price() {
       return priceOf(run, pricing);

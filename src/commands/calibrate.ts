@@ -9,6 +9,7 @@ import { planOf } from '../asking/calibrate/plan.js';
 import { planText, remarksOn } from '../asking/calibrate/plan-text.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
+import { takenShard } from '../asking/infer/shard.js';
 import { judgementState } from '../asking/judge/records.js';
 import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
 import { listenersOf } from '../asking/listening.js';
@@ -72,6 +73,7 @@ export const command = defineCommand({
 
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requirePageName(settings.html, '--html');
+  const shard = takenShard(settings, io);
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
@@ -84,7 +86,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
     requireUsable(dataset, settings, io);
     const { sampleSeed: seed } = settings;
     const predictions = openMadePredictions(dataset, seed);
-    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));
     const { maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
     const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };
     const jobs = await planOf(dataset.rows, chosen, predictions, choice);
@@ -93,7 +95,19 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
     try {
       const pricing = await openPricing(target, settings, io);
       const mode = MODES.rubric;
-      return await calibrateJudge({ settings, io, shown, dataset, predictions, jobs, mode, method, target, pricing });
+      return await calibrateJudge({
+        settings,
+        io,
+        shown,
+        shard,
+        dataset,
+        predictions,
+        jobs,
+        mode,
+        method,
+        target,
+        pricing,
+      });
     } finally {
       await target.close();
     }

@@ -32,6 +32,8 @@ export interface Calibrating {
   readonly settings: CalibrateSettings;
   readonly io: Io;
   readonly shown: ShownSettings;
+  /** Which part of the rows it takes, as `I/N`. */
+  readonly shard: string | undefined;
   readonly dataset: Dataset;
   readonly predictions: MadePredictions;
   readonly jobs: readonly CalibrationJob[];

@@ -13,11 +13,14 @@ import { requireNamedTokenizer } from '../too-long.js';
 import { requireData } from './data-folder.js';
 import type { InferSettings } from './options.js';
 import { choiceOf, requirePrompts, requireUsable } from './rows.js';
+import { takenShard } from './shard.js';
 
 export interface ChosenRows {
   readonly dataset: Dataset;
   /** Numbers of rows, in input order. */
   readonly chosen: Uint32Array;
+  /** Which part of what the other flags choose these are, as `I/N`; undefined where they are all of it. */
+  readonly shard: string | undefined;
   readonly prompts: SystemPrompts;
   readonly target: Target;
   readonly pricing: Pricing;
@@ -32,6 +35,7 @@ export async function withChosenRows<T>(
   io: Io,
   ask: (rows: ChosenRows) => Promise<T>,
 ): Promise<T> {
+  const shard = takenShard(settings, io);
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
   const prompts = await openSystemPrompts(settings, io);
@@ -39,12 +43,12 @@ export async function withChosenRows<T>(
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
   try {
     requireUsable(dataset, settings, io);
-    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));
     requirePrompts(prompts, chosen, dataset);
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
     const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
     try {
-      return await ask({ dataset, chosen, prompts, target, pricing: await openPricing(target, settings, io) });
+      return await ask({ dataset, chosen, shard, prompts, target, pricing: await openPricing(target, settings, io) });
     } finally {
       await target.close();
     }

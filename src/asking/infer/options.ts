@@ -10,6 +10,7 @@ import type { OptionTable, Settings } from '../../settings/options.js';
 import { DOMAINS } from '../../types.js';
 import { ASKING_OPTIONS } from '../options.js';
 import { SYSTEM_PROMPT_OPTIONS } from '../system-prompts.js';
+import { shardForm } from './shard.js';
 
 export const INFER_OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', default: 'data', group: 'Data', help: 'folder of *_test.jsonl files' },
@@ -24,7 +25,7 @@ export const INFER_OPTIONS = {
     value: 'I/N',
     group: 'Data',
     check: shardForm,
-    help: 'part I of N; whole trajectories stay together',
+    help: 'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
   },
   'skip-invalid': { kind: 'boolean', group: 'Data', help: 'leave unusable rows out, counted against coverage' },
   lean: { kind: 'boolean', group: 'Data', help: 'leave the trajectory text out of predictions.jsonl' },
@@ -77,8 +78,3 @@ export const INFER_OPTIONS = {
 } as const satisfies OptionTable;
 
 export type InferSettings = Settings<typeof INFER_OPTIONS>;
-
-function shardForm(text: string): string | undefined {
-  const match = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(text);
-  return match !== null && Number(match[1]) <= Number(match[2]) ? undefined : 'I/N with I from 1 to N, such as 1/4';
-}

@@ -10,6 +10,7 @@ import type { Io } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
 import { choiceOf, requireUsable } from '../infer/rows.js';
+import { takenShard } from '../infer/shard.js';
 import { fittingIn } from './fitting.js';
 import { openSuite } from './suite.js';
 
@@ -32,7 +33,7 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   try {
     requireUsable(dataset, settings, io);
     const rows = new Map<string, number>();
-    const chosen = chooseRows(dataset.rows, choiceOf(settings, dataset));
+    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard: takenShard(settings, io) }, dataset));
     const fitting = fittingIn(dataset, suite.scenarios, { quiet: settings.quiet, ofRows: chosen.length }, io);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
