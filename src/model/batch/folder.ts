@@ -1,0 +1,173 @@
+// A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
+
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf, EXIT, UserError } from '../../errors.js';
+import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
+
+/** What a file of requests holds at most, as OpenAI's batch API takes it. */
+export const MOST_REQUESTS = 50_000;
+export const MOST_BYTES = 190_000_000;
+
+const SCHEMA = 'awb.batch/1';
+const BATCH_FILE = 'batch.json';
+const PART = /^requests-\d{4,}\.jsonl$/;
+const URLS = ['/v1/chat/completions', '/v1/completions'] as const;
+
+/** Where the requests of a batch go. */
+export type BatchUrl = (typeof URLS)[number];
+
+/** A file of requests that was written to its end. */
+export interface BatchPart {
+  readonly file: string;
+  readonly requests: number;
+  readonly bytes: number;
+}
+
+/** Whose requests these are. */
+export interface BatchRun {
+  readonly kind: string;
+  /** The run's folder, absolute. */
+  readonly dir: string;
+  readonly fingerprint: string;
+  readonly identity: JsonObject;
+}
+
+/** What batch.json says. */
+export interface Batch {
+  readonly run: BatchRun;
+  readonly model: string;
+  readonly url: BatchUrl;
+  /** Where the parameters were tried out, without credentials; absent where they were assumed. */
+  readonly baseUrl?: string;
+  /** Parameters that are left out, since they were rejected. */
+  readonly dropped: readonly string[];
+  /** The reply's bound is sent as `max_completion_tokens`. */
+  readonly isRenamed?: true;
+  /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
+  readonly parts: readonly BatchPart[];
+}
+
+/** The name of a file of requests, by its number from 1. */
+export function partName(number: number): string {
+  return `requests-${String(number).padStart(4, '0')}.jsonl`;
+}
+
+/** Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder. */
+export async function resultFiles(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw unreadable(dir, error);
+  });
+  return names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
+}
+
+/** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
+export async function readBatch(dir: string): Promise<Batch | undefined> {
+  const path = join(dir, BATCH_FILE);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw unreadable(path, error);
+  }
+  const batch = batchIn(parseObject(text));
+  if (batch !== undefined) return batch;
+  throw new UserError(
+    `${path} is damaged, or of another version of awb; restore it, or take another folder`,
+    EXIT.badData,
+  );
+}
+
+function batchIn(value: JsonObject | undefined): Batch | undefined {
+  const { schema, run, model, url, baseUrl, dropped, isRenamed, parts } = value ?? {};
+  const known = URLS.find((one) => one === url);
+  const isWhole =
+    schema === SCHEMA &&
+    isObject(run) &&
+    [run.kind, run.dir, run.fingerprint, model].every((text) => typeof text === 'string') &&
+    isObject(run.identity) &&
+    Array.isArray(dropped) &&
+    dropped.every((name) => typeof name === 'string') &&
+    Array.isArray(parts) &&
+    parts.every(isPart);
+  if (!isWhole || known === undefined) return undefined;
+  return {
+    // Each field has just been looked at.
+    run: run as unknown as BatchRun,
+    model: String(model),
+    url: known,
+    ...(typeof baseUrl === 'string' && { baseUrl }),
+    dropped,
+    ...(isRenamed === true && { isRenamed }),
+    parts,
+  };
+}
+
+/** A part's name leads to no other folder. */
+function isPart(value: unknown): value is BatchPart {
+  return (
+    isObject(value) &&
+    typeof value.file === 'string' &&
+    PART.test(value.file) &&
+    isInteger(value.requests) &&
+    isInteger(value.bytes)
+  );
+}
+
+/** Puts batch.json in the place of the one before, whole. @throws UserError (74, 73) where the disk refuses */
+export async function writeBatch(dir: string, batch: Batch): Promise<void> {
+  await writeWhole(join(dir, BATCH_FILE), `${JSON.stringify({ schema: SCHEMA, ...batch }, null, 2)}\n`);
+}
+
+/** Writes a file aside and renames it, so that a reader sees the old text or the new one. @throws UserError (74, 73) where the disk refuses */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const temporary = `${path}.tmp`;
+  try {
+    const handle = await open(temporary, 'w');
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await putInPlace(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw unwritable(path, error);
+  }
+}
+
+/** Renames a file that is on the disk; its name is there, too, when this resolves. */
+export async function putInPlace(temporary: string, path: string): Promise<void> {
+  await rename(temporary, path);
+  const folder = await open(dirname(path), 'r').catch(() => undefined);
+  // Platforms that cannot sync a folder need not.
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
+}
+
+/** What the disk refused while `path` was written, as a UserError; other errors come back as they are. */
+export function unwritable(path: string, error: unknown): unknown {
+  const code = codeOf(error);
+  if (error instanceof UserError || code === undefined) return error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new UserError(
+      `no space is left for ${path}; every file before it is whole: make room and run the same command again`,
+      EXIT.cannotWrite,
+    );
+  }
+  const isRefused = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code);
+  return new UserError(
+    `cannot write ${path} (${code}); mend its rights, or take another folder`,
+    isRefused ? EXIT.cannotCreate : EXIT.cannotWrite,
+  );
+}
+
+/** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
+export function unreadable(path: string, error: unknown): unknown {
+  const code = codeOf(error);
+  if (error instanceof UserError || code === undefined) return error;
+  return new UserError(`cannot read ${path} (${code}); mend its rights, or take another folder`, EXIT.inputMissing);
+}
