@@ -1,11 +1,11 @@
 // Who hears what a stage does while it asks: progress, and whatever else wants to know or to end it early.
 
 import type { ExitCode } from '../errors.js';
-import type { Manifest } from '../run/manifest.js';
-import type { BackendStatus, CallCost, CallLog, Domain } from '../types.js';
+import type { Counts, Manifest } from '../run/manifest.js';
+import type { BackendStatus, CallCost, CallLog, Domain, Usage } from '../types.js';
 import type { Ledger } from './ledger.js';
 import type { RowSummary } from './row-summary.js';
-import type { StageJob } from './stage-contract.js';
+import type { Stage, StageJob } from './stage-contract.js';
 
 /**
  * Hears the asking of a stage: `begins` first, `ends` last, in between rows and notices as they come; nothing where no row has to
@@ -26,11 +26,42 @@ export interface StageListener {
   /** Something worth a line: a repair, a dropped parameter, an outage. */
   notice?(text: string): void;
   ends?(): void;
+  /** The stage is over, its manifest is written; told always, last, where no row had to be asked, too. Must not reject. */
+  closes?(closing: Closing): Promise<void>;
+}
+
+/** Which run it is, for whoever hears of several. */
+export interface RunName {
+  readonly kind: Manifest['kind'];
+  /** Its folder, absolute. */
+  readonly dir: string;
+  readonly label?: string;
+}
+
+/** Which run the stage is of. */
+export function nameOf<J extends StageJob>({ run, manifest }: Stage<J>): RunName {
+  const { kind, dir, stored } = run;
+  const label = manifest.label ?? stored?.label;
+  return { kind, dir, ...(label !== undefined && { label }) };
+}
+
+/** What a stage has come to. */
+export interface Closing extends RunName {
+  readonly state: Manifest['state'];
+  readonly exitCode: ExitCode;
+  /** Why it was stopped, or what broke it off. */
+  readonly reason?: string;
+  readonly counts: Counts;
+  /** What the rows' latest records took. */
+  readonly tokens: Usage;
+  readonly ledger: Ledger;
+  /** Rows settled in this session, and its wall time. */
+  readonly asked: number;
+  readonly seconds: number;
 }
 
 /** What a listener is told, and given, when the asking begins. */
-export interface Beginning {
-  readonly kind: Manifest['kind'];
+export interface Beginning extends RunName {
   /** Rows (times repeats) by domain, and those of them that need no asking. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;

@@ -5,6 +5,7 @@ import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
 import { BILL_OPTIONS } from './bill/options.js';
 import { BUDGET_OPTIONS } from './budget.js';
+import { EVENTS_OPTIONS } from './events-listener.js';
 import { TARGET_OPTIONS } from './target.js';
 
 /** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */
@@ -129,9 +130,10 @@ export const ASKING_OPTIONS = {
   },
   ...BILL_OPTIONS,
   ...BUDGET_OPTIONS,
+  ...EVENTS_OPTIONS,
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;
 
 /** What a single call needs of them: nothing that is said of a whole run in advance. */
-export type CallSettings = Omit<AskingSettings, 'tokenizer' | 'dryRun' | 'estimateFrom' | 'rate'>;
+export type CallSettings = Omit<AskingSettings, 'tokenizer' | 'dryRun' | 'estimateFrom' | 'rate' | 'events'>;

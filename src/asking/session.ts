@@ -6,7 +6,7 @@ import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
 import type { Backend, CallCost, Domain, Io, Settled } from '../types.js';
 import { costOfBoth } from '../usage.js';
-import { type Beginning, Listeners, type StageListener } from './listeners.js';
+import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
 import type { RowSummary } from './row-summary.js';
 import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
@@ -124,7 +124,7 @@ class Session<J extends StageJob> {
     const waiting = byDomain(todo);
     const already = [...totals].map(([domain, total]) => [domain, total - (waiting.get(domain) ?? 0)] as const);
     return {
-      kind: run.kind,
+      ...nameOf(this.stage),
       totals,
       already: new Map(already.filter(([, count]) => count > 0)),
       ledger: run.ledger,
@@ -236,7 +236,8 @@ class Session<J extends StageJob> {
   }
 
   async #keep(job: J, record: JournalRecord): Promise<RowSummary> {
-    const summary = await this.stage.run.journal.append(record);
+    // The domain is for whoever reads a run without its data.
+    const summary = await this.stage.run.journal.append({ ...record, log: { ...record.log, domain: job.domain } });
     this.#asked++;
     this.#open.delete(job.id);
     this.#listeners.tell((listener) => listener.settled?.(job, summary));

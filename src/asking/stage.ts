@@ -1,14 +1,14 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
-import { EXIT, type ExitCode, interruption } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { filtered } from '../list.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
 import type { Ledger } from './ledger.js';
-import type { StageListener } from './listeners.js';
+import { type Closing, nameOf, type StageListener } from './listeners.js';
 import { assemble, assembleBeside } from './output.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
@@ -65,10 +65,24 @@ export async function runStage<J extends StageJob>(
     ...(beside === undefined ? {} : { beside }),
   };
   await writeManifest(run.manifestPath, manifest).catch(note);
-  if (error !== undefined) throw error;
   const seconds = (performance.now() - started) / 1000;
   const exitCode = exitCodeOf(stage, state, session);
+  const closing = { ...nameOf(stage), state, ...endOf(error, exitCode, stopReason), counts: tally.counts };
+  const spent = { tokens: tally.tokens, ledger: run.ledger, asked, seconds };
+  await Promise.all(listeners.map((listener) => listener.closes?.({ ...closing, ...spent })));
+  if (error !== undefined) throw error;
   return { manifest, exitCode, reasons: tally.reasons, asked, seconds, stopReason, ledger: run.ledger };
+}
+
+/** The code that the command exits with, and why it ended early. Of an unexpected error nobody knows what stands in its message. */
+function endOf(
+  error: unknown,
+  exitCode: ExitCode,
+  stopReason: string | undefined,
+): Pick<Closing, 'exitCode' | 'reason'> {
+  if (error instanceof UserError) return { exitCode: error.exitCode, reason: error.message };
+  if (error !== undefined) return { exitCode: EXIT.unexpected, reason: 'an unexpected error' };
+  return { exitCode, ...(stopReason !== undefined && { reason: stopReason }) };
 }
 
 function stateOf<J extends StageJob>(

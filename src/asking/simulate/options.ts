@@ -19,6 +19,7 @@ const {
   'dry-run': _dryRun,
   'estimate-from': _estimateFrom,
   rate: _rate,
+  events: _events,
   ...asking
 } = ASKING_OPTIONS;
 
