@@ -21,6 +21,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },
   { name: 'calibrate', load: () => import('./commands/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
   { name: 'likelihood', load: () => import('./commands/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
+  { name: 'status', load: () => import('./commands/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
   { name: 'panel', load: () => import('./commands/panel.js'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
   { name: 'compare', load: () => import('./commands/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },

@@ -110,7 +110,7 @@ function exitCodeOf<J extends StageJob>(
 
 function manifestOf<J extends StageJob>(
   stage: Stage<J>,
-  { chosen, counts, tokens, costs }: Tally,
+  { chosen, counts, totals, tokens, costs }: Tally,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,
 ): Manifest {
@@ -143,6 +143,6 @@ function manifestOf<J extends StageJob>(
     ...(unrecorded.calls === 0 ? {} : { unrecorded }),
     notices: [...new Set(run.notices)],
     ...times,
-    process: { pid: process.pid, host: hostname() },
+    process: { pid: process.pid, host: hostname(), totals },
   };
 }

@@ -12,6 +12,8 @@ export interface Tally {
   /** Rows by domain, each once however often it is judged, those that cannot be asked included: the denominator of coverage. */
   readonly chosen: Manifest['chosen'];
   readonly counts: Counts;
+  /** All that is to have a record, by domain: rows times repeats and judgements, and what else has to be asked before them. */
+  readonly totals: Readonly<Record<Domain, number>>;
   /** The sum of what the rows' latest records cost; a kind of token that no server reported is absent. */
   readonly tokens: Usage;
   /** What the rows took, by domain: all of their records. */
@@ -25,6 +27,7 @@ export interface Tally {
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
 export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   const chosen: Record<Domain, number> = {};
+  const totals: Record<Domain, number> = {};
   const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };
   const tokens: Usage = {};
   const costs = new Costs();
@@ -33,6 +36,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   for (const job of stage.rows) {
     const { domain } = job;
     if (!job.isFurther) add(chosen, domain, 1);
+    add(totals, domain, 1);
     const summary = summaryOf(stage, job);
     isDone &&= summary !== undefined && stage.isDone(job, summary);
     if (summary === undefined) continue;
@@ -41,6 +45,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
     costs.add(domain, summary, price);
   }
   for (const job of stage.between ?? []) {
+    add(totals, job.domain, 1);
     const summary = summaryOf(stage, job);
     if (summary === undefined) continue;
     addUsage(tokens, summary.usage);
@@ -51,7 +56,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   for (const [domain, count] of Object.entries(stage.absent)) add(chosen, domain, count);
   const notDone = stage.rows.length - ok - failed;
   const counts = { chosen: stage.rows.length + absent, ok, failed, notDone, absent, failures, flags };
-  return { chosen, counts, tokens, costs: costs.domains, reasons, isDone };
+  return { chosen, counts, totals, tokens, costs: costs.domains, reasons, isDone };
 }
 
 interface States {

@@ -48,8 +48,12 @@ export interface Manifest {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped';
-  /** The process that works, or worked, on the run. */
-  readonly process: { readonly pid: number; readonly host: string };
+  /** The process that works, or worked, on the run; and what it counts records against, by domain, which earlier versions left out. */
+  readonly process: {
+    readonly pid: number;
+    readonly host: string;
+    readonly totals?: Readonly<Record<string, number>>;
+  };
   /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes, which earlier versions left out. */
   readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
   /** The same of a second file: all turns of a rollout. */
@@ -178,7 +182,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   startedAt: isText,
   endedAt: isText,
   state: isText,
-  process: isObject,
+  process: fieldsOf({ totals: mapOf(isCount) }),
   output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
   beside: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
   checksum: isText,

@@ -1,0 +1,239 @@
+// A run's status out of its folder: manifest and journal are read, nothing is locked or written, and another process may work there.
+
+import { readdir, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { Column } from '../../column.js';
+import { inTableOrder } from '../../domains.js';
+import { codeOf, EXIT, UserError } from '../../errors.js';
+import { TextNumbers } from '../../hashed-texts.js';
+import { WORDS_OF_KEY } from '../../row-id.js';
+import type { JournalRecord } from '../../run/journal-record.js';
+import type { Manifest } from '../../run/manifest.js';
+import { readManifest } from '../../run/manifest-file.js';
+import type { RunKind } from '../../run-kind.js';
+import type { Domain } from '../../types.js';
+import { predictionState } from '../infer/inferring.js';
+import { judgementState } from '../judge/records.js';
+import type { RowState } from '../row-summary.js';
+import { openRun } from '../run.js';
+import { episodeState } from '../simulate/episodes/records.js';
+import type { DomainStatus, FailureStatus, RunState, RunStatus } from './status.js';
+
+const MANIFEST = '.manifest.json';
+/** The rate is that of these last milliseconds. */
+const WINDOW_MS = 5 * 60_000;
+
+const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> = {
+  infer: predictionState,
+  scenarios: predictionState,
+  judge: judgementState,
+  calibrate: judgementState,
+  likelihood: judgementState,
+  simulate: episodeState,
+};
+
+/**
+ * The status of every run in a folder, in the order of their beginnings.
+ * @param dir absolute; `shown` is its name as the user gave it
+ * @throws UserError (66) where there is no such folder, or no run in it; (65) for a damaged manifest
+ */
+export async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[]> {
+  const names = await namesIn(dir, shown);
+  const found: RunStatus[] = [];
+  for (const name of names) {
+    const manifest = await readManifest(join(dir, `${name}${MANIFEST}`));
+    if (manifest !== undefined) found.push(await statusOf(dir, shown, name, manifest, now));
+  }
+  return found.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
+}
+
+async function namesIn(dir: string, shown: string): Promise<string[]> {
+  const entries = await readdir(dir).catch((error: unknown) => {
+    throw new UserError(
+      `cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`,
+      EXIT.inputMissing,
+    );
+  });
+  const names = entries.filter((entry) => entry.endsWith(MANIFEST)).map((entry) => entry.slice(0, -MANIFEST.length));
+  if (names.length > 0) return names;
+  throw new UserError(
+    `there is no run in ${shown} (no *${MANIFEST}): name the --output-dir of one; a run has a manifest once it begins to ask`,
+    EXIT.inputMissing,
+  );
+}
+
+async function statusOf(dir: string, shown: string, name: string, manifest: Manifest, now: number): Promise<RunStatus> {
+  const records = new Records(STATE_OF[manifest.kind]);
+  const spent = await readJournal(dir, name, manifest, records);
+  const { kind, label, startedAt, endedAt, process: worker } = manifest;
+  const isElsewhere = worker?.host !== hostname();
+  const state = stateOf(manifest, isElsewhere);
+  const domains = domainsOf(manifest, records);
+  const { ok, failed } = records.isEmpty ? manifest.counts : records.sums();
+  const total = totalOf(manifest, domains);
+  const left = Math.max(0, total - ok - failed);
+  const rate = state === 'running' ? records.rateAt(now) : undefined;
+  const { lastAt } = records;
+  return {
+    ...{ dir: shown, name, kind, ...(label !== undefined && { label }), state, isElsewhere },
+    ...(worker !== undefined && { process: { pid: worker.pid, host: worker.host } }),
+    ...{ startedAt, ...(endedAt !== undefined && state !== 'running' && { endedAt }) },
+    ...(lastAt !== undefined && { lastAt: new Date(lastAt).toISOString() }),
+    ...{ total, ok, failed, left, domains },
+    ...(rate !== undefined && { rowsPerSecond: rate, secondsLeft: left / rate }),
+    ...spent,
+    failures: records.isEmpty ? recordedFailures(manifest) : records.failures(),
+  };
+}
+
+/** Reads all records, and adds up what they cost. A file without a journal (a panel) is what its manifest says. */
+async function readJournal(dir: string, name: string, manifest: Manifest, records: Records) {
+  const hasJournal = await stat(join(dir, `${name}.journal.jsonl`)).then(
+    () => true,
+    () => false,
+  );
+  if (!hasJournal) {
+    const { promptTokens = 0, completionTokens = 0 } = manifest.tokens ?? {};
+    return { tokens: promptTokens + completionTokens };
+  }
+  const run = await openRun({
+    ...{ kind: manifest.kind, dir, name, fresh: false, dryRun: true },
+    identity: (stored) => stored?.identity ?? manifest.identity,
+    stateOf: (record) => records.add(record),
+  });
+  await run.close();
+  const { tokens, usd } = run.ledger;
+  return { tokens, ...(usd !== undefined && { usd }) };
+}
+
+function stateOf({ state, process: worker }: Manifest, isElsewhere: boolean): RunState {
+  if (state !== 'running' || isElsewhere) return state;
+  return isAlive(worker?.pid) ? 'running' : 'killed';
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // Signal 0 is not sent: it only asks whether there is such a process.
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+function totalOf({ counts, process: worker }: Manifest, domains: ReadonlyMap<Domain, DomainStatus>): number {
+  if (worker?.totals === undefined) return counts.chosen;
+  return [...domains.values()].reduce((sum, { total = 0 }) => sum + total, counts.absent ?? 0);
+}
+
+function domainsOf({ process: worker }: Manifest, records: Records): ReadonlyMap<Domain, DomainStatus> {
+  const counts = records.byDomain();
+  const totals = worker?.totals ?? {};
+  const names = [...new Set([...Object.keys(totals), ...counts.keys()])].sort(inTableOrder);
+  return new Map(
+    names.map((name) => {
+      const total = totals[name];
+      return [name, { ...(counts.get(name) ?? { ok: 0, failed: 0 }), ...(total !== undefined && { total }) }];
+    }),
+  );
+}
+
+function recordedFailures({ counts }: Manifest): FailureStatus[] {
+  return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
+}
+
+/** What the records of a journal say, the latest one of each row: some ten bytes a row. */
+class Records {
+  readonly #ids = new TextNumbers(WORDS_OF_KEY);
+  /** By a row's number: the number of what it has come to, in `#kinds`. */
+  readonly #kindOf = new Column(Uint32Array);
+  readonly #kinds: { readonly domain?: string; readonly failure?: string; rows: number }[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #reasons = new Map<string, string>();
+  readonly #times = new Column(Float64Array);
+  #timesRead = 0;
+  lastAt: number | undefined;
+
+  constructor(private readonly state: (record: JournalRecord) => RowState) {}
+
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
+  /** @throws TypeError for what no run writes */
+  add(record: JournalRecord): RowState {
+    const state = this.state(record);
+    const { domain, at } = record.log;
+    const failure = state.status === 'failed' ? (state.class ?? 'unknown') : undefined;
+    if (failure !== undefined && state.reason !== undefined) this.#reasons.set(failure, state.reason);
+    this.#count(record.id, typeof domain === 'string' ? domain : undefined, failure);
+    const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+    if (!Number.isNaN(time)) {
+      this.#times.put(this.#timesRead++, time);
+      this.lastAt = Math.max(time, this.lastAt ?? time);
+    }
+    return state;
+  }
+
+  #count(id: string, domain: string | undefined, failure: string | undefined): void {
+    const before = this.#ids.find(id);
+    if (before !== undefined) this.#kind(this.#kindOf.at(before)).rows--;
+    const text = JSON.stringify([domain, failure]);
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.#kinds.push({ ...(domain && { domain }), ...(failure && { failure }), rows: 0 }) - 1;
+      this.#numbers.set(text, number);
+    }
+    this.#kind(number).rows++;
+    this.#kindOf.put(this.#ids.add(id), number);
+  }
+
+  #kind(number: number): { rows: number } {
+    return this.#kinds[number] ?? { rows: 0 };
+  }
+
+  sums(): { readonly ok: number; readonly failed: number } {
+    const rowsOf = (isFailed: boolean) =>
+      this.#kinds.reduce((sum, kind) => sum + ((kind.failure !== undefined) === isFailed ? kind.rows : 0), 0);
+    return { ok: rowsOf(false), failed: rowsOf(true) };
+  }
+
+  /** Rows whose domain an earlier version did not write are left out. */
+  byDomain(): Map<Domain, { readonly ok: number; readonly failed: number }> {
+    const counts = new Map<Domain, { readonly ok: number; readonly failed: number }>();
+    for (const { domain, failure, rows } of this.#kinds) {
+      if (domain === undefined || rows === 0) continue;
+      const { ok, failed } = counts.get(domain) ?? { ok: 0, failed: 0 };
+      counts.set(domain, failure === undefined ? { ok: ok + rows, failed } : { ok, failed: failed + rows });
+    }
+    return counts;
+  }
+
+  failures(): FailureStatus[] {
+    const rows = new Map<string, number>();
+    for (const kind of this.#kinds) {
+      if (kind.failure !== undefined && kind.rows > 0)
+        rows.set(kind.failure, (rows.get(kind.failure) ?? 0) + kind.rows);
+    }
+    return [...rows]
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, count]) => {
+        const reason = this.#reasons.get(name);
+        return { class: name, rows: count, ...(reason !== undefined && { reason }) };
+      });
+  }
+
+  /** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
+  rateAt(now: number): number | undefined {
+    let first = now;
+    let count = 0;
+    for (let index = 0; index < this.#timesRead; index++) {
+      const time = this.#times.at(index);
+      if (time < now - WINDOW_MS || time > now) continue;
+      first = Math.min(first, time);
+      count++;
+    }
+    return count < 2 || first >= now ? undefined : (count - 1) / ((now - first) / 1000);
+  }
+}

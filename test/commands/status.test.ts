@@ -1,0 +1,184 @@
+// `awb status`: what it tells of runs that work, were killed or have ended, and that it leaves no trace.
+
+import { chmod, cp, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { verdict } from '../support/judging.js';
+import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
+
+const servers: LoopbackServer[] = [];
+const children: CliProcess[] = [];
+afterEach(async () => {
+  for (const { child } of children.splice(0)) child.kill('SIGKILL');
+  for (const server of servers.splice(0)) await server.close();
+});
+
+const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+const reply = (content = 'fine'): Answer => ({ content, usage: USAGE });
+const PRICES = 'unit: million-tokens\nmodels:\n  wm: { input: 10, output: 100 }\n';
+
+async function setUp(answer: Handler = () => reply()) {
+  const server = await startLoopbackServer(answer);
+  servers.push(server);
+  const dir = await temporaryFolder();
+  const data = await writeDataset(join(dir, 'data'), {
+    'mcp_test.jsonl': madeUpRows('mcp', 6),
+    'terminal_test.jsonl': madeUpRows('terminal', 4),
+  });
+  await writeFile(join(dir, 'prices.yaml'), PRICES);
+  const asking = ['--model-base-url', server.url, '--model-name', 'wm', '--prices', join(dir, 'prices.yaml')];
+  const args = ['infer', '--data-dir', data, '--output-dir', join(dir, 'out'), ...asking, '--concurrency', '1'];
+  const status = async (...dirs: string[]) => {
+    const { code, stdout, stderr } = await awb(['status', ...dirs, '--json'], { cwd: dir });
+    if (stderr !== '') throw new Error(stderr);
+    return { code, ...JSON.parse(stdout) };
+  };
+  return { server, dir, out: join(dir, 'out'), args, status };
+}
+
+/** Starts infer, and waits until so many rows are in its journal and the next call hangs. */
+async function working(rows: number) {
+  const run = await setUp(({ index }) => (index < rows ? reply() : 'hang'));
+  const child = startAwb(run.args);
+  children.push(child);
+  const journal = join(run.out, 'predictions.journal.jsonl');
+  while ((await readFile(journal, 'utf8').catch(() => '')).split('\n').length - 1 < rows) {
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  return { ...run, ...child, journal };
+}
+
+async function traceOf(dir: string): Promise<string> {
+  const names = await readdir(dir);
+  const facts = names.map(
+    async (name) => `${name} ${(await stat(join(dir, name))).mtimeMs} ${(await stat(join(dir, name))).size}`,
+  );
+  return (await Promise.all(facts)).sort().join('\n');
+}
+
+test('a run is read while its process works, and is said to be killed once that has died', async () => {
+  const run = await working(7);
+  const before = await traceOf(run.out);
+  const told = await run.status('out');
+  expect(told).toMatchObject({
+    ...{ schema: 'awb.status/1', code: EXIT.later },
+    runs: [
+      {
+        ...{ dir: 'out', name: 'predictions', kind: 'infer', state: 'running', total: 10, ok: 7, failed: 0, left: 3 },
+        process: { pid: run.child.pid, host: hostname() },
+        domains: { mcp: { total: 6 }, terminal: { total: 4 } },
+        ...{ tokens: 770, usd: 0.014, last_record_at: expect.any(String), rows_per_second: expect.any(Number) },
+      },
+    ],
+  });
+  const { mcp, terminal } = told.runs[0].domains;
+  expect([mcp.ok + terminal.ok, mcp.left + terminal.left]).toEqual([7, 3]);
+  expect(await traceOf(run.out)).toBe(before);
+  run.child.kill('SIGKILL');
+  await run.ended;
+  expect(await run.status('out')).toMatchObject({ code: EXIT.incomplete, runs: [{ state: 'killed', ok: 7, left: 3 }] });
+  const { stdout } = await awb(['status', 'out'], { cwd: run.dir });
+  expect(stdout).toMatch(/^out: infer, killed; the same command continues\n {2}7 of 10 \(70 %\), 3 left\n/);
+});
+
+test('a line of the journal that is half written is left out, and stays as it is', async () => {
+  const run = await working(5);
+  run.child.kill('SIGKILL');
+  await run.ended;
+  const { size } = await stat(run.journal);
+  await truncate(run.journal, size - 20);
+  expect((await run.status('out')).runs[0]).toMatchObject({ ok: 4, left: 6 });
+  expect((await stat(run.journal)).size).toBe(size - 20);
+});
+
+test('a run that has ended tells its failures by class with a reason, and judgements count each', async () => {
+  const run = await setUp(({ index, body }) => {
+    if (body.model === 'judge') return reply(verdict(4));
+    return index < 2 ? { status: 400, body: { error: { message: 'bad\u001b[2J request' } } } : reply();
+  });
+  await awb(run.args);
+  expect(await run.status('out')).toMatchObject({
+    code: EXIT.incomplete,
+    runs: [
+      {
+        state: 'incomplete',
+        ok: 8,
+        failed: 2,
+        left: 0,
+        failures: [{ class: 'fatal', rows: 2, reason: expect.any(String) }],
+      },
+    ],
+  });
+  await awb(run.args);
+  const judging = ['--judge-base-url', run.server.url, '--judge-model', 'judge', '--judge-repeats', '3'];
+  await awb(['judge', '--predictions', join(run.out, 'predictions.jsonl'), '--output-dir', run.out, ...judging]);
+  const told = await run.status('out');
+  expect(told.code).toBe(EXIT.done);
+  expect(told.runs.map((each: object) => each)).toMatchObject([
+    { name: 'predictions', state: 'complete', ok: 10, failures: [] },
+    { name: 'judged', kind: 'judge', state: 'complete', ok: 30, total: 30, domains: { mcp: { total: 18, ok: 18 } } },
+  ]);
+  expect(told.total).toMatchObject({ runs: 2, total: 40, ok: 40, left: 0 });
+});
+
+test('several folders are added up, and one that works decides the exit code', async () => {
+  const run = await working(4);
+  await awb(
+    [...run.args.map((word) => (word === run.out ? join(run.dir, 'two') : word)), '--baseline', 'oracle'].filter(
+      (word, index, all) => !/^--(model|prices)/.test(word) && !/^--(model|prices)/.test(all[index - 1] ?? ''),
+    ),
+  );
+  const told = await run.status('out', 'two');
+  expect(told).toMatchObject({ code: EXIT.later, total: { runs: 2, total: 20, ok: 14, left: 6 } });
+  const { stdout } = await awb(['status', 'out', 'two'], { cwd: run.dir });
+  expect(stdout).toContain('\n\nall 2 runs: 14 of 20 (70 %), 6 left');
+  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+});
+
+test("another host's process is not taken for dead", async () => {
+  const run = await working(3);
+  run.child.kill('SIGKILL');
+  await run.ended;
+  const path = join(run.out, 'predictions.manifest.json');
+  const manifest = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify({ ...manifest, process: { ...manifest.process, host: 'gpu-7' } }));
+  expect(await run.status('out')).toMatchObject({ code: EXIT.later, runs: [{ state: 'running' }] });
+  const { stdout } = await awb(['status', 'out'], { cwd: run.dir });
+  expect(stdout).toContain(`running on gpu-7, if process ${manifest.process.pid} lives there`);
+});
+
+test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read', async () => {
+  const run = await setUp();
+  await awb(run.args);
+  await chmod(run.out, 0o500);
+  expect((await run.status('out')).code).toBe(EXIT.done);
+  await chmod(run.out, 0o700);
+});
+
+test('runs of version 0.1 are read, without totals by domain', async () => {
+  const dir = await temporaryFolder();
+  await cp(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
+  const folders = (await readdir(dir, { recursive: true }))
+    .filter((name) => name.endsWith('.manifest.json'))
+    .map((name) => join(dir, name, '..'));
+  expect(folders.length).toBeGreaterThan(0);
+  const { code, stdout } = await awb(['status', ...new Set(folders), '--json']);
+  expect([EXIT.done, EXIT.incomplete]).toContain(code);
+  for (const run of JSON.parse(stdout).runs) expect(run.ok + run.failed + run.left).toBe(run.total);
+});
+
+test('a folder without a run, or none at all, is an error that says what to name', async () => {
+  const dir = await temporaryFolder();
+  await mkdir(join(dir, 'empty'));
+  const empty = await awb(['status', 'empty'], { cwd: dir });
+  expect(empty).toMatchObject({ code: EXIT.inputMissing, stderr: expect.stringContaining('there is no run in empty') });
+  const none = await awb(['status', 'none'], { cwd: dir });
+  expect(none).toMatchObject({
+    code: EXIT.inputMissing,
+    stderr: expect.stringContaining('cannot read the folder none (ENOENT)'),
+  });
+});
