@@ -161,7 +161,9 @@ function partsOf(text: string, wordCount: number): Parts {
 }
 
 function hexOf(words: readonly number[]): string {
-  return words.map((word) => word.toString(HEX).padStart(DIGITS, '0')).join('');
+  let hex = '';
+  for (const word of words) hex += word.toString(HEX).padStart(DIGITS, '0');
+  return hex;
 }
 
 /** A number that equal texts share, and few others. */

@@ -1,7 +1,8 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
+import { filteredInTurns, inTurns } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
-import { filtered, type List } from '../list.js';
+import type { List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
 import type { Backend, CallCost, Domain, Io, Settled } from '../types.js';
@@ -163,7 +164,10 @@ class Session<J extends StageJob> {
     while (missing.length > 0 && !this.#stop.aborted) {
       await this.#ask(missing, abort);
       // What a row was asked with may have changed since it was settled.
-      missing = filtered(todo, (job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group));
+      missing = await filteredInTurns(
+        todo,
+        (job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group),
+      );
     }
   }
 
@@ -173,7 +177,7 @@ class Session<J extends StageJob> {
     let settling: Promise<unknown>[] = [];
     /** The latest job of each serial group. */
     let latest = new Map<string, Promise<unknown>>();
-    for (const job of todo) {
+    for await (const job of inTurns(todo)) {
       if (this.#stop.aborted) break;
       if (stage.asks(job)) continue;
       const before = job.serial ? latest.get(job.group) : undefined;
@@ -188,7 +192,7 @@ class Session<J extends StageJob> {
       latest = new Map();
     }
     await Promise.all(settling);
-    return filtered(todo, (job) => stage.asks(job));
+    return filteredInTurns(todo, (job) => stage.asks(job));
   }
 
   async #ask(jobs: List<J>, abort: AbortSignal): Promise<void> {

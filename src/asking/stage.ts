@@ -1,8 +1,8 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
+import { filteredInTurns } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
-import { filtered } from '../list.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
@@ -40,11 +40,11 @@ export async function runStage<J extends StageJob>(
   const started = performance.now();
   const { run } = stage;
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  const todo = filtered(stage.order, (job) => !isDone(stage, job));
+  const todo = await filteredInTurns(stage.order, (job) => !isDone(stage, job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
-    const save = () =>
-      writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
+    const save = async () =>
+      writeManifest(run.manifestPath, manifestOf(stage, await tallyOf(stage), { startedAt, state: 'running' }));
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     session = await askRows(stage, todo, listeners, save);
@@ -57,7 +57,7 @@ export async function runStage<J extends StageJob>(
   };
   const output = await assemble(stage, asked > 0).catch(note);
   const beside = await assembleBeside(stage, asked > 0).catch(note);
-  const tally = tallyOf(stage);
+  const tally = await tallyOf(stage);
   const state = stateOf(stage, tally, session, error !== undefined);
   const manifest = {
     ...manifestOf(stage, tally, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),

@@ -1,5 +1,6 @@
 // What a run has come to: rows chosen, done and failed, and the tokens that they cost.
 
+import { inTurns } from '../bench/loop-turn.js';
 import { CostSums, usdOfBoth } from '../costs.js';
 import { costOf, type Price } from '../price.js';
 import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
@@ -25,7 +26,7 @@ export interface Tally {
 }
 
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
-export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
+export async function tallyOf<J extends StageJob>(stage: Stage<J>): Promise<Tally> {
   const chosen: Record<Domain, number> = {};
   const totals: Record<Domain, number> = {};
   const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };
@@ -33,7 +34,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   const costs = new Costs();
   const { price } = stage.manifest;
   let isDone = true;
-  for (const job of stage.rows) {
+  for await (const job of inTurns(stage.rows)) {
     const { domain } = job;
     if (!job.isFurther) add(chosen, domain, 1);
     add(totals, domain, 1);
@@ -44,7 +45,7 @@ export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
     addUsage(tokens, summary.usage);
     costs.add(domain, summary, price);
   }
-  for (const job of stage.between ?? []) {
+  for await (const job of inTurns(stage.between ?? [])) {
     add(totals, job.domain, 1);
     const summary = summaryOf(stage, job);
     if (summary === undefined) continue;

@@ -100,7 +100,7 @@ async function indexOf(
   const sized = files.map((file, number) => ({ ...file, bytes: present(stamps[number]).bytes }));
   const { columns, bad: badLines } = await indexRows(sized, HINT, stop);
   const bad = badLines.map((line) => ({ ...line, file: basename(present(files[line.file]).path) }));
-  const data = { columns, bad, fingerprint: new RowIndex(columns).fingerprint() };
+  const data = { columns, bad, fingerprint: await new RowIndex(columns).fingerprint() };
   const isUntouched = sameStamps(stamps, await stampsOf(files));
   return {
     data,

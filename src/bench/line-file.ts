@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../lines.js';
+import { roomInTurn } from './loop-turn.js';
 
 const CHUNK_BYTES = 1 << 18;
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
@@ -85,10 +86,11 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);
 }
 
-/** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
+/** Reads `length` bytes at `offset`; fewer where the file has become shorter. They come in a turn of the event loop with room for them. */
 export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafe(length);
   const { bytesRead } = await handle.read(bytes, 0, length, offset);
+  await roomInTurn();
   return bytes.subarray(0, bytesRead);
 }
 

@@ -4,12 +4,13 @@ import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { TextNumbers } from '../hashed-texts.js';
 import { parseObject } from '../json.js';
-import { filtered, type List } from '../list.js';
+import type { List } from '../list.js';
 import { type ReadPrediction, readPredictionRow } from '../prediction.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Sample } from '../types.js';
 import type { Dataset } from './dataset.js';
 import { decoded, openToRead, readSpan } from './line-file.js';
+import { filteredInTurns } from './loop-turn.js';
 import { indexPredictions } from './prediction-indexing.js';
 import type { PredictionRef } from './prediction-ref.js';
 import { readSampleAgain } from './sample.js';
@@ -51,7 +52,7 @@ export async function openPredictions(
     throw error;
   }
   const seen = new TextNumbers(WORDS_OF_KEY);
-  const refs = filtered(file.refs, ({ key, repeat }) => {
+  const refs = await filteredInTurns(file.refs, ({ key, repeat }) => {
     const before = seen.size;
     seen.add(rowId(key, repeat));
     return seen.size > before;

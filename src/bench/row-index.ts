@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { present } from '../present.js';
 import type { Domain } from '../types.js';
+import { inTurns } from './loop-turn.js';
 import { KEY_WORDS, keyAt, type RowColumns, wordsOf } from './row-columns.js';
 
 /** All that is known of one row. For looking at a few: many are cheaper by their numbers. */
@@ -134,9 +135,13 @@ export class RowIndex implements Iterable<RowRef> {
   }
 
   /** SHA-256 hex over the keys of all rows in order, a line each. */
-  fingerprint(): string {
+  async fingerprint(): Promise<string> {
     const hash = createHash('sha256');
-    for (let row = 0; row < this.length; row++) hash.update(row === 0 ? this.key(row) : `\n${this.key(row)}`);
+    let isFirst = true;
+    for await (const { key } of inTurns(this)) {
+      hash.update(isFirst ? key : `\n${key}`);
+      isFirst = false;
+    }
     return hash.digest('hex');
   }
 

@@ -170,7 +170,7 @@ async function judgeAll(work: Judging, { inPlaceOf, notice }: PackPlace): Promis
     run.notices.push(...(work.predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
     const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;
-    if (dryRun) return await printBill(judgeStage(...asked), work.target, settings);
+    if (dryRun) return await printBill(await judgeStage(...asked), work.target, settings);
     const result = await judgeRows(...asked);
     printStageResult(io, settings, result, {
       noun: mode.noun,

@@ -23,7 +23,7 @@ async function indexOf(paths: readonly string[], sharing?: Sharing) {
     const { columns, bad } = await indexRows(files, 'hint', undefined, sharing);
     const rows = new RowIndex(columns);
     const checksums = [...rows].map(({ position }) => rows.checksum(position));
-    return { rows: [...rows], bad, fingerprint: rows.fingerprint(), checksums, columns };
+    return { rows: [...rows], bad, fingerprint: await rows.fingerprint(), checksums, columns };
   } finally {
     await Promise.all(files.map(({ handle }) => handle.close()));
   }

@@ -1,5 +1,6 @@
 // The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
 
+import { inTurns } from '../../bench/loop-turn.js';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import { Column } from '../../column.js';
 import { MOST_PARTS } from '../../judge/checked-method.js';
@@ -45,10 +46,10 @@ export class JudgeJob implements StageJob {
  * The first `count` judgements of every prediction, in the order of the file; those of one prediction follow each other. Where the
  * prediction is missing there is nothing to judge, and one record says so.
  */
-export function jobsOf(refs: List<PredictionRef>, count: number): List<JudgeJob> {
+export async function jobsOf(refs: List<PredictionRef>, count: number): Promise<List<JudgeJob>> {
   const [refOf, indexOf] = [new Column(Uint32Array), new Column(Uint32Array)];
   let [jobs, place] = [0, 0];
-  for (const { failure } of refs) {
+  for await (const { failure } of inTurns(refs)) {
     for (let index = 0; index < (failure === undefined ? count : 1); index++) {
       refOf.put(jobs, place);
       indexOf.put(jobs, index);
@@ -71,10 +72,10 @@ export function recordedCount(ids: Iterable<string>): number {
  * judgements of one prediction share all of their prompt, so they follow each other too: only the first of them is paid in full.
  * Whoever wants every prediction judged once before any is judged twice gives the command once without, and once with the count.
  */
-export function inJudgeOrder(jobs: List<JudgeJob>): List<JudgeJob> {
+export async function inJudgeOrder(jobs: List<JudgeJob>): Promise<List<JudgeJob>> {
   const domains = new Map<Domain, Map<string, number[]>>();
   let place = 0;
-  for (const { domain, group } of jobs) {
+  for await (const { domain, group } of inTurns(jobs)) {
     const trajectories = domains.get(domain) ?? new Map<string, number[]>();
     domains.set(domain, trajectories);
     const turns = trajectories.get(group);
@@ -86,7 +87,7 @@ export function inJudgeOrder(jobs: List<JudgeJob>): List<JudgeJob> {
   const ordered = new Uint32Array(jobs.length);
   let next = 0;
   for (const trajectories of domains.values()) {
-    for (const turns of trajectories.values()) {
+    for await (const turns of inTurns(trajectories.values())) {
       ordered.set(
         turns.sort((a, b) => turnIdx(a) - turnIdx(b)),
         next,

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { basename, relative } from 'node:path';
+import { filteredInTurns, inTurns } from '../../bench/loop-turn.js';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictedRow } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
@@ -11,7 +12,7 @@ import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
-import { filtered, type List } from '../../list.js';
+import type { List } from '../../list.js';
 import { readPrediction } from '../../reply.js';
 import { rowId } from '../../row-id.js';
 import type { Identity } from '../../run/identity.js';
@@ -61,11 +62,16 @@ export async function judgeRows(
   count: number,
 ): Promise<StageResult> {
   const { io, settings } = work;
-  return runStage(judgeStage(work, run, refs, count), listenersOf(io, settings));
+  return runStage(await judgeStage(work, run, refs, count), listenersOf(io, settings));
 }
 
 /** The same as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, count: number): Stage<JudgeJob> {
+export async function judgeStage(
+  work: Judging,
+  run: Run,
+  refs: List<PredictionRef>,
+  count: number,
+): Promise<Stage<JudgeJob>> {
   const { settings, predictions, mode, target } = work;
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod(settings.mode, mode, work.method);
@@ -73,14 +79,17 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   // Judgements beyond the count are kept where they are good, and not asked for where they are not.
   const most = Math.max(count, recordedCount(run.journal.ids()));
-  const rows = filtered(jobsOf(refs, most), (job) => job.index < count || holds(run, job, instrument.mark()));
+  const rows = await filteredInTurns(
+    await jobsOf(refs, most),
+    (job) => job.index < count || holds(run, job, instrument.mark()),
+  );
   adoptSnapshot(run);
   const stage: AskedStage<JudgeJob> = {
     io: work.io,
     run,
     settings,
     rows,
-    order: inJudgeOrder(filtered(rows, ({ index }) => index < count)),
+    order: await inJudgeOrder(await filteredInTurns(rows, ({ index }) => index < count)),
     stampOf,
     isDone: (_job, summary) => isDone(summary),
     asks: ({ ref }) =>
@@ -112,9 +121,9 @@ export function judgeStage(work: Judging, run: Run, refs: List<PredictionRef>, c
     async compose({ ref, index }, { row }) {
       return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
     },
-    outputForm: { predictions: fingerprintOfRows(rows) },
+    outputForm: { predictions: await fingerprintOfRows(rows) },
     manifest: manifestOf(work, run),
-    absent: absentFrom(work, refs),
+    absent: await absentFrom(work, refs),
   };
   return instrument.guard(stage);
 }
@@ -172,18 +181,18 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
 }
 
 /** Rows that infer chose and that have no line in the predictions. */
-function absentFrom(work: Judging, refs: Iterable<PredictionRef>): Record<string, number> {
+async function absentFrom(work: Judging, refs: Iterable<PredictionRef>): Promise<Record<string, number>> {
   if (work.settings.recheck !== undefined) return {};
   const absent = new Map(Object.entries(work.inferred?.chosen ?? {}));
-  for (const { domain } of refs) absent.set(domain, (absent.get(domain) ?? 0) - 1);
+  for await (const { domain } of inTurns(refs)) absent.set(domain, (absent.get(domain) ?? 0) - 1);
   return Object.fromEntries([...absent].filter(([, rows]) => rows > 0));
 }
 
 /** What `fingerprintOf` gives for these rows, of which it would need all at once. */
-function fingerprintOfRows(rows: Iterable<JudgeJob>): string {
+async function fingerprintOfRows(rows: Iterable<JudgeJob>): Promise<string> {
   const hash = createHash('sha256').update('{"rows":[');
   let isFirst = true;
-  for (const { id, ref } of rows) {
+  for await (const { id, ref } of inTurns(rows)) {
     hash.update(`${isFirst ? '' : ','}${JSON.stringify(`${id} ${ref.stamp} ${ref.length}`)}`);
     isFirst = false;
   }

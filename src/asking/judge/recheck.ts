@@ -56,7 +56,7 @@ export async function recheck(
     });
     try {
       const asked = [{ ...work, predictions }, run, sample, 1] as const;
-      if (work.settings.dryRun) return await printBill(judgeStage(...asked), work.target, work.settings);
+      if (work.settings.dryRun) return await printBill(await judgeStage(...asked), work.target, work.settings);
       const result = await judgeRows(...asked);
       const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
       printRecheck(work.io, work.settings, { judged: path, stored, result, shift: shiftOf(before.rows, after) });

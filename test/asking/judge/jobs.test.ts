@@ -13,25 +13,25 @@ function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
 const idsOf = (jobs: Iterable<JudgeJob>) => Array.from(jobs, ({ id }) => id);
 
 describe('the judgements', () => {
-  it('of one prediction follow each other, and the first has the id of old', () => {
-    const jobs = jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
+  it('of one prediction follow each other, and the first has the id of old', async () => {
+    const jobs = await jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
     expect(idsOf(jobs)).toEqual(['a#0', 'a#0#1', 'a#0#2', 'a#1', 'a#1#1', 'a#1#2']);
     expect(Array.from(jobs, ({ isFurther = false }) => isFurther)).toEqual([false, true, true, false, true, true]);
   });
 
-  it('of a missing prediction are one', () => {
-    const jobs = jobsOf([refOf('a', { failure: { class: 'timeout', reason: 'r' } }), refOf('b')], 2);
+  it('of a missing prediction are one', async () => {
+    const jobs = await jobsOf([refOf('a', { failure: { class: 'timeout', reason: 'r' } }), refOf('b')], 2);
     expect(idsOf(jobs)).toEqual(['a#0', 'b#0', 'b#0#1']);
   });
 
-  it('are asked for by domain, trajectory and turn, those of one prediction one after the other', () => {
+  it('are asked for by domain, trajectory and turn, those of one prediction one after the other', async () => {
     const refs = [
       refOf('a', { turnIdx: 2 }),
       refOf('b', { domain: 'os' }),
       refOf('c'),
       refOf('d', { trajectory: 'u' }),
     ];
-    expect(idsOf(inJudgeOrder(jobsOf(refs, 2)))).toEqual([
+    expect(idsOf(await inJudgeOrder(await jobsOf(refs, 2)))).toEqual([
       'c#0',
       'c#0#1',
       'a#0',
@@ -43,7 +43,7 @@ describe('the judgements', () => {
     ]);
   });
 
-  it('that a journal knows of are counted by its ids', () => {
+  it('that a journal knows of are counted by its ids', async () => {
     expect(recordedCount([])).toBe(0);
     expect(recordedCount(['a-2#0', 'a#7'])).toBe(1);
     expect(recordedCount(['a#0#2', 'a#0'])).toBe(3);
@@ -54,12 +54,12 @@ describe('the judgements', () => {
 describe('seeds', () => {
   const jobOf = (repeat: number, index: number) => new JudgeJob(refOf('a', { repeat }), index);
 
-  it('of the first judgement depend on repeat and try alone', () => {
+  it('of the first judgement depend on repeat and try alone', async () => {
     expect(seedOffsetOf(jobOf(0, 0), 0, 0, 3)).toBe(0);
     expect(seedOffsetOf(jobOf(2, 0), 0, 1, 3)).toBe(7);
   });
 
-  it('are given once, to one try of one part of one judgement of one repeat', () => {
+  it('are given once, to one try of one part of one judgement of one repeat', async () => {
     const given = new Set<number>();
     let count = 0;
     for (const repeat of [0, 1, 2, 998, 999]) {

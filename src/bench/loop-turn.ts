@@ -1,0 +1,55 @@
+// Turns of the event loop, shared out among those who read rows: many reads may end at one time, and what is done with a large row takes
+// milliseconds. Timers, signals and the sockets of other calls wait for all that one turn does.
+
+import { itemsAt, type List } from '../list.js';
+
+/** A turn that has been at work for so long takes up no further row. */
+const LONG_MS = 8;
+
+const waiting: (() => void)[] = [];
+/** When the first row of this turn was taken up; undefined where none was. */
+let began: number | undefined;
+
+/** Resolves at once while the turn is young, and otherwise in a later one; those who wait go on in their order, one a turn. */
+export function roomInTurn(): Promise<void> {
+  if (began === undefined) {
+    began = performance.now();
+    setImmediate(nextTurn);
+  }
+  if (waiting.length === 0 && performance.now() - began < LONG_MS) return Promise.resolve();
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+  });
+}
+
+function nextTurn(): void {
+  const goesOn = waiting.shift();
+  began = goesOn && performance.now();
+  if (goesOn === undefined) return;
+  setImmediate(nextTurn);
+  goesOn();
+}
+
+/** How many items are gone through before the turn's age is looked at. */
+const AT_ONCE = 256;
+
+/** Many items one after the other, in as many turns as they take. */
+export async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<T> {
+  let count = 0;
+  for (const item of items) {
+    if (++count % AT_ONCE === 0) await roomInTurn();
+    yield item;
+  }
+}
+
+/** The same as `filtered`, in as many turns as it takes. */
+export async function filteredInTurns<T>(list: List<T>, holds: (item: T) => boolean): Promise<List<T>> {
+  const places = new Uint32Array(list.length);
+  let count = 0;
+  let place = 0;
+  for await (const item of inTurns(list)) {
+    if (holds(item)) places[count++] = place;
+    place++;
+  }
+  return itemsAt(list, places.slice(0, count));
+}

@@ -1,0 +1,46 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { filteredInTurns, inTurns, roomInTurn } from '../../src/bench/loop-turn.js';
+
+/** Keeps the event loop at work. */
+function work(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+it('rows that come in at one time are worked on in turns of their own where each takes long', async () => {
+  let turns = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; turns++) await nextTurn();
+  })();
+  const seen: { row: number; turn: number }[] = [];
+  const takeUp = async (row: number) => {
+    await roomInTurn();
+    seen.push({ row, turn: turns });
+    work(10);
+  };
+  // All of them come in within one turn.
+  await Promise.all([0, 1, 2, 3].map((row) => new Promise((done) => setImmediate(() => done(takeUp(row))))));
+  isOver = true;
+  await counting;
+  expect(seen.map(({ row }) => row)).toEqual([0, 1, 2, 3]);
+  expect(new Set(seen.map(({ turn }) => turn)).size).toBe(4);
+});
+
+it('many items are gone through in their order, and others have their turns meanwhile', async () => {
+  let others = 0;
+  const timer = setInterval(() => others++);
+  const seen: number[] = [];
+  for await (const item of inTurns(Array.from({ length: 2_000 }, (_, item) => item))) {
+    if (item % 200 === 0) work(10);
+    seen.push(item);
+  }
+  clearInterval(timer);
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  expect(seen).toHaveLength(2_000);
+  expect(others).toBeGreaterThan(0);
+});
+
+it('a list is filtered as it is at once', async () => {
+  expect([...(await filteredInTurns(['a', 'b', 'c'], (item) => item !== 'b'))]).toEqual(['a', 'c']);
+});
