@@ -1,5 +1,5 @@
-// Preloaded into a measured process: how long its event loop was blocked, to the file that BENCH_BLOCKS names. A turn of the loop that
-// takes long because the machine gives the thread no core is no block: what the kernel says that the thread waited for one is taken off.
+// Preloaded into a measured process: how long turns of its event loop took, to the file that BENCH_BLOCKS names. What counts is the time
+// for which the thread had a core: on a busy machine it waits for one, and for the helpers of the garbage collector, which wait, too.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { PerformanceObserver } from 'node:perf_hooks';
@@ -12,15 +12,15 @@ const blocks = [];
 let longestGcMs = 0;
 let before = now();
 
-/** Milliseconds: the clock, and what the thread has waited for a core so far. */
+/** Milliseconds: the clock, and how long the thread has had a core so far. */
 function now() {
-  const [, waited] = readFileSync(schedstat, 'latin1').split(' ');
-  return { at: performance.now(), waited: Number(waited) / 1e6 };
+  const [worked] = readFileSync(schedstat, 'latin1').split(' ');
+  return { at: performance.now(), worked: Number(worked) / 1e6 };
 }
 
 function tick() {
-  const { at, waited } = now();
-  const blocked = at - before.at - EVERY_MS - (waited - before.waited);
+  const { at, worked } = now();
+  const blocked = worked - before.worked;
   if (blocked >= KEPT_MS)
     blocks.push({ at: Math.round(before.at), ms: Math.round(blocked), wall: Math.round(at - before.at) });
   before = now();

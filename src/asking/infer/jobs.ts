@@ -81,15 +81,21 @@ function recordedBeside(
   return new Map([...found].map(([row, repeats]) => [row, Uint32Array.from(repeats).sort()]));
 }
 
-/** Repeats come one after the other, so that every row has been asked once before any is asked again. */
+/**
+ * Under `prefix` the repeats of a row follow each other: they share all of their prompt, and only the first of them is paid in full.
+ * Under other orders every row has been asked once before any is asked again. Whoever wants that under `prefix`, too, gives the command
+ * once without repeats, and once with them.
+ */
 export function inAskingOrder(
   rows: RowIndex,
   chosen: Uint32Array,
   { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
 ): List<InferJob> {
   const ordered = ORDERS[order](rows, chosen, sampleSeed);
-  return listOf(ordered.length * repeats, (place) => {
-    const row = present(ordered[place % ordered.length]);
-    return new InferJob(rows, row, Math.floor(place / ordered.length));
-  });
+  const jobAt = (place: number, repeat: number) => new InferJob(rows, present(ordered[place]), repeat);
+  return listOf(ordered.length * repeats, (place) =>
+    order === 'prefix'
+      ? jobAt(Math.floor(place / repeats), place % repeats)
+      : jobAt(place % ordered.length, Math.floor(place / ordered.length)),
+  );
 }

@@ -48,11 +48,11 @@ describe('the jobs of a run', () => {
   });
 });
 
-test('every row is asked once before any is asked again, trajectories in the order of their turns', () => {
+test('under prefix the repeats of a row follow each other in the order of turns, under others every row comes once before any again', () => {
   const ids = (order: 'prefix' | 'file', chosen: Uint32Array, repeats: number) =>
     [...inAskingOrder(rows, chosen, { order, sampleSeed: 0, repeats })].map((job) => job.id);
   expect(ids('prefix', all, 2)).toEqual(
-    ['c#0', 'a#0', 'b#0', 'c#1', 'a#1', 'b#1'].map((job) => id(job.slice(0, 1), job.slice(1))),
+    ['c#0', 'c#1', 'a#0', 'a#1', 'b#0', 'b#1'].map((job) => id(job.slice(0, 1), job.slice(1))),
   );
-  expect(ids('file', Uint32Array.of(0, 1), 1)).toEqual([id('a', '#0'), id('b', '#0')]);
+  expect(ids('file', Uint32Array.of(0, 1), 2)).toEqual([id('a', '#0'), id('b', '#0'), id('a', '#1'), id('b', '#1')]);
 });

@@ -1,0 +1,245 @@
+// Whether the order of asking pays: what a server with a prefix cache as vLLM's is charged, beside the least possible (the size of the
+// tree that all prompts make). What it showed stands in bench/README.md.
+// node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch]   (`npm run build` first)
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from './prefix-blocks.mjs';
+import { BIN, HERE } from './workbench.mjs';
+
+const RECORDED = join(HERE, '../fixtures/recorded');
+const REPLY = '<predicted_observation>\nroot@host:/app# ls\n</predicted_observation>';
+const VERDICT =
+  '<final_evaluation>{"strengths":[],"weaknesses":[],"scores":{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}}</final_evaluation>';
+const { values: flags, positionals } = parseArgs({
+  options: {
+    slots: { type: 'string', default: '8' },
+    /** How many trajectories are made of each recorded one. */
+    copies: { type: 'string', default: '24' },
+    shards: { type: 'string', default: '4' },
+    repeats: { type: 'string', default: '1' },
+    order: { type: 'string', default: 'prefix' },
+  },
+  allowPositionals: true,
+});
+const slots = Number(flags.slots);
+const does = (name) => positionals.length === 0 || positionals.includes(name);
+const root = mkdtempSync(join(tmpdir(), 'awb-prefix-'));
+
+try {
+  const data = makeTrajectories(root, Number(flags.copies));
+  const out = join(root, 'out');
+  const infer = ['infer', '--data-dir', data, '--order', flags.order, '--repeats', flags.repeats, '--output-dir'];
+  const judge = [
+    'judge',
+    '--predictions',
+    join(out, 'predictions.jsonl'),
+    '--judge-repeats',
+    flags.repeats,
+    '--output-dir',
+  ];
+  if (does('live')) {
+    show('infer, live', [await live([...infer, out], 'model')]);
+    show('judge, live', [await live([...judge, out], 'judge')]);
+  }
+  if (does('sharded')) {
+    const shards = Array.from({ length: Number(flags.shards) }, (_, at) => `${at + 1}/${flags.shards}`);
+    const [inferred, judged] = [[], []];
+    for (const [at, shard] of shards.entries()) {
+      const dir = join(root, `shard-${at}`);
+      inferred.push(await live([...infer, dir, '--shard', shard], 'model'));
+      judged.push(
+        await live(
+          [
+            'judge',
+            '--predictions',
+            join(dir, 'predictions.jsonl'),
+            '--judge-repeats',
+            flags.repeats,
+            '--output-dir',
+            dir,
+          ],
+          'judge',
+        ),
+      );
+    }
+    show(`infer, ${shards.length} shards`, inferred);
+    show(`judge, ${shards.length} shards`, judged);
+  }
+  if (does('batch')) {
+    if (!existsSync(join(out, 'predictions.jsonl'))) await live([...infer, out], 'model');
+    show('infer, batch files', [await batch([...infer, join(root, 'batched')], 'model')]);
+    show('judge, batch files', [await batch([...judge, join(root, 'batched')], 'judge')]);
+  }
+} finally {
+  rmSync(root, { recursive: true });
+}
+
+/** Runs awb against a server with a cache, and says what that was charged. */
+async function live(args, role) {
+  const prompts = [];
+  const server = await cachingServer(prompts);
+  await awb([...args, ...endpoint(role, server.address().port), '--concurrency', String(slots)]);
+  server.closeAllConnections();
+  server.close();
+  return { prompts, charged: server.blocks().charged };
+}
+
+/** Has awb write batch files, and gives their lines to so many slots in order, as `vllm run-batch` does. */
+async function batch(args, role) {
+  const dir = join(root, `batch-${role}`);
+  const more = ['--batch-dir', dir, '--assume-params'];
+  await awb([...args, ...endpoint(role, 9), ...more], [75]);
+  const files = readdirSync(dir).filter((name) => /^requests-\d+\.jsonl$/.test(name));
+  const prompts = files
+    .sort()
+    .flatMap((name) => readFileSync(join(dir, name), 'utf8').trim().split('\n'))
+    .map((line) => promptOf(JSON.parse(line).body.messages));
+  return { prompts, charged: replayed(prompts) };
+}
+
+/** Replies take as long as they are; which of the slots is free next depends on that. */
+function replayed(prompts) {
+  const cache = new PrefixBlocks(roomFor(prompts));
+  const running = [];
+  for (const [at, prompt] of prompts.entries()) {
+    if (running.length === slots) {
+      running.sort((a, b) => a.until - b.until);
+      cache.end(running.shift().request);
+    }
+    // Replies of unlike length, the same ones each time.
+    running.push({ until: at + ((at * 7_919) % 31), request: cache.begin(prompt) });
+  }
+  return cache.charged;
+}
+
+/** Room for the trajectories of all slots: as many of the longest prompts. */
+function roomFor(prompts) {
+  return slots * Math.max(...prompts.map((prompt) => blocksOf(prompt).length));
+}
+
+function show(name, parts) {
+  const charged = parts.reduce((sum, part) => sum + part.charged, 0);
+  const least = parts.reduce((sum, { prompts }) => sum + leastBlocks(prompts), 0);
+  const all = parts.reduce(
+    (sum, { prompts }) => sum + prompts.reduce((own, prompt) => own + blocksOf(prompt).length, 0),
+    0,
+  );
+  const requests = parts.reduce((sum, { prompts }) => sum + prompts.length, 0);
+  console.log(
+    `${name.padEnd(20)} ${requests} requests of ${all * 16} tokens: least possible ${least * 16}, charged ${charged * 16} = ` +
+      `${(charged / least).toFixed(4)}`,
+  );
+}
+
+async function awb(args, codes = [0]) {
+  const child = spawn(process.execPath, [BIN, ...args, '--quiet', '--json'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = await once(child, 'close');
+  if (!codes.includes(code)) throw new Error(`awb ${args[0]} ended with ${code}`);
+}
+
+function endpoint(role, port) {
+  const url = `http://127.0.0.1:${port}/v1`;
+  return role === 'judge'
+    ? ['--judge-base-url', url, '--judge-model', 'judge']
+    : ['--model-base-url', url, '--model-name', 'model'];
+}
+
+/** An endpoint of OpenAI's shape with a cache. What is not cached takes its time, and so do replies of unlike length. */
+async function cachingServer(prompts) {
+  const longest = Math.max(...readdirSync(join(root, 'data')).map((name) => longestIn(join(root, 'data', name))));
+  const cache = new PrefixBlocks(slots * Math.ceil(longest / 64));
+  const server = createServer((request, response) => {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      if (request.method !== 'POST') {
+        response.end('{"data":[]}');
+        return;
+      }
+      const { messages, model, stream } = JSON.parse(Buffer.concat(chunks).toString());
+      const prompt = promptOf(messages);
+      prompts.push(prompt);
+      const begun = cache.begin(prompt);
+      const waitMs = 2 + (begun.blocks.length - begun.cached) / 50 + (prompts.length % 7);
+      setTimeout(() => {
+        cache.end(begun);
+        const usage = {
+          prompt_tokens: Math.ceil(prompt.length / 4),
+          completion_tokens: 20,
+          total_tokens: Math.ceil(prompt.length / 4) + 20,
+          prompt_tokens_details: { cached_tokens: begun.cached * 16 },
+        };
+        answer(response, model === 'judge' ? VERDICT : REPLY, usage, stream);
+      }, waitMs);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return Object.assign(server, { blocks: () => cache });
+}
+
+function answer(response, content, usage, stream) {
+  const message = { role: 'assistant', content };
+  if (!stream) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(
+      JSON.stringify({
+        id: 'x',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message, finish_reason: 'stop' }],
+        usage,
+      }),
+    );
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const event = (choices, more) =>
+    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more })}\n\n`;
+  response.write(event([{ index: 0, delta: message, finish_reason: 'stop' }]));
+  response.end(`${event([], { usage })}data: [DONE]\n\n`);
+}
+
+/** Bytes of the longest line. A prompt is about as long as its row, and a judge's has the rubric in front. */
+function longestIn(path) {
+  return (
+    Math.max(
+      ...readFileSync(path, 'utf8')
+        .split('\n')
+        .map((line) => line.length),
+    ) + 20_000
+  );
+}
+
+/** Trajectories like the recorded ones, with every turn a row: each begins as its own, behind a system prompt that others share, too. */
+function makeTrajectories(folder, copies) {
+  const dir = join(folder, 'data');
+  mkdirSync(dir);
+  for (const name of readdirSync(RECORDED).filter((file) => file.endsWith('_test.jsonl'))) {
+    const recorded = readFileSync(join(RECORDED, name), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const rows = [];
+    for (let copy = 0; copy < copies; copy++) {
+      for (const row of recorded) {
+        const marked = (texts) => texts.map((text, at) => (at === 0 ? text.replace(/\n/, `\n[${copy}] `) : text));
+        rows.push({ ...row, id: `${row.id}-${copy}`, prompt: marked(row.prompt), response: marked(row.response) });
+      }
+    }
+    // As in a file that was shuffled: where rows stand says nothing of their trajectories.
+    const shuffled = rows.map((row, at) => ({ row, rank: (at * 2_654_435_761) % 4_294_967_296 }));
+    shuffled.sort((a, b) => a.rank - b.rank);
+    writeFileSync(join(dir, name), `${shuffled.map(({ row }) => JSON.stringify(row)).join('\n')}\n`);
+  }
+  return dir;
+}

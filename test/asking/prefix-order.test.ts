@@ -1,0 +1,110 @@
+// What a server with a prefix cache is charged for the orders of asking, beside the size of the tree that all prompts make.
+
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../bench/prefix-blocks.mjs';
+import { inAskingOrder } from '../../src/asking/infer/jobs.js';
+import { inJudgeOrder, jobsOf } from '../../src/asking/judge/jobs.js';
+import { type Dataset, openDataset } from '../../src/bench/dataset.js';
+import type { PredictionRef } from '../../src/bench/prediction-ref.js';
+import { loadRubricPack } from '../../src/bench/rubric-pack.js';
+import { chooseRows } from '../../src/bench/selection.js';
+import { buildMessages } from '../../src/infer/messages.js';
+import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
+import type { List } from '../../src/list.js';
+import { JobQueue } from '../../src/model/schedule/queue.js';
+import { present } from '../../src/present.js';
+import { randomOf } from '../../src/random.js';
+import type { Job, Sample } from '../../src/types.js';
+
+const SLOTS = 4;
+let data: Dataset;
+let samples: readonly Sample[];
+
+beforeAll(async () => {
+  data = await openDataset(fileURLToPath(new URL('../../fixtures/recorded', import.meta.url)));
+  samples = await Promise.all([...data.rows].map((_, row) => data.readSample(row)));
+});
+afterAll(() => data.close());
+
+/** Who takes the next job, and which of the running ones ends next. */
+interface Course {
+  take(): number | undefined;
+  release(job: number): void;
+}
+
+function liveCourse(jobs: List<Job>): Course {
+  const queue = new JobQueue(jobs, 1);
+  return { take: () => queue.take(0), release: (job) => queue.release(job, false) };
+}
+
+/** As an engine takes the lines of a batch file: in their order, whatever still runs. */
+function batchCourse(jobs: List<Job>): Course {
+  let next = 0;
+  return { take: () => (next < jobs.length ? next++ : undefined), release: () => {} };
+}
+
+/** What is charged, as a multiple of the least possible; the slots end in any order. */
+function chargeOf(prompts: readonly string[], course: Course): number {
+  const random = randomOf(7);
+  const cache = new PrefixBlocks(SLOTS * Math.max(...prompts.map((prompt) => blocksOf(prompt).length)));
+  const running: { readonly job: number; readonly request: ReturnType<PrefixBlocks['begin']> }[] = [];
+  for (;;) {
+    for (let job = running.length < SLOTS ? course.take() : undefined; job !== undefined; ) {
+      running.push({ job, request: cache.begin(present(prompts[job])) });
+      job = running.length < SLOTS ? course.take() : undefined;
+    }
+    const [ended] = running.splice(Math.floor(random.uniform() * running.length), 1);
+    if (ended === undefined) return cache.charged / leastBlocks(prompts);
+    cache.end(ended.request);
+    course.release(ended.job);
+  }
+}
+
+const SHARDS = [undefined, { index: 1, of: 2 }, { index: 2, of: 2 }];
+
+describe.each(SHARDS.map((shard) => ({ shard, name: shard === undefined ? 'all rows' : `shard ${shard.index}/2` })))(
+  '$name under prefix order are charged at most 1.05 times the least possible',
+  ({ shard }) => {
+    const chosen = () => chooseRows(data.rows, { sampleSeed: 0, ...(shard === undefined ? {} : { shard }) });
+    const courses = { live: liveCourse, 'as lines of a batch file': batchCourse };
+
+    test.each(Object.keys(courses))('infer with repeats, %s', (name) => {
+      const order = inAskingOrder(data.rows, chosen(), { order: 'prefix', sampleSeed: 0, repeats: 3 });
+      const prompts = Array.from(order, ({ row }) => inferPrompt(row));
+      expect(chargeOf(prompts, courses[name as keyof typeof courses](order))).toBeLessThan(1.05);
+    });
+
+    test.each(Object.keys(courses))('judge with repeats, %s', async (name) => {
+      const pack = await loadRubricPack('awb-2');
+      const refs = Array.from(chosen(), (row) => refOf(row));
+      const order = await inJudgeOrder(await jobsOf(refs, 2));
+      const prompts = Array.from(order, ({ ref }) => {
+        const sample = present(samples[present(ref.row)]);
+        return promptOf(buildJudgeMessages(pack, sample, `prediction of ${ref.key}`));
+      });
+      expect(chargeOf(prompts, courses[name as keyof typeof courses](order))).toBeLessThan(1.05);
+    });
+  },
+);
+
+test('other orders are charged more: the cache of this test does not hold everything', () => {
+  const order = inAskingOrder(data.rows, chooseRows(data.rows, { sampleSeed: 0 }), {
+    order: 'random',
+    sampleSeed: 0,
+    repeats: 3,
+  });
+  const prompts = Array.from(order, ({ row }) => inferPrompt(row));
+  expect(chargeOf(prompts, batchCourse(order))).toBeGreaterThan(1.5);
+});
+
+function inferPrompt(row: number): string {
+  const sample = present(samples[row]);
+  return promptOf(buildMessages(sample, 'history', sample.systemPrompt));
+}
+
+function refOf(row: number): PredictionRef {
+  const { key, trajectory, domain, turnIdx } = present(samples[row]);
+  const place = { repeat: 0, index: 0, line: row + 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
+  return { key, trajectory, domain, turnIdx, ...place, row };
+}
