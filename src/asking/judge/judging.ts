@@ -77,12 +77,7 @@ export async function judgeStage(
   const method = checkedMethod(settings.mode, mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
-  // Judgements beyond the count are kept where they are good, and not asked for where they are not.
-  const most = Math.max(count, recordedCount(run.journal.ids()));
-  const rows = await filteredInTurns(
-    await jobsOf(refs, most),
-    (job) => job.index < count || holds(run, job, instrument.mark()),
-  );
+  const rows = await rowsOf(run, refs, count, instrument.mark);
   adoptSnapshot(run);
   const stage: AskedStage<JudgeJob> = {
     io: work.io,
@@ -126,6 +121,12 @@ export async function judgeStage(
     absent: await absentFrom(work, refs),
   };
   return instrument.guard(stage);
+}
+
+/** Judgements beyond the count are kept where they are good, and not asked for where they are not. */
+async function rowsOf(run: Run, refs: List<PredictionRef>, count: number, mark: () => string): Promise<List<JudgeJob>> {
+  const most = Math.max(count, recordedCount(run.journal.ids()));
+  return filteredInTurns(await jobsOf(refs, most), (job) => job.index < count || holds(run, job, mark()));
 }
 
 /** The prediction's own text, an earlier judgement in it replaced by this one. */

@@ -2,27 +2,27 @@
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../bench/prefix-blocks.mjs';
-import { inAskingOrder } from '../../src/asking/infer/jobs.js';
-import { inJudgeOrder, jobsOf } from '../../src/asking/judge/jobs.js';
-import { type Dataset, openDataset } from '../../src/bench/dataset.js';
-import type { PredictionRef } from '../../src/bench/prediction-ref.js';
-import { loadRubricPack } from '../../src/bench/rubric-pack.js';
-import { chooseRows } from '../../src/bench/selection.js';
-import { buildMessages } from '../../src/infer/messages.js';
-import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
-import type { List } from '../../src/list.js';
-import { JobQueue } from '../../src/model/schedule/queue.js';
-import { present } from '../../src/present.js';
-import { randomOf } from '../../src/random.js';
-import type { Job, Sample } from '../../src/types.js';
+import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../../bench/prefix-blocks.mjs';
+import { inAskingOrder } from '../../../src/asking/infer/jobs.js';
+import { inJudgeOrder, jobsOf } from '../../../src/asking/judge/jobs.js';
+import { type Dataset, openDataset } from '../../../src/bench/dataset.js';
+import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
+import { loadRubricPack } from '../../../src/bench/rubric-pack.js';
+import { chooseRows } from '../../../src/bench/selection.js';
+import { buildMessages } from '../../../src/infer/messages.js';
+import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
+import type { List } from '../../../src/list.js';
+import { JobQueue } from '../../../src/model/schedule/queue.js';
+import { present } from '../../../src/present.js';
+import { randomOf } from '../../../src/random.js';
+import type { Job, Sample } from '../../../src/types.js';
 
 const SLOTS = 4;
 let data: Dataset;
 let samples: readonly Sample[];
 
 beforeAll(async () => {
-  data = await openDataset(fileURLToPath(new URL('../../fixtures/recorded', import.meta.url)));
+  data = await openDataset(fileURLToPath(new URL('../../../fixtures/recorded', import.meta.url)));
   samples = await Promise.all([...data.rows].map((_, row) => data.readSample(row)));
 });
 afterAll(() => data.close());
