@@ -22,8 +22,8 @@ export interface CallContext {
   readonly model: string;
   /** What the server was asked for, in words. */
   readonly asked: string;
-  /** Whose flags a remedy names. */
-  readonly flagPrefix: 'model' | 'judge' | 'agent';
+  /** Whose flags a remedy names; empty where no model is asked and the flags have no prefix. */
+  readonly flagPrefix: 'model' | 'judge' | 'agent' | '';
   readonly hasKey: boolean;
   /** Whether replies are held to a form that this program asks for, and not the user with --extra-body. */
   readonly isHeld?: boolean;

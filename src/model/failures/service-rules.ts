@@ -33,12 +33,17 @@ export function unknownModel(situation: Situation): Classified | undefined {
   const coded = UNKNOWN_MODEL_CODE.test(said.code) || UNKNOWN_MODEL_CODE.test(said.type);
   const told = (status === 404 || status === 400) && UNKNOWN_MODEL.test(said.text);
   if (!coded && !told) return undefined;
-  const remedy = `name a model that it has with ${flagPrefix === 'model' ? '--model-name' : `--${flagPrefix}-model`}`;
+  const remedy = `name a model that it has${flagOfModel(flagPrefix)}`;
   return {
     failure: { class: 'fatal', down: true, unknownModel: true },
     what: `no model "${model}"`,
     stop: { remedy, exitCode: EXIT.unavailable },
   };
+}
+
+function flagOfModel(prefix: Situation['flagPrefix']): string {
+  if (prefix === '') return '';
+  return prefix === 'model' ? ' with --model-name' : ` with --${prefix}-model`;
 }
 
 const INVALID_KEY = /api[ _-]?key (?:not valid|is invalid)|(?:invalid|incorrect) api[ _-]?key/i;
@@ -47,7 +52,8 @@ export function authRefused(situation: Situation): Classified | undefined {
   const { said, status, hasKey, flagPrefix, host } = situation;
   if (status !== 401 && status !== 403 && !(status === 400 && INVALID_KEY.test(said.text))) return undefined;
   const openAi = host === 'api.openai.com' ? ' or OPENAI_API_KEY' : '';
-  const sources = `--${flagPrefix}-api-key or AWB_${flagPrefix.toUpperCase()}_API_KEY${openAi}`;
+  const name = flagPrefix === '' ? 'api-key' : `${flagPrefix}-api-key`;
+  const sources = `--${name} or AWB_${name.toUpperCase().replaceAll('-', '_')}${openAi}`;
   const give = `give one by ${sources}${openAi === '' ? ' (OPENAI_API_KEY is sent to api.openai.com alone)' : ''}`;
   return {
     failure: { class: 'auth' },

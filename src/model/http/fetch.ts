@@ -1,5 +1,6 @@
 // The transport: a `fetch` for the openai client, straight over undici's dispatcher, without its time limits.
 
+import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpProxy } from './proxy.js';
 
@@ -34,7 +35,7 @@ const CONNECT_TIMEOUT_MS = 20_000;
 
 /**
  * Opens a transport: keep-alive, a connection for each call in flight, through the proxy where one is given.
- * Its `fetch` takes a string URL, a body of text or bytes, `Headers` and one signal per call, follows no redirect and decodes no
+ * Its `fetch` takes a string URL, a body of text, of bytes or of a stream of bytes, `Headers` and one signal per call, follows no redirect and decodes no
  * content encoding (it asks for none).
  */
 export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
@@ -60,14 +61,20 @@ function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promi
   return new Promise((resolve, reject) => {
     const answer = new Answer(url, resolve, reject, init.signal ?? undefined);
     const { origin, pathname, search } = new URL(url);
-    const { body } = init;
-    if (body !== null && body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
-      throw new TypeError('a body is text or bytes');
-    }
     const method = init.method === 'POST' ? 'POST' : 'GET';
-    const request = { origin, path: pathname + search, method, headers: headersOf(init), body: body ?? null } as const;
+    const headers = headersOf(init);
+    const request = { origin, path: pathname + search, method, headers, body: bodyOf(init.body) } as const;
     dispatcher.dispatch(request, answer);
   });
+}
+
+/** A stream is read as the server takes it, and closed where the request fails. */
+function bodyOf(body: RequestInit['body']): string | Uint8Array | Readable | null {
+  if (body === null || body === undefined) return null;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (!(body instanceof ReadableStream)) throw new TypeError('a body is text, bytes or a stream');
+  // Node has one kind of stream of the web: only the names of its types differ.
+  return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 }
 
 /** The client's own telemetry is left out: no server needs it. */

@@ -8,8 +8,10 @@ import type { HttpProxy } from './proxy.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 
+type Client = import('openai').default;
+
 interface Opened {
-  readonly client: import('openai').default;
+  readonly client: Client;
   readonly transport: Transport;
 }
 
@@ -39,6 +41,12 @@ export class Wire {
   async get(path: string, signal: AbortSignal): Promise<WireResponse> {
     const { client } = await this.#open();
     return wireResponseOf(await client.get(path, { signal }).asResponse());
+  }
+
+  /** Sends what a method of the client asks, and resolves as `post` does. */
+  async ask(method: (client: Client) => { asResponse(): Promise<Response> }): Promise<WireResponse> {
+    const { client } = await this.#open();
+    return wireResponseOf(await method(client).asResponse());
   }
 
   /** Closes all connections. Never rejects: if opening failed, the calls have reported it. */

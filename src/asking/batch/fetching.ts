@@ -1,0 +1,137 @@
+// Fetching: the files of results of batches that have ended, each written aside, looked over and renamed, and never twice.
+
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EXIT, UserError } from '../../errors.js';
+import { sizeText } from '../../hub/download-text.js';
+import { putInPlace, unwritable } from '../../model/batch/folder.js';
+import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
+import type { Desk } from './desk.js';
+
+type Wanted = ReturnType<typeof resultsToFetch>[number];
+
+/** What the server says of a file that it has no more. */
+const GONE = [404, 410];
+
+/**
+ * Fetches what has come. `say` is told a line for each file, `step` how far one is.
+ * @returns how many files came
+ */
+export async function fetchResults(
+  desk: Desk,
+  say: (text: string) => void,
+  step: (text: string) => void,
+): Promise<number> {
+  let files = 0;
+  for (const { fileName } of desk.sent) {
+    for (;;) {
+      const sent = desk.sent.find((each) => each.fileName === fileName);
+      const wanted = sent && resultsToFetch(sent)[0];
+      if (sent === undefined || wanted === undefined) break;
+      if (await fetchOne(desk, sent, wanted, say, step)) files++;
+    }
+  }
+  return files;
+}
+
+async function fetchOne(
+  desk: Desk,
+  sent: Sent,
+  { kind, id }: Wanted,
+  say: (text: string) => void,
+  step: (text: string) => void,
+): Promise<boolean> {
+  const { dir } = desk.opened;
+  const told = await toldBytes(desk, id);
+  const file = await freeName(dir, nameOf(desk, sent, kind), told);
+  const path = join(dir, file);
+  const bytes = (await sizeOf(path)) ?? (await download(desk, id, { path, file, told }, step));
+  if (bytes === undefined) {
+    say(`${desk.api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
+    await desk.change(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
+    return false;
+  }
+  await desk.change(sent, { ...sent, [kind]: { file, bytes } });
+  say(`${file}: ${sizeText(bytes)}`);
+  return true;
+}
+
+async function toldBytes({ api }: Desk, id: string): Promise<number | undefined> {
+  const asked = await api.file(id);
+  return asked.status === 'ok' ? asked.value.bytes : undefined;
+}
+
+/** `outputs-0001.jsonl` for the first time that the part was sent, `outputs-0001-2.jsonl` for the second. */
+function nameOf(desk: Desk, { part, fileName }: Sent, kind: Wanted['kind']): string {
+  const number = /\d+/.exec(part)?.[0] ?? '0';
+  const times = desk.sent.filter((each) => each.part === part).findIndex((each) => each.fileName === fileName);
+  return `${kind}-${number}${times > 0 ? `-${times + 1}` : ''}.jsonl`;
+}
+
+/** A kill may have come right behind the renaming: a file of just that size is the one. Any other of that name stays as it is. */
+async function freeName(dir: string, name: string, told: number | undefined): Promise<string> {
+  for (let copy = 0; ; copy++) {
+    const free = copy === 0 ? name : name.replace('.jsonl', `.${copy}.jsonl`);
+    const bytes = await sizeOf(join(dir, free));
+    if (bytes === undefined || bytes === told) return free;
+  }
+}
+
+/** @returns its bytes; undefined where the server has it no more */
+async function download(
+  { api }: Desk,
+  id: string,
+  { path, file, told }: { readonly path: string; readonly file: string; readonly told: number | undefined },
+  step: (text: string) => void,
+): Promise<number | undefined> {
+  // No result is looked for under such a name.
+  const temporary = `${path}.part`;
+  let handle: number | undefined;
+  try {
+    const close = () => {
+      if (handle !== undefined) closeSync(handle);
+      handle = undefined;
+    };
+    const asked = await api.content(id, () => {
+      close();
+      const target = openSync(temporary, 'w');
+      handle = target;
+      let bytes = 0;
+      return (piece) => {
+        for (let from = 0; from < piece.length; ) from += writeSync(target, piece, from);
+        bytes += piece.length;
+        step(told === undefined ? `${file}: ${sizeText(bytes)}` : `${file}: ${sizeText(bytes)} of ${sizeText(told)}`);
+      };
+    });
+    if (asked.status === 'refused') {
+      if (GONE.includes(asked.http)) return undefined;
+      throw asked.stop;
+    }
+    requireWhole(asked.value, told, api.host, file);
+    if (handle !== undefined) fsyncSync(handle);
+    close();
+    await putInPlace(temporary, path);
+    return asked.value;
+  } catch (error) {
+    throw unwritable(path, error);
+  } finally {
+    if (handle !== undefined) closeSync(handle);
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+function requireWhole(bytes: number, told: number | undefined, host: string, file: string): void {
+  if (told === undefined || bytes === told) return;
+  throw new UserError(
+    `${file}: ${bytes} bytes came from ${host}, which says that the file has ${told}; run the same command again`,
+    EXIT.unavailable,
+  );
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  );
+}

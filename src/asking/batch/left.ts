@@ -1,0 +1,109 @@
+// What of a part has no result in the folder yet.
+
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf, EXIT, UserError } from '../../errors.js';
+import { parseObject } from '../../json.js';
+import { splitLines } from '../../lines.js';
+import type { FileToSend } from '../../model/batch/file-form.js';
+import { type BatchPart, resultFiles, unreadable } from '../../model/batch/folder.js';
+
+const CHUNK = 1 << 18;
+/** As this program writes a request: its id comes first. */
+const ID = /^\{"custom_id":"([\w.~-]{1,64})"/;
+const HEAD_BYTES = 96;
+
+/** A request of a part: its id and its line. The bytes hold until the next one is asked for. */
+interface RequestLine {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  /** Of the line's first byte. */
+  readonly offset: number;
+}
+
+/** The requests of a part. @throws UserError: 65 for a line that is no request, 66 where the file cannot be read */
+export async function* requestsIn(dir: string, { file }: BatchPart): AsyncGenerator<RequestLine> {
+  const path = join(dir, file);
+  try {
+    for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
+      const id = idOf(bytes);
+      if (id !== undefined) yield { id, bytes, offset };
+      else throw new UserError(`${path}:${number} is no request of a batch; restore the file`, EXIT.badData);
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function idOf(line: Uint8Array): string | undefined {
+  const buffer = Buffer.from(line.buffer, line.byteOffset, line.length);
+  const id = ID.exec(buffer.toString('latin1', 0, HEAD_BYTES))?.[1] ?? parseObject(buffer.toString())?.custom_id;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** The ids that have a result in the folder, a failure among them. What is no result is for whoever reads the results to say. */
+export async function idsWithResult(dir: string): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (const name of await resultFiles(dir)) {
+    const path = join(dir, name);
+    try {
+      for await (const { bytes } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
+        const id = parseObject(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString())?.custom_id;
+        if (typeof id === 'string') ids.add(id);
+      }
+    } catch (error) {
+      throw unreadable(path, error);
+    }
+  }
+  return ids;
+}
+
+/** How many requests a file to be sent has. */
+export interface PartToSend extends FileToSend {
+  readonly requests: number;
+}
+
+/**
+ * A part, or those of its requests that have no result, as a file of that name; undefined where all have one.
+ * @throws UserError (65) for a part that is not as it was written
+ */
+export async function leftOf(
+  dir: string,
+  part: BatchPart,
+  answered: ReadonlySet<string>,
+  name: string,
+): Promise<PartToSend | undefined> {
+  const path = join(dir, part.file);
+  await requireWhole(path, part);
+  if (answered.size === 0) return wholePart(path, part, name);
+  let requests = 0;
+  let bytes = 0;
+  for await (const request of requestsIn(dir, part)) {
+    if (answered.has(request.id)) continue;
+    requests++;
+    bytes += request.bytes.length + 1;
+  }
+  if (requests === 0) return undefined;
+  if (requests === part.requests) return wholePart(path, part, name);
+  const read = async function* () {
+    for await (const request of requestsIn(dir, part)) {
+      if (!answered.has(request.id)) yield Buffer.concat([request.bytes, Buffer.from('\n')]);
+    }
+  };
+  return { name, requests, bytes, read };
+}
+
+function wholePart(path: string, { requests, bytes }: BatchPart, name: string): PartToSend {
+  return { name, requests, bytes, read: () => createReadStream(path, { highWaterMark: CHUNK }) };
+}
+
+async function requireWhole(path: string, { bytes }: BatchPart): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw unreadable(path, error);
+  });
+  if (found?.size === bytes) return;
+  const what = found === undefined ? 'is not there' : `has ${found.size} bytes`;
+  throw new UserError(`${path} ${what}, and batch.json says that it has ${bytes}; restore it`, EXIT.badData);
+}

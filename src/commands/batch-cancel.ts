@@ -1,0 +1,26 @@
+// `awb batch cancel`: ends the batches of a folder that have not ended.
+
+import { atDesk } from '../asking/batch/at-desk.js';
+import { cancelBatches } from '../asking/batch/cancelling.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { EXIT, type ExitCode } from '../errors.js';
+import { counted } from '../figures.js';
+import { defineCommand } from '../settings/command.js';
+import type { Io } from '../types.js';
+
+export const command = defineCommand({
+  description:
+    'Cancels every batch of a folder that has not ended. What was answered by then is charged, and awb batch fetch gets it.',
+  examples: [{ line: 'awb batch cancel B', does: 'then awb batch fetch B, for what was done' }],
+  options: SERVER_OPTIONS,
+  operands: ['batch-dir'],
+  run: cancelFolder,
+});
+
+async function cancelFolder(settings: ServerSettings, io: Io): Promise<ExitCode> {
+  await atDesk(settings, io, async ({ desk, say }) => {
+    const cancelled = await cancelBatches(desk);
+    say(cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`);
+  });
+  return EXIT.done;
+}

@@ -1,0 +1,25 @@
+// `awb batch status`: how far the batches of a folder are.
+
+import { atDesk } from '../asking/batch/at-desk.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { refresh } from '../asking/batch/refreshing.js';
+import { EXIT, type ExitCode } from '../errors.js';
+import { defineCommand } from '../settings/command.js';
+import type { Io } from '../types.js';
+
+export const command = defineCommand({
+  description:
+    'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not.',
+  examples: [
+    { line: 'awb batch status B', does: 'a line a part' },
+    { line: "awb batch status B --json | jq '.parts[].state'", does: 'for a script' },
+  ],
+  options: SERVER_OPTIONS,
+  operands: ['batch-dir'],
+  run: showStatus,
+});
+
+async function showStatus(settings: ServerSettings, io: Io): Promise<ExitCode> {
+  const { isEnded } = await atDesk(settings, io, ({ desk }) => refresh(desk, true), { isLookedAt: true });
+  return isEnded ? EXIT.done : EXIT.later;
+}

@@ -1,0 +1,157 @@
+// awb batch fetch against a loopback of the Files and Batches API: whatever has come, once, whole and where the run looks for it.
+
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { batchFolder } from '../support/batch-folder.js';
+import { type BatchServer, batchReply, startBatchServer, type Trouble } from '../support/batch-server.js';
+import { awb, startAwb } from '../support/cli.js';
+
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** A folder that was submitted to a server of its own. */
+async function submitted(parts: readonly number[], options: Parameters<typeof startBatchServer>[0] = {}) {
+  const server = await startBatchServer(options);
+  closers.push(server.close);
+  const dir = await batchFolder(parts);
+  expect((await awb(['batch', 'submit', dir, '--base-url', server.url])).code).toBe(EXIT.later);
+  return { server, dir };
+}
+
+const fetchAll = (dir: string, ...flags: string[]) => awb(['batch', 'fetch', dir, ...flags]);
+
+async function idsIn(dir: string, file: string): Promise<string[]> {
+  const lines = (await readFile(join(dir, file), 'utf8')).trim().split('\n');
+  return lines.map((line) => JSON.parse(line).custom_id).sort();
+}
+
+function downloads({ requests }: BatchServer): number {
+  return requests.filter(({ path }) => path.endsWith('/content')).length;
+}
+
+describe('awb batch fetch', () => {
+  test('writes outputs and errors of each part as they came, and names the next step', async () => {
+    const answer = (body: Record<string, unknown>) =>
+      JSON.stringify(body).includes('row 2')
+        ? { status: 400, body: { error: { message: 'too long', code: 'context_length_exceeded' } } }
+        : batchReply('fine');
+    const { server, dir } = await submitted([3, 1], { answer });
+    server.finish();
+    const { code, stdout } = await fetchAll(dir);
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toContain('next: the awb judge command with --batch-dir that wrote the folder, once more');
+    expect(await idsIn(dir, 'outputs-0001.jsonl')).toEqual(['row-1_0_abc', 'row-3_0_abc']);
+    expect(await idsIn(dir, 'errors-0001.jsonl')).toEqual(['row-2_0_abc']);
+    expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-4_0_abc']);
+    const [output] = server.files.filter(({ filename }) => filename === 'batch_0000_output.jsonl');
+    expect(await readFile(join(dir, 'outputs-0001.jsonl'))).toEqual(output?.content);
+  });
+
+  test('fetches what has come while the rest is awaited, and nothing twice', async () => {
+    const { server, dir } = await submitted([1, 1], { looks: 1000, enqueued: { tokens: 50, toldAt: 'creation' } });
+    expect((await fetchAll(dir)).code).toBe(EXIT.later);
+    server.finish();
+    expect((await fetchAll(dir)).code).toBe(EXIT.later);
+    expect(downloads(server)).toBe(1);
+    await awb(['batch', 'submit', dir]);
+    server.finish();
+    expect((await fetchAll(dir)).code).toBe(EXIT.done);
+    expect((await fetchAll(dir)).code).toBe(EXIT.done);
+    expect(downloads(server)).toBe(2);
+  });
+
+  test('takes what an expired batch has come to, and the rest of it is not sent again unasked', async () => {
+    const { server, dir } = await submitted([3], { end: () => ({ status: 'expired', answered: 1 }) });
+    server.finish();
+    const { code, stdout } = await fetchAll(dir);
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toContain('expired, fetched');
+    expect(await idsIn(dir, 'outputs-0001.jsonl')).toEqual(['row-1_0_abc']);
+    expect(await idsIn(dir, 'errors-0001.jsonl')).toEqual(['row-2_0_abc', 'row-3_0_abc']);
+    await awb(['batch', 'submit', dir]);
+    expect(server.batches).toHaveLength(1);
+  });
+
+  test('starts a download over that broke off in the middle', async () => {
+    const troubles: Trouble[] = ['half', 'reset', 'half'];
+    const trouble = ({ path }: { path: string }) => (path.endsWith('/content') ? troubles.shift() : undefined);
+    const { server, dir } = await submitted([50], { trouble });
+    server.finish();
+    expect((await fetchAll(dir)).code).toBe(EXIT.done);
+    expect(troubles).toEqual([]);
+    expect(await idsIn(dir, 'outputs-0001.jsonl')).toHaveLength(50);
+  }, 20_000);
+
+  test('that is killed at any request leaves no half file among the results, and goes on', {
+    timeout: 120_000,
+  }, async () => {
+    let wasKilled = true;
+    for (let at = 0; wasKilled; at++) {
+      let kill: (() => void) | undefined;
+      let seen = 0;
+      const { server, dir } = await submitted([5, 5], {
+        trouble({ path }) {
+          if (kill === undefined || seen++ !== at) return undefined;
+          const killIt = kill;
+          // Half of a file has gone out by then.
+          setTimeout(killIt, path.endsWith('/content') ? 20 : 0);
+          return path.endsWith('/content') ? 'half-open' : 'hang';
+        },
+      });
+      server.finish();
+      const { child, ended } = startAwb(['batch', 'fetch', dir]);
+      kill = () => child.kill('SIGKILL');
+      wasKilled = (await ended).signal === 'SIGKILL';
+      kill = undefined;
+      const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl') && !name.startsWith('requests'));
+      for (const name of names) expect(await idsIn(dir, name)).toHaveLength(5);
+      expect((await fetchAll(dir)).code).toBe(EXIT.done);
+      const results = (await readdir(dir)).filter((name) => /^(outputs|errors)/.test(name));
+      expect(results.sort()).toEqual(['outputs-0001.jsonl', 'outputs-0002.jsonl']);
+      expect(at).toBeLessThan(20);
+    }
+  });
+
+  test('leaves a file of that name as it is which somebody else has put there', async () => {
+    const { server, dir } = await submitted([1]);
+    await writeFile(join(dir, 'outputs-0001.jsonl'), 'mine\n');
+    server.finish();
+    await fetchAll(dir);
+    expect(await readFile(join(dir, 'outputs-0001.jsonl'), 'utf8')).toBe('mine\n');
+    expect(await idsIn(dir, 'outputs-0001.1.jsonl')).toEqual(['row-1_0_abc']);
+  });
+
+  test('says which results the server has no more', async () => {
+    const { server, dir } = await submitted([1, 1], { unknown: /file-0002/ });
+    server.finish();
+    const { stderr } = await fetchAll(dir);
+    expect(stderr).toContain('has the outputs of requests-0001.jsonl no more');
+    expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-2_0_abc']);
+    expect((await awb(['batch', 'submit', dir, '--again'])).code).toBe(EXIT.later);
+    expect(server.batches).toHaveLength(3);
+  });
+
+  test('does not pay twice for what is only not fetched yet', async () => {
+    const { server, dir } = await submitted([1]);
+    server.finish();
+    const { code, stderr } = await awb(['batch', 'submit', dir, '--again']);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain('batch fetch');
+    expect(server.batches).toHaveLength(1);
+  });
+
+  test('stops at a damaged submission.json, and needs one', async () => {
+    const { dir } = await submitted([1]);
+    await writeFile(join(dir, 'submission.json'), '{"schema":"awb.batch-submission/1"');
+    expect((await fetchAll(dir)).code).toBe(EXIT.badData);
+    await rm(join(dir, 'submission.json'));
+    const { code, stderr } = await fetchAll(dir);
+    expect(code).toBe(EXIT.inputMissing);
+    expect(stderr).toContain('was submitted yet');
+  });
+});

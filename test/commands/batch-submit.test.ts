@@ -1,0 +1,312 @@
+// awb batch submit against a loopback of the Files and Batches API: each part is submitted once, whatever happens in between.
+
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { batchFolder } from '../support/batch-folder.js';
+import { type BatchServer, startBatchServer, type Trouble } from '../support/batch-server.js';
+import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { startLoopbackServer } from '../support/loopback-server.js';
+
+const KEY = 'sk-secret-0123456789';
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function serve(options: Parameters<typeof startBatchServer>[0] = {}) {
+  const server = await startBatchServer(options);
+  closers.push(server.close);
+  return server;
+}
+
+function submit(dir: string, server: BatchServer, ...flags: string[]) {
+  return awb(['batch', 'submit', dir, '--base-url', server.url, '--poll', '0.01', ...flags]);
+}
+
+async function submissionOf(dir: string) {
+  return JSON.parse(await readFile(join(dir, 'submission.json'), 'utf8'));
+}
+
+/** The parts that batches were made of, by the files that they name. */
+function partsOf({ batches, files }: BatchServer): string[] {
+  return batches.map(({ input_file_id }) => {
+    const file = files.find(({ id }) => id === input_file_id);
+    return String(file?.filename).replace(/^awb-[0-9a-f]{12}-/, '');
+  });
+}
+
+describe('awb batch submit', () => {
+  test('uploads each part as it is, makes a batch of it, and says what comes next', async () => {
+    const server = await serve();
+    const dir = await batchFolder([3, 2]);
+    const { code, stdout } = await submit(dir, server);
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toContain('next: ');
+    expect(stdout).toContain(`batch status ${dir}`);
+    const { files, batches } = server;
+    expect(files.map(({ purpose }) => purpose)).toEqual(['batch', 'batch']);
+    expect(files[0]?.content).toEqual(await readFile(join(dir, 'requests-0001.jsonl')));
+    expect(files[1]?.content).toEqual(await readFile(join(dir, 'requests-0002.jsonl')));
+    expect(batches[0]).toMatchObject({
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+      input_file_id: files[0]?.id,
+      metadata: {
+        awb_run: 'step-100',
+        awb_kind: 'judge',
+        awb_fingerprint: 'f'.repeat(64),
+        awb_part: 'requests-0001.jsonl',
+      },
+    });
+  });
+
+  test('submits nothing twice', async () => {
+    const server = await serve();
+    const dir = await batchFolder([3, 2]);
+    await submit(dir, server);
+    expect((await submit(dir, server)).code).toBe(EXIT.later);
+    server.finish();
+    expect((await submit(dir, server)).code).toBe(EXIT.done);
+    expect(partsOf(server)).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl']);
+    expect(server.files.filter(({ purpose }) => purpose === 'batch')).toHaveLength(2);
+  });
+
+  test('--wait ends when all batches have ended, and tells their states', async () => {
+    const server = await serve({ looks: 2 });
+    const dir = await batchFolder([3, 2]);
+    const { code, stdout, stderr } = await submit(dir, server, '--wait');
+    expect(code).toBe(EXIT.done);
+    expect(stderr).toContain('requests-0001.jsonl: in_progress');
+    expect(stderr).toContain('requests-0002.jsonl: completed');
+    expect(stdout).toContain(`batch fetch ${dir}`);
+  });
+
+  test.each(['creation', 'validation'] as const)(
+    'keeps parts back while the server has no room (told at %s)',
+    async (toldAt) => {
+      // There is room for one part of three.
+      const server = await serve({ enqueued: { tokens: 200, toldAt } });
+      const dir = await batchFolder([3, 3, 3]);
+      const before = await submit(dir, server);
+      expect(before.code).toBe(EXIT.later);
+      const { code, stderr } = await submit(dir, server, '--wait');
+      expect(code).toBe(EXIT.done);
+      expect(stderr).toContain('takes no more tokens for now');
+      const completed = server.batches.filter(({ status }) => status === 'completed');
+      expect(completed).toHaveLength(3);
+      expect(partsOf(server).filter((_, index) => server.batches[index]?.status === 'completed')).toEqual([
+        'requests-0001.jsonl',
+        'requests-0002.jsonl',
+        'requests-0003.jsonl',
+      ]);
+      // A file that waited is not sent again.
+      expect(server.files.filter(({ purpose }) => purpose === 'batch')).toHaveLength(3);
+    },
+  );
+
+  test('sends the next part with the same command, where the first has ended', async () => {
+    const server = await serve({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
+    const dir = await batchFolder([3, 3]);
+    const { stdout } = await submit(dir, server);
+    expect(stdout).toMatch(/requests-0002\.jsonl +3 +waits for room/);
+    await submit(dir, server);
+    expect(partsOf(server)).toEqual(['requests-0001.jsonl']);
+    server.finish();
+    await submit(dir, server);
+    expect(partsOf(server)).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl']);
+  });
+
+  test('tries again what rate limits, fails and breaks off, and makes each batch once', async () => {
+    const limited = { status: 429, headers: { 'retry-after-ms': '1' }, body: { error: { message: 'slow down' } } };
+    const troubles: Record<string, Trouble[]> = {
+      'POST /files': ['reset-after', { status: 500 }],
+      'POST /batches': [limited, { status: 502 }, 'reset-after'],
+      'GET /batches/batch_0000': ['reset', limited],
+      'GET /files/file-0002': [{ status: 503 }],
+      'GET /files/file-0002/content': ['half', 'reset'],
+    };
+    const server = await serve({ trouble: ({ method, path }) => troubles[`${method} ${path}`]?.shift() });
+    const dir = await batchFolder([2]);
+    expect((await submit(dir, server, '--wait')).code).toBe(EXIT.done);
+    expect(server.batches).toHaveLength(1);
+    expect((await awb(['batch', 'fetch', dir])).code).toBe(EXIT.done);
+    expect((await readFile(join(dir, 'outputs-0001.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(2);
+    expect(Object.values(troubles).flat()).toEqual([]);
+  }, 60_000);
+
+  test('gives up with patience at its end, and says that nothing is lost', async () => {
+    const server = await serve({ trouble: () => ({ status: 503 }) });
+    const { code, stderr } = await submit(await batchFolder([1]), server, '--retry-minutes', '0.005');
+    expect(code).toBe(EXIT.unavailable);
+    expect(stderr).toContain('--retry-minutes');
+  });
+
+  test('says which flag gives the key, and writes the key nowhere', async () => {
+    const server = await serve({ key: KEY });
+    const dir = await batchFolder([1]);
+    const without = await submit(dir, server);
+    expect(without.code).toBe(EXIT.authRefused);
+    expect(without.stderr).toContain('--api-key or AWB_API_KEY');
+    const wrong = await submit(dir, server, '--api-key', 'sk-wrong-9876543210');
+    expect(wrong.code).toBe(EXIT.authRefused);
+    // The server's error has the key in it.
+    expect(wrong.stderr).not.toContain('sk-wrong-9876543210');
+    const right = await submit(dir, server, '--api-key', KEY);
+    expect(right.code).toBe(EXIT.later);
+    expect(await readFile(join(dir, 'submission.json'), 'utf8')).not.toContain(KEY);
+    expect(right.stdout + right.stderr).not.toContain(KEY);
+  });
+
+  test('tells why a part came to nothing, and submits it once more only when told to', async () => {
+    const bad = { code: 'model_not_found', message: 'no \u001b[31mred\u001b[0m model', line: 2, param: 'body.model' };
+    const server = await serve({
+      end: (batch) => (batch === 0 ? { status: 'failed', errors: [bad] } : { status: 'completed' }),
+    });
+    const dir = await batchFolder([2]);
+    const failed = await submit(dir, server, '--wait');
+    expect(failed.code).toBe(EXIT.incomplete);
+    expect(failed.stdout).toContain('requests-0001.jsonl:2: model_not_found: no red model');
+    expect(failed.stdout).toContain(`submit ${dir} --again`);
+    expect((await submit(dir, server, '--wait')).code).toBe(EXIT.incomplete);
+    expect(server.batches).toHaveLength(1);
+    expect((await submit(dir, server, '--wait', '--again')).code).toBe(EXIT.done);
+    expect(server.batches).toHaveLength(2);
+  });
+
+  test('leaves out what has a result in the folder', async () => {
+    const server = await serve();
+    const dir = await batchFolder([2, 3]);
+    const lines = (await readFile(join(dir, 'requests-0002.jsonl'), 'utf8')).trim().split('\n');
+    const results = ['row-1_0_abc', 'row-2_0_abc', 'row-4_0_abc'].map((custom_id) => JSON.stringify({ custom_id }));
+    await writeFile(join(dir, 'mine.jsonl'), results.join('\n'));
+    await submit(dir, server);
+    expect(partsOf(server)).toEqual(['requests-0002.jsonl']);
+    expect(server.files[0]?.content.toString()).toBe(`${lines[0]}\n${lines[2]}\n`);
+  });
+
+  test('has nothing to do where everything has a result', async () => {
+    const server = await serve();
+    const dir = await batchFolder([1]);
+    await writeFile(join(dir, 'mine.jsonl'), `${JSON.stringify({ custom_id: 'row-1_0_abc' })}\n`);
+    const { code, stdout } = await submit(dir, server);
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toMatch(/requests-0001\.jsonl +1 +answered/);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('goes to the server where the folder was tried out, and later where it was submitted', async () => {
+    const server = await serve();
+    const dir = await batchFolder([1], { baseUrl: server.url });
+    expect((await awb(['batch', 'submit', dir])).code).toBe(EXIT.later);
+    const elsewhere = await awb(['batch', 'submit', dir, '--base-url', 'http://127.0.0.1:1/v1']);
+    expect(elsewhere.code).toBe(EXIT.identityDiffers);
+    expect(elsewhere.stderr).toContain(server.url);
+    const nowhere = await awb(['batch', 'submit', await batchFolder([1])]);
+    expect(nowhere.code).toBe(EXIT.usage);
+    expect(nowhere.stderr).toContain('--base-url');
+  });
+
+  test('refuses a part that is not as it was written', async () => {
+    const server = await serve();
+    const dir = await batchFolder([1]);
+    await writeFile(join(dir, 'requests-0001.jsonl'), '{"custom_id":"x"}\n');
+    const changed = await submit(dir, server);
+    expect(changed.code).toBe(EXIT.badData);
+    await rm(join(dir, 'requests-0001.jsonl'));
+    expect((await submit(dir, server)).stderr).toContain('is not there');
+    expect(server.requests).toEqual([]);
+  });
+
+  test('says where there is no such API, and of a folder that is none', async () => {
+    const server = await startLoopbackServer([{ status: 404, body: { detail: 'Not Found' } }]);
+    closers.push(server.close);
+    const { code, stderr } = await awb(['batch', 'submit', await batchFolder([1]), '--base-url', server.url]);
+    expect(code).toBe(EXIT.unavailable);
+    expect(stderr).toContain('no Files API at this address');
+    const none = await awb(['batch', 'submit', await temporaryFolder(), '--base-url', server.url]);
+    expect(none.code).toBe(EXIT.inputMissing);
+    expect(none.stderr).toContain('--batch-dir');
+  });
+
+  test('refuses to guess whether a batch was made on a server that lists none', async () => {
+    let isFirst = true;
+    const server = await serve({
+      unknown: /^GET \/batches$/,
+      trouble({ method, path }) {
+        if (method !== 'POST' || path !== '/batches' || !isFirst) return undefined;
+        isFirst = false;
+        return 'reset-after';
+      },
+    });
+    const dir = await batchFolder([1]);
+    const { code, stderr } = await submit(dir, server);
+    expect(code).toBe(EXIT.unavailable);
+    expect(stderr).toContain('--again');
+    expect((await submit(dir, server)).code).toBe(EXIT.unavailable);
+    expect(server.batches).toHaveLength(1);
+    expect((await submit(dir, server, '--again')).code).toBe(EXIT.later);
+    expect(server.batches).toHaveLength(2);
+  });
+
+  test('that waits can be interrupted, and goes on', async () => {
+    const server = await serve({ looks: 1000 });
+    const dir = await batchFolder([1]);
+    const stop = new AbortController();
+    const waiting = awb(['batch', 'submit', dir, '--base-url', server.url, '--wait', '--poll', '0.01'], {
+      stop: stop.signal,
+    });
+    while (server.requests.length < 6) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort('SIGINT');
+    const { code, stderr } = await waiting;
+    expect(code).toBe(EXIT.interrupted);
+    expect(stderr).toContain('the same command goes on');
+    server.finish();
+    expect((await submit(dir, server, '--wait')).code).toBe(EXIT.done);
+    expect(server.batches).toHaveLength(1);
+  });
+
+  test('is refused while another one works on the folder', async () => {
+    const server = await serve({ looks: 1000 });
+    const dir = await batchFolder([1]);
+    const { child, ended } = startAwb(['batch', 'submit', dir, '--base-url', server.url, '--wait', '--poll', '0.05']);
+    while (server.requests.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    const second = await submit(dir, server);
+    expect(second.code).toBe(EXIT.cannotCreate);
+    expect(second.stderr).toContain('another awb batch command works on');
+    expect((await awb(['batch', 'status', dir])).code).toBe(EXIT.later);
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(EXIT.interrupted);
+  });
+});
+
+describe('awb batch submit that is killed', () => {
+  test('at any request, before or behind its effect, submits every part once', { timeout: 180_000 }, async () => {
+    for (const moment of ['reset', 'reset-after'] as const) {
+      let wasKilled = true;
+      for (let at = 0; wasKilled; at++) {
+        let kill: (() => void) | undefined;
+        const server = await serve({
+          trouble({ index }) {
+            if (index !== at || kill === undefined) return undefined;
+            kill();
+            return moment;
+          },
+        });
+        const dir = await batchFolder([2, 1]);
+        const { child, ended } = startAwb(['batch', 'submit', dir, '--base-url', server.url]);
+        kill = () => child.kill('SIGKILL');
+        wasKilled = (await ended).signal === 'SIGKILL';
+        kill = undefined;
+        expect((await submit(dir, server)).code).toBe(EXIT.later);
+        expect(partsOf(server)).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl']);
+        const { sent } = await submissionOf(dir);
+        const ids = sent.map(({ batchId }: { batchId: string }) => batchId);
+        expect(ids).toEqual(server.batches.map(({ id }) => id));
+        expect(at).toBeLessThan(20);
+      }
+    }
+  });
+});
