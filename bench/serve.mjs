@@ -1,11 +1,8 @@
 // `awb serve` beside llama.cpp's own server on one GGUF file: speed, prefix reuse and memory; what it showed stands in bench/serve.md.
 // node bench/serve.mjs [--llama-server PATH] [--model tiny|large|full|FILE.gguf] [--parallel 1,2,4,8] …   (`npm run build` first)
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,6 +10,7 @@ import { getLlama } from 'node-llama-cpp';
 import { buildMessages } from '../dist/infer/messages.js';
 import { commonPrefix } from '../dist/serve/slots.js';
 import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 
 const { values: flags } = parseArgs({
   options: {
@@ -37,7 +35,6 @@ const [threads, context, tokens, promptWords, runs] = ['threads', 'context', 'to
 );
 const parallels = flags.parallel.split(',').map(Number);
 const slots = Math.max(...parallels);
-const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 /** Words of a token each. */
 const WORDS = [
   ' file',
@@ -52,7 +49,6 @@ const WORDS = [
   ' path',
   ' test',
 ];
-const TICKS_PER_SECOND = 100;
 const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));
 const servers = [];
 /** Makes every prompt another one, so that nothing of it is reused unless that is what is measured. */
@@ -61,8 +57,11 @@ let asked = 0;
 try {
   const made = RANDOM_MODELS[flags.model];
   const model = made === undefined ? flags.model : await keptModel(made, root);
-  servers.push(await startOurs(model));
-  if (flags['llama-server'] !== undefined) servers.push(await startLlamaServer(flags['llama-server'], model));
+  const settings = { gpu: flags.gpu, threads, slots, context };
+  servers.push(await startOurs(model, settings));
+  if (flags['llama-server'] !== undefined) {
+    servers.push(await startLlamaServer(flags['llama-server'], model, settings));
+  }
   for (const server of servers) await ask(server, [user('Begin.')], 8);
   console.log(
     `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (least to most) of ${runs} runs`,
@@ -189,130 +188,10 @@ async function timed(server, act) {
   return [result, { wall: (performance.now() - before) / 1000, cpu: cpuSeconds(server) - cpuBefore }];
 }
 
-function cpuSeconds({ pid }) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
 function peakBytes({ pid }) {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
 }
 
-/** One streamed reply: milliseconds to its first text, and its usage. */
-async function ask(server, messages, maxTokens) {
-  const before = performance.now();
-  const response = await fetch(`${server.url}/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      ...{
-        model: server.model,
-        messages,
-        max_tokens: maxTokens,
-        stream: true,
-        stream_options: { include_usage: true },
-      },
-      ...{ temperature: 0.6, top_p: 0.95, top_k: 20, min_p: 0, seed: 1 },
-      chat_template_kwargs: { enable_thinking: false },
-    }),
-  });
-  if (!response.ok) throw new Error(`${server.name}: ${await response.text()}`);
-  let [rest, firstMs, usage] = ['', undefined, undefined];
-  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-    const lines = `${rest}${text}`.split('\n');
-    rest = lines.pop();
-    for (const line of lines) {
-      if (!line.startsWith('data: {')) continue;
-      const chunk = JSON.parse(line.slice(6));
-      if (chunk.choices?.[0]?.delta?.content) firstMs ??= performance.now() - before;
-      usage = chunk.usage ?? usage;
-    }
-  }
-  return { firstMs: firstMs ?? performance.now() - before, usage };
-}
-
 function cachedOf({ prompt_tokens_details: details }) {
   return details?.cached_tokens ?? 0;
-}
-
-function user(content) {
-  return { role: 'user', content };
-}
-
-async function startOurs(model) {
-  const child = spawn(
-    process.execPath,
-    [
-      ...[
-        BIN,
-        'serve',
-        '--model',
-        model,
-        '--port',
-        '0',
-        '--until-stdin-closes',
-        '--json',
-        '--quiet',
-        '--gpu',
-        flags.gpu,
-      ],
-      ...['--threads', flags.threads, '--parallel', String(slots), '--context', flags.context],
-    ],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
-  const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => [])]);
-  if (printed === undefined) throw new Error('awb serve did not start');
-  const { url, model: facts } = JSON.parse(printed);
-  return {
-    ...{ name: 'awb serve', url, model: facts.name, gpuLayers: facts.gpuLayers, pid: child.pid },
-    async stop() {
-      child.stdin.end();
-      await once(child, 'close');
-    },
-  };
-}
-
-/** With the batch of `awb serve`, and without the cache of prompts beside the slots, which nothing here would use. */
-async function startLlamaServer(path, model) {
-  const port = String(await freePort());
-  const child = spawn(
-    path,
-    [
-      ...['--model', model, '--host', '127.0.0.1', '--port', port, '--threads', flags.threads, '--log-disable'],
-      ...[
-        '--parallel',
-        String(slots),
-        '--ctx-size',
-        String(context * slots),
-        '--batch-size',
-        '512',
-        '--cache-ram',
-        '0',
-      ],
-      ...['--flash-attn', 'on', ...(flags.gpu === 'off' ? ['--device', 'none'] : ['--gpu-layers', '999'])],
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
-  );
-  const url = `http://127.0.0.1:${port}`;
-  while (!(await fetch(`${url}/health`).catch(() => undefined))?.ok) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error('llama-server did not start');
-    await new Promise((done) => setTimeout(done, 200));
-  }
-  return {
-    ...{ name: 'llama-server', url: `${url}/v1`, model: 'default', pid: child.pid },
-    async stop() {
-      child.kill();
-      await once(child, 'close');
-    },
-  };
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
 }

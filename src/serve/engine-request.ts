@@ -17,6 +17,8 @@ export interface Request extends Scheduled {
   readonly spoken: number[];
   /** How many of them belong to the thinking, its end included. */
   spokenThinking: number;
+  /** Set when the reply is over. */
+  finished: 'stop' | 'length' | undefined;
   /** Prompt tokens that needed no evaluation; known once it has a slot. */
   cachedTokens: number;
 }

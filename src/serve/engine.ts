@@ -1,15 +1,18 @@
 // node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
 
+import { DirectSlot } from './direct-slot.js';
 import type { Engine, GenerateEvent, ModelFacts } from './engine-contract.js';
 import type { Request } from './engine-request.js';
 import { hashFiles } from './file-hash.js';
+import { innerCalls } from './inner-calls.js';
+import { LibrarySlot } from './library-slot.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import { Preparation } from './prepare.js';
 import { PromptTokens } from './prompt-tokens.js';
 import { importRuntime } from './runtime.js';
-import { Scheduler } from './scheduler.js';
+import { type Evaluator, Scheduler } from './scheduler.js';
 import { scoredReply } from './scored-reply.js';
-import { LlamaSlot } from './slot.js';
+import { SharedBatch } from './shared-batch.js';
 import { readTemplate, type Templating } from './template.js';
 
 /**
@@ -52,10 +55,23 @@ function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Pro
 /** Generates nothing and scores nothing. */
 const NO_SCORES = { reply: false, top: 0 };
 
+function createSlots(loaded: Loaded, { parallel, ...settings }: EngineSettings): Evaluator<Request>[] {
+  const checkpointBytes = Math.floor(settings.checkpointBytes / parallel);
+  const calls = settings.byLibrary ? undefined : innerCalls(loaded);
+  if (calls === undefined) {
+    return Array.from({ length: parallel }, (_, slot) => new LibrarySlot(loaded, slot, checkpointBytes));
+  }
+  const batch = new SharedBatch(calls.context, (parts) =>
+    settings.onBatch?.(parts.map(({ sequence, tokens }) => ({ slot: sequence, tokens: tokens.length }))),
+  );
+  return Array.from({ length: parallel }, () => new DirectSlot(loaded, calls, batch, checkpointBytes));
+}
+
 function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, settings: EngineSettings): Engine {
-  const checkpointBytes = Math.floor(settings.checkpointBytes / settings.parallel);
-  const slots = Array.from({ length: settings.parallel }, (_, slot) => new LlamaSlot(loaded, slot, checkpointBytes));
-  const scheduler = new Scheduler(slots, { batchSize: facts.batchSize, reuse: !settings.noReuse });
+  const scheduler = new Scheduler(createSlots(loaded, settings), {
+    batchSize: facts.batchSize,
+    reuse: !settings.noReuse,
+  });
   const prompts = new PromptTokens(loaded.model, template, facts.contextSize);
   const prepare = new Preparation(loaded, prompts, template, facts);
   const open = new Set<Request>();

@@ -29,6 +29,8 @@ export interface EngineSettings {
   readonly batchSize?: number;
   /** Evaluate every prompt from its start. */
   readonly noReuse?: boolean;
+  /** Evaluate through node-llama-cpp's own queue, as with releases whose inner calls are not known. */
+  readonly byLibrary?: boolean;
   /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
   readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
   /** SHA-256 in hex of the file where it is known; else the file is read for it. */

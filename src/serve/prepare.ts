@@ -52,6 +52,7 @@ export class Preparation {
       scoring: undefined,
       spoken: [],
       spokenThinking: 0,
+      finished: undefined,
       cachedTokens: 0,
     };
   }
@@ -78,6 +79,7 @@ export class Preparation {
       fail: (error) => events.fail(error),
       scoring: { tokens: tokens.slice(from), top: request.options.scores?.top ?? 0 },
       spoken: [],
+      finished: undefined,
     };
   }
 }

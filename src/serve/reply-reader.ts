@@ -31,9 +31,8 @@ interface ReplyText {
   readonly text: string;
 }
 
-/** What came of a token: text to hand on; then tokens to go on with instead of it, or the end of the reply. */
+/** What came of a token: tokens to go on with instead of it, or the end of the reply. */
 interface ReplyStep {
-  readonly texts: readonly ReplyText[];
   readonly insteadOf?: readonly number[];
   readonly finish?: 'stop' | 'length';
 }
@@ -49,6 +48,10 @@ export class ReplyReader {
   #channel: ReplyText['channel'];
   #letters: WholeCharacters;
   #filter: TextFilter;
+  /** Taken, but not read yet: all of the same channel. */
+  #unread: number[] = [];
+  /** Read, but not handed on yet. */
+  #read: ReplyText[] = [];
   #completionTokens = 0;
   #reasoningTokens = 0;
 
@@ -72,18 +75,31 @@ export class ReplyReader {
     return this.#reasoningTokens;
   }
 
-  /** Takes the token that was sampled. After a `finish` no more is taken. */
+  /**
+   * Takes the token that was sampled. After a `finish` no more is taken. Text is made of it when it is asked for, unless a stop string has
+   * to be looked for.
+   */
   take(token: number): ReplyStep {
     if (this.#model.isEnd(token)) {
       this.#completionTokens += 1;
-      return { texts: this.rest(), finish: 'stop' };
+      return { finish: 'stop' };
     }
     return this.inThinking ? this.#think(token) : this.#answer(token);
   }
 
-  /** The text still held back, where the reply is cut off from outside. */
+  /** The text that may be handed on since the last time. */
+  texts(): readonly ReplyText[] {
+    this.#readOn();
+    const texts = this.#read;
+    this.#read = [];
+    return texts;
+  }
+
+  /** The last text of a reply that is over, what was held back included. */
   rest(): readonly ReplyText[] {
-    return this.#spoken(this.#filter.push(this.#letters.rest()) + this.#filter.rest());
+    this.#readOn();
+    this.#say(this.#filter.push(this.#letters.rest()) + this.#filter.rest());
+    return this.texts();
   }
 
   #think(token: number): ReplyStep {
@@ -92,13 +108,15 @@ export class ReplyReader {
     if (closeThinking === undefined || (token !== closeThinking && !isSpent)) {
       this.#reasoningTokens += 1;
       this.#completionTokens += 1;
-      return this.#bounded({ texts: this.#passed(token) });
+      this.#unread.push(token);
+      return this.#bounded({});
     }
     const end = [closeThinking, ...(this.#settings.blankLineAfterThinking ? this.#model.blankLine : [])];
     this.#reasoningTokens += 1;
     this.#completionTokens += end.length;
     const isReplaced = end.length > 1 || token !== closeThinking;
-    return this.#bounded({ texts: this.#leaveThinking(), ...(isReplaced ? { insteadOf: end } : {}) });
+    this.#leaveThinking();
+    return this.#bounded(isReplaced ? { insteadOf: end } : {});
   }
 
   #answer(token: number): ReplyStep {
@@ -108,33 +126,35 @@ export class ReplyReader {
       this.#channel = 'reasoning';
       this.#filter = withoutOuterNewlines();
       this.#reasoningTokens = 1;
-      return this.#bounded({ texts: [] });
+      return this.#bounded({});
     }
-    const texts = this.#passed(token);
-    return this.#filter.stopped() ? { texts, finish: 'stop' } : this.#bounded({ texts });
+    this.#unread.push(token);
+    if (this.#settings.stop.length > 0) this.#readOn();
+    return this.#filter.stopped() ? { finish: 'stop' } : this.#bounded({});
   }
 
-  #leaveThinking(): readonly ReplyText[] {
-    const last = this.rest();
+  #leaveThinking(): void {
+    this.#read = [...this.rest()];
     this.#channel = 'content';
     this.#letters = wholeCharacters(this.#model.textOf);
     this.#filter = withoutLeadingNewlines(untilStop(this.#settings.stop));
-    return last;
   }
 
-  /** What may be handed on once this token is there. */
-  #passed(token: number): ReplyText[] {
-    return this.#spoken(this.#filter.push(this.#letters.push(token)));
+  /** All tokens that wait at once. */
+  #readOn(): void {
+    if (this.#unread.length === 0) return;
+    this.#say(this.#filter.push(this.#letters.push(this.#unread)));
+    this.#unread = [];
   }
 
-  #spoken(text: string): ReplyText[] {
-    return text === '' ? [] : [{ channel: this.#channel, text }];
+  #say(text: string): void {
+    if (text !== '') this.#read.push({ channel: this.#channel, text });
   }
 
   /** The step, or the reply's end where its tokens are used up. */
   #bounded(step: ReplyStep): ReplyStep {
     return step.finish === undefined && this.#completionTokens >= this.#settings.maxTokens
-      ? { texts: [...step.texts, ...this.rest()], finish: 'length' }
+      ? { ...step, finish: 'length' }
       : step;
   }
 }

@@ -13,59 +13,77 @@ function seedOf(seed: number): number {
   return (seed >>> 0) % 0xffff_ffff;
 }
 
-/** Every value the library knows: its defaults are not those of the wire format. */
+/** What every token of a reply is sampled with. Every value is named: the library's defaults are not those of the wire format. */
+export function knobs({ temperature, topK, topP, minP, seed }: GenerateOptions) {
+  return { temperature, topK, topP, minP, seed: seedOf(seed) };
+}
+
+/** The same for node-llama-cpp's own evaluation, with all that changes from token to token. */
 export function sampling(
   request: Request,
   contextSize: number,
   { runtime, model }: Pick<Loaded, 'runtime' | 'model'>,
 ): LlamaCpp.SequenceEvaluateOptions {
   const { options, grammar, reader } = request;
-  return {
-    temperature: options.temperature,
-    topK: options.topK,
-    topP: options.topP,
-    minP: options.minP,
-    seed: seedOf(options.seed),
-    ...(grammar === undefined ? {} : { grammarEvaluationState: () => (reader.inThinking ? undefined : grammar) }),
-    ...penalties(request, contextSize, () => runtime.TokenBias.for(model)),
+  const penalties = penaltiesOf(request);
+  const tokenBias = (): LlamaCpp.TokenBias => {
+    const bias = runtime.TokenBias.for(model);
+    for (const [token, logit] of penalties?.biases() ?? []) bias.set(asToken(token), { logit });
+    return bias;
   };
+  return {
+    ...knobs(options),
+    ...(grammar === undefined ? {} : { grammarEvaluationState: () => (reader.inThinking ? undefined : grammar) }),
+    ...(penalties && {
+      repeatPenalty: {
+        punishTokens: () => asTokens(penalties.punished()),
+        maxPunishTokens: contextSize,
+        penalty: penalties.repetition,
+        presencePenalty: penalties.presence,
+        frequencyPenalty: penalties.frequency,
+      },
+    }),
+    ...(penalties?.isBiased && { tokenBias }),
+  };
+}
+
+interface Penalties {
+  readonly repetition: number;
+  readonly presence: number;
+  readonly frequency: number;
+  /** Tokens that count. */
+  punished(): number[];
+  /** Whether there are biases once there are tokens. */
+  readonly isBiased: boolean;
+  /** Logits by token. */
+  biases(): ReadonlyMap<number, number>;
 }
 
 /**
  * Presence and frequency count the reply's tokens, repetition the prompt's too, as in vLLM. llama.cpp keeps one count for all three, so
  * that beside a repetition penalty the other two become biases, which it adds before it divides by that penalty: multiplied by it, they
- * come out as they are asked for wherever the logit stays above 0.
+ * come out as they are asked for wherever the logit stays above 0. Undefined where nothing is penalised.
  */
-function penalties(
-  { options, prompt, spoken }: Request,
-  contextSize: number,
-  noBias: () => LlamaCpp.TokenBias,
-): LlamaCpp.SequenceEvaluateOptions {
+export function penaltiesOf({ options, prompt, spoken }: Request): Penalties | undefined {
   const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
-  const counted = presencePenalty !== 0 || frequencyPenalty !== 0;
+  const isCounted = presencePenalty !== 0 || frequencyPenalty !== 0;
   if (repetitionPenalty === 1) {
-    if (!counted) return {};
-    const punishTokens = () => asTokens([...spoken]);
+    if (!isCounted) return undefined;
     return {
-      repeatPenalty: { punishTokens, maxPunishTokens: contextSize, penalty: 1, presencePenalty, frequencyPenalty },
+      ...{ repetition: 1, presence: presencePenalty, frequency: frequencyPenalty, isBiased: false },
+      punished: () => [...spoken],
+      biases: () => new Map(),
     };
   }
-  const tokenBias = (): LlamaCpp.TokenBias => {
-    const bias = noBias();
-    const counts = new Map<number, number>();
-    for (const token of spoken) counts.set(token, (counts.get(token) ?? 0) + 1);
-    for (const [token, count] of counts) {
-      bias.set(asToken(token), { logit: -repetitionPenalty * (presencePenalty + frequencyPenalty * count) });
-    }
-    return bias;
-  };
   return {
-    repeatPenalty: {
-      punishTokens: () => asTokens([...prompt.tokens, ...spoken]),
-      maxPunishTokens: contextSize,
-      penalty: repetitionPenalty,
+    ...{ repetition: repetitionPenalty, presence: 0, frequency: 0, isBiased: isCounted },
+    punished: () => [...prompt.tokens, ...spoken],
+    biases() {
+      const counts = new Map<number, number>();
+      for (const token of spoken) counts.set(token, (counts.get(token) ?? 0) + 1);
+      const logit = (count: number) => -repetitionPenalty * (presencePenalty + frequencyPenalty * count);
+      return new Map([...counts].map(([token, count]) => [token, logit(count)]));
     },
-    ...(counted && { tokenBias }),
   };
 }
 

@@ -1,4 +1,4 @@
-// The text of tokens one by one, where a character's bytes may be spread over several.
+// The text of tokens as they come, where a character's bytes may be spread over several.
 
 /** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
 const LONGEST_PARTIAL = 3;
@@ -8,8 +8,8 @@ const TOKENS_BEFORE = 4;
 export type TextOf = (tokens: readonly number[], before: readonly number[]) => string;
 
 export interface WholeCharacters {
-  /** The text that is complete with this token. */
-  push(token: number): string;
+  /** The text that is complete with these tokens. */
+  push(tokens: readonly number[]): string;
   /** What is still incomplete. */
   rest(): string;
 }
@@ -25,8 +25,8 @@ export function wholeCharacters(textOf: TextOf): WholeCharacters {
     return out;
   };
   return {
-    push(token) {
-      open.push(token);
+    push(tokens) {
+      open.push(...tokens);
       const text = textOf(open, before);
       const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
       const out = upTo(text, text.length - partial);

@@ -31,7 +31,7 @@ function read(tokens: readonly number[], changed: Partial<ReplySettings> = {}) {
   const put: (readonly number[])[] = [];
   for (const token of tokens) {
     const step = reader.take(token);
-    for (const { channel, text } of step.texts) {
+    for (const { channel, text } of step.finish === undefined ? reader.texts() : reader.rest()) {
       out[channel] += text;
       pieces.push(text);
     }
