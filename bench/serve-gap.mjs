@@ -1,5 +1,5 @@
 // The time between two evaluations in `awb serve` and in llama.cpp's own server, and what it is made of; what it showed stands in bench/serve.md.
-// node bench/serve-gap.mjs [--llama-server PATH] [--model large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 300] …   (`npm run build` first; needs cc)
+// node bench/serve-gap.mjs [--llama-server PATH] [--other dist/bin.js] [--model large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 300] …   (`npm run build` first; needs cc)
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,6 +13,8 @@ import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-side
 const { values: flags } = parseArgs({
   options: {
     'llama-server': { type: 'string' },
+    /** Another build of awb, by its dist/bin.js. */
+    other: { type: 'string' },
     model: { type: 'string', default: 'large' },
     gpu: { type: 'string', default: 'off' },
     threads: { type: 'string', default: '1' },
@@ -43,17 +45,18 @@ try {
   const shim = join(root, 'serve-gap.so');
   execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', shim, here('serve-gap.c'), '-ldl']);
   const watched = (name) => ({ LD_PRELOAD: shim, GAP_FILE: join(root, name) });
-  sides.push(
-    await startOurs(model, {
-      ...settings,
-      env: watched('ours'),
-      ...(flags.steps && { node: ['--require', here('serve-gap-probe.cjs')], ipc: true }),
-    }),
-  );
-  sides[0].file = join(root, 'ours');
+  const probe = flags.steps && { node: ['--require', here('serve-gap-probe.cjs')], ipc: true };
+  sides.push({
+    ...(await startOurs(model, { ...settings, env: watched('ours'), ...probe })),
+    file: join(root, 'ours'),
+  });
+  if (flags.other !== undefined) {
+    const other = await startOurs(model, { ...settings, bin: flags.other, env: watched('other'), ...probe });
+    sides.push({ ...other, file: join(root, 'other') });
+  }
   if (flags['llama-server'] !== undefined) {
-    sides.push(await startLlamaServer(flags['llama-server'], model, { ...settings, env: watched('theirs') }));
-    sides[1].file = join(root, 'theirs');
+    const theirs = await startLlamaServer(flags['llama-server'], model, { ...settings, env: watched('theirs') });
+    sides.push({ ...theirs, file: join(root, 'theirs') });
   }
   for (const side of sides) await ask(side, [user('Begin.')], tokens);
   console.log(
@@ -67,7 +70,8 @@ try {
 
 async function measure(parallel) {
   const found = sides.map(() => ({ gaps: [], sampling: [], evaluations: [], first: [], all: [], cpu: 0, tokens: 0 }));
-  if (flags.steps) await stepsOf(sides[0]);
+  const probed = flags.steps ? sides.filter(({ child }) => child !== undefined) : [];
+  for (const side of probed) await stepsOf(side);
   for (let run = 0; run < runs; run++) {
     for (const [index, side] of sides.entries()) {
       const [before, cpuBefore] = [countOf(side), cpuSeconds(side)];
@@ -85,7 +89,7 @@ async function measure(parallel) {
         `evaluation ${spread(evaluations)} | ${(generated / cpu).toFixed(1)} tokens a CPU-second; load ${loadavg()[0].toFixed(1)}`,
     );
   }
-  if (flags.steps) showSteps(parallel, await stepsOf(sides[0]));
+  for (const side of probed) showSteps(side.name, parallel, await stepsOf(side));
 }
 
 /** Only where two evaluations of one token for each stream follow each other. */
@@ -130,16 +134,16 @@ async function stepsOf({ child }) {
   return answer;
 }
 
-function showSteps(parallel, { steps, gaps, samples }) {
+function showSteps(name, parallel, { steps, gaps, samples }) {
   const widths = gaps.filter(([width]) => width === parallel);
   console.log(
-    `   JavaScript sees a gap of ${spread(widths.map(([, spent]) => spent))}, a sample of ${spread(samples.map(([, spent]) => spent))}; microseconds an evaluation, on average:`,
+    `   ${name}: JavaScript sees a gap of ${spread(widths.map(([, spent]) => spent))}, a sample of ${spread(samples.map(([, spent]) => spent))}; microseconds an evaluation, on average:`,
   );
   const rows = Object.entries(steps).sort(([, a], [, b]) => b.inside + b.hidden - a.inside - a.hidden);
-  for (const [name, { inside, hidden, calls }] of rows) {
+  for (const [step, { inside, hidden, calls }] of rows) {
     const [within, beside] = [inside, hidden].map((spent) => (spent / gaps.length / 1000).toFixed(1).padStart(7));
     console.log(
-      `   ${name.padEnd(50)} in the gap ${within}, hidden ${beside}, calls ${(calls / gaps.length).toFixed(1)}`,
+      `   ${step.padEnd(50)} in the gap ${within}, hidden ${beside}, calls ${(calls / gaps.length).toFixed(1)}`,
     );
   }
 }

@@ -10,15 +10,15 @@ const WITHOUT_AMX = new URL('without-amx.cjs', import.meta.url).pathname;
 const TICKS_PER_SECOND = 100;
 
 /**
- * `awb serve` on a GGUF file. `node` are flags for Node itself, `env` is added to the environment, and `ipc` opens a channel to a script
- * that is preloaded.
+ * `awb serve` on a GGUF file. `bin` is another build of it, `node` are flags for Node itself, `env` is added to the environment, and `ipc`
+ * opens a channel to a script that is preloaded.
  */
-export async function startOurs(model, { gpu, threads, slots, context, node = [], env = {}, ipc = false }) {
+export async function startOurs(model, { gpu, threads, slots, context, bin = BIN, node = [], env = {}, ipc = false }) {
   const child = spawn(
     process.execPath,
     [
       ...['--require', WITHOUT_AMX, ...node],
-      ...[BIN, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--quiet', '--gpu', gpu],
+      ...[bin, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--quiet', '--gpu', gpu],
       ...['--threads', threads, '--parallel', String(slots), '--context', context].map(String),
     ],
     { stdio: ['pipe', 'pipe', 'inherit', ...(ipc ? ['ipc'] : [])], env: { ...process.env, ...env } },
@@ -27,7 +27,14 @@ export async function startOurs(model, { gpu, threads, slots, context, node = []
   if (printed === undefined) throw new Error('awb serve did not start');
   const { url, model: facts } = JSON.parse(printed);
   return {
-    ...{ name: 'awb serve', url, model: facts.name, gpuLayers: facts.gpuLayers, pid: child.pid, child },
+    ...{
+      name: bin === BIN ? 'awb serve' : 'other awb',
+      url,
+      model: facts.name,
+      gpuLayers: facts.gpuLayers,
+      pid: child.pid,
+      child,
+    },
     async stop() {
       child.stdin.end();
       await once(child, 'close');

@@ -3,7 +3,7 @@
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
@@ -15,6 +15,8 @@ import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-side
 const { values: flags } = parseArgs({
   options: {
     'llama-server': { type: 'string' },
+    /** Another build of awb, by its dist/bin.js. */
+    other: { type: 'string' },
     model: { type: 'string', default: 'large' },
     gpu: { type: 'string', default: 'off' },
     threads: { type: 'string', default: '1' },
@@ -59,12 +61,13 @@ try {
   const model = made === undefined ? flags.model : await keptModel(made, root);
   const settings = { gpu: flags.gpu, threads, slots, context };
   servers.push(await startOurs(model, settings));
+  if (flags.other !== undefined) servers.push(await startOurs(model, { ...settings, bin: flags.other }));
   if (flags['llama-server'] !== undefined) {
     servers.push(await startLlamaServer(flags['llama-server'], model, settings));
   }
   for (const server of servers) await ask(server, [user('Begin.')], 8);
   console.log(
-    `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (least to most) of ${runs} runs`,
+    `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (least to most) of ${runs} runs; load ${loadavg()[0].toFixed(1)}`,
   );
   await generation();
   await prefill();
