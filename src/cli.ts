@@ -26,6 +26,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'batch status', load: () => import('./commands/batch-status.js'), summary: 'show how far the batches of a folder are' },
   { name: 'batch fetch', load: () => import('./commands/batch-fetch.js'), summary: 'fetch the results of batches that have ended' },
   { name: 'batch cancel', load: () => import('./commands/batch-cancel.js'), summary: 'cancel the batches of a folder that have not ended' },
+  { name: 'merge', load: () => import('./commands/merge.js'), summary: 'join the folders of shards into one run' },
   { name: 'panel', load: () => import('./commands/panel.js'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
   { name: 'compare', load: () => import('./commands/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },

@@ -141,6 +141,7 @@ function manifestOf<J extends StageJob>(
     costs,
     ...(pace.calls === 0 ? {} : { pace }),
     ...(unrecorded.calls === 0 ? {} : { unrecorded }),
+    ...(run.stored?.merged === undefined ? {} : { merged: run.stored.merged }),
     notices: [...new Set(run.notices)],
     ...times,
     process: { pid: process.pid, host: hostname(), totals },

@@ -7,6 +7,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, UserError } from '../errors.js';
 
+/** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
+type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
+
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FLUSH_BYTES = 1 << 20;
 const FIFO_POLL_MS = 50;
@@ -31,7 +34,7 @@ interface WrittenFile {
  */
 export async function replaceFile(
   path: string,
-  pieces: Iterable<string> | AsyncIterable<string>,
+  pieces: Pieces,
   words: { readonly name?: string; readonly remedy: string },
 ): Promise<WrittenFile> {
   try {
@@ -89,7 +92,7 @@ async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   });
 }
 
-async function writeAside(path: string, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+async function writeAside(path: string, pieces: Pieces): Promise<WrittenFile> {
   // Made by us alone (`wx`): a link that someone has laid there is not followed.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   const before = await unlessMissing(stat(path));
@@ -112,7 +115,7 @@ async function writeAside(path: string, pieces: Iterable<string> | AsyncIterable
   }
 }
 
-async function writeThrough(path: string, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+async function writeThrough(path: string, pieces: Pieces): Promise<WrittenFile> {
   const handle = await openOnceRead(path);
   try {
     return await writePieces(handle, pieces);
@@ -143,7 +146,7 @@ async function openOnceRead(path: string): Promise<FileHandle> {
   return open(path, 'w');
 }
 
-async function writePieces(handle: FileHandle, pieces: Iterable<string> | AsyncIterable<string>): Promise<WrittenFile> {
+async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
   let waiting: Buffer[] = [];

@@ -46,10 +46,9 @@ interface FolderOptions<S> {
  * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
  */
 export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolder<S>> {
-  const { dir, name } = options;
+  const { dir } = options;
   const { outputPath, journalPath, manifestPath } = pathsOf(options);
-  await makeFolder(dir);
-  const release = await options.lock(join(dir, `.${name}.lock`), await describeHolder(manifestPath, dir));
+  const release = await lockRun(options);
   let close = async () => release();
   try {
     const beside = options.beside === undefined ? [] : [join(dir, options.beside)];
@@ -67,6 +66,12 @@ export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolde
     await close();
     throw error;
   }
+}
+
+/** Makes a run's folder, and takes the run for this process alone. @throws UserError (73) */
+export async function lockRun({ dir, name, lock }: Pick<FolderOptions<unknown>, 'dir' | 'name' | 'lock'>) {
+  await makeFolder(dir);
+  return lock(join(dir, `.${name}.lock`), await describeHolder(pathsOf({ dir, name }).manifestPath, dir));
 }
 
 /**
@@ -89,7 +94,8 @@ export async function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Pr
   }
 }
 
-function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }) {
+/** The files of a run. */
+export function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }) {
   return {
     outputPath: join(dir, `${name}.jsonl`),
     journalPath: join(dir, `${name}.journal.jsonl`),
@@ -123,7 +129,7 @@ async function makeFolder(dir: string): Promise<void> {
 }
 
 /** Nobody knows how rows without a manifest were made, so they are neither written over nor mixed with others. */
-async function requireNoStray(paths: readonly string[]): Promise<void> {
+export async function requireNoStray(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     if (((await sizeOf(path)) ?? 0) === 0) continue;
     throw new UserError(

@@ -12,10 +12,12 @@ export function fingerprintOf(identity: Identity): string {
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
 }
 
-/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. */
-export function differencesOf(before: Identity, now: Identity): string[] {
-  return compare('', before, now);
+/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. @param words which of the two is which */
+export function differencesOf(before: Identity, now: Identity, words: Words = ['before', 'now']): string[] {
+  return compare('', before, now, words);
 }
+
+type Words = readonly [string, string];
 
 /** @throws UserError (78) that shows the difference field by field. */
 export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
@@ -41,16 +43,16 @@ function wayBack(differences: readonly string[]): string {
 }
 
 /** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
-function compare(field: string, before: unknown, now: unknown): string[] {
+function compare(field: string, before: unknown, now: unknown, words: Words): string[] {
   if (isTree(before, now)) {
     const old = new Map(Object.entries(before ?? {}));
     const current = new Map(Object.entries(now ?? {}));
     return [...new Set([...old.keys(), ...current.keys()])]
       .sort()
-      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key)));
+      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key), words));
   }
   const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
-  return show(before) === show(now) ? [] : [`${field}: ${show(before)} before, ${show(now)} now`];
+  return show(before) === show(now) ? [] : [`${field}: ${show(before)} ${words[0]}, ${show(now)} ${words[1]}`];
 }
 
 function isTree(before: unknown, now: unknown): boolean {

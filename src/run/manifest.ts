@@ -44,6 +44,8 @@ export interface Manifest {
   readonly unrecorded?: Unrecorded;
   /** Of a panel: its judges, what each gave, and how far they agree. */
   readonly panel?: JsonObject;
+  /** Of a run that was put together by awb merge: its parts. */
+  readonly merged?: readonly MergedPart[];
   readonly notices: readonly string[];
   readonly startedAt: string;
   readonly endedAt?: string;
@@ -60,6 +62,19 @@ export interface Manifest {
   readonly beside?: Manifest['output'];
   /** SHA-256 hex of all the rest as canonical JSON; earlier versions left it out. */
   readonly checksum?: string;
+}
+
+/** A part of a run, as it was when it was merged into it. */
+export interface MergedPart {
+  /** Its folder then. */
+  readonly dir: string;
+  /** Which of how many, such as `3/8`, where it was one. */
+  readonly shard?: string;
+  readonly state: Manifest['state'];
+  readonly startedAt: string;
+  /** What it added to the run's own. */
+  readonly pace?: Manifest['pace'];
+  readonly unrecorded?: Unrecorded;
 }
 
 /** What a domain's rows took that have a record: all of their records, those that failed and were asked again among them. */
@@ -141,6 +156,9 @@ const fieldsOf =
   (value) =>
     isObject(value) && Object.entries(fields).every(([name, check]) => value[name] === undefined || check(value[name]));
 
+const isPace = fieldsOf({ calls: isCount, seconds: isAmount });
+const isUnrecorded = fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted });
+
 const FIELDS: Readonly<Record<string, Check>> = {
   kind: (value) => RUN_KINDS.some((kind) => kind === value),
   tool: mapOf(isText),
@@ -175,9 +193,19 @@ const FIELDS: Readonly<Record<string, Check>> = {
       counted: fieldsOf({ rows: isCount, chars: isCount, promptTokens: isCount }),
     }),
   ),
-  pace: fieldsOf({ calls: isCount, seconds: isAmount }),
-  unrecorded: fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted }),
+  pace: isPace,
+  unrecorded: isUnrecorded,
   panel: isObject,
+  merged: listOf(
+    fieldsOf({
+      dir: isText,
+      shard: isText,
+      state: isText,
+      startedAt: isText,
+      pace: isPace,
+      unrecorded: isUnrecorded,
+    }),
+  ),
   notices: listOf(isText),
   startedAt: isText,
   endedAt: isText,

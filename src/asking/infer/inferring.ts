@@ -14,7 +14,7 @@ import type { Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
-import type { RowState } from '../row-summary.js';
+import type { RowState, RowSummary } from '../row-summary.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
@@ -35,18 +35,16 @@ export interface Inference extends ChosenRows {
 export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
-  const jobs = jobsOf(dataset.rows, chosen, settings.repeats, run.journal.ids());
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
     settings,
-    rows: jobs,
+    ...inferOutput(work, run.journal),
     order: inAskingOrder(dataset.rows, chosen, settings),
     remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
-    isDone: (_job, summary) => summary.status === 'ok',
     asks: () => baseline === undefined,
     async settleAlone(job) {
       const donor = donors?.(job.row);
@@ -63,15 +61,27 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     settle: (job, outcome, mark) =>
       recordOf(job.id, idOf(work, job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
-    async compose(job, record) {
-      const text = await dataset.readText(job.row);
-      return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
-    },
-    outputForm: { lean: settings.lean },
     manifest: manifestOfData(work, run, settings),
-    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
   return openInstrument(run, target, settings).guard(stage);
+}
+
+/** What a file of rows with something added to each depends on, beside its journal. */
+interface RowOutput extends Pick<ChosenRows, 'dataset' | 'chosen'> {
+  readonly settings: Pick<InferSettings, 'repeats' | 'lean' | 'skipInvalid' | 'domains'>;
+}
+
+/** The rows of the output, and the line of each. */
+export function inferOutput({ settings, dataset, chosen }: RowOutput, journal: Run['journal']) {
+  return {
+    rows: jobsOf(dataset.rows, chosen, settings.repeats, journal.ids()),
+    isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
+    async compose(job: InferJob, { row }: JournalRecord) {
+      return withMembers(await dataset.readText(job.row), settings.lean ? TRAJECTORY_KEYS : NO_KEYS, row);
+    },
+    outputForm: { lean: settings.lean },
+    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+  };
 }
 
 /** What a whole row leaves out. */

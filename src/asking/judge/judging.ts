@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { basename, relative } from 'node:path';
 import { filteredInTurns, inTurns } from '../../bench/loop-turn.js';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
-import type { PredictedRow } from '../../bench/predictions.js';
+import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
 import type { JsonObject } from '../../json.js';
@@ -16,6 +16,7 @@ import type { List } from '../../list.js';
 import { readPrediction } from '../../reply.js';
 import { rowId } from '../../row-id.js';
 import type { Identity } from '../../run/identity.js';
+import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { isSuspicious, tricksIn } from '../../suspicion.js';
@@ -24,6 +25,7 @@ import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { listenersOf } from '../listening.js';
 import { priceOf } from '../pricing.js';
+import type { RowSummary } from '../row-summary.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
@@ -77,16 +79,18 @@ export async function judgeStage(
   const method = checkedMethod(settings.mode, mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
-  const rows = await rowsOf(run, refs, count, instrument.mark);
+  const { rows, ...output } = await judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
+    holds(run, job, instrument.mark()),
+  );
   adoptSnapshot(run);
   const stage: AskedStage<JudgeJob> = {
     io: work.io,
     run,
     settings,
     rows,
+    ...output,
     order: await inJudgeOrder(await filteredInTurns(rows, ({ index }) => index < count)),
     stampOf,
-    isDone: (_job, summary) => isDone(summary),
     asks: ({ ref }) =>
       mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat)),
     async settleAlone(job, mark) {
@@ -113,20 +117,33 @@ export async function judgeStage(
       if (isFurther) return undefined;
       return { place: `${basename(predictions.path)}:${ref.line}`, bytes: predictions.bytesOf(ref) };
     },
-    async compose({ ref, index }, { row }) {
-      return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
-    },
-    outputForm: { predictions: await fingerprintOfRows(rows) },
     manifest: manifestOf(work, run),
-    absent: await absentFrom(work, refs),
+    absent: settings.recheck === undefined ? await absentFrom(work.inferred, refs) : {},
   };
   return instrument.guard(stage);
 }
 
-/** Judgements beyond the count are kept where they are good, and not asked for where they are not. */
-async function rowsOf(run: Run, refs: List<PredictionRef>, count: number, mark: () => string): Promise<List<JudgeJob>> {
-  const most = Math.max(count, recordedCount(run.journal.ids()));
-  return filteredInTurns(await jobsOf(refs, most), (job) => job.index < count || holds(run, job, mark()));
+/**
+ * The rows of the output, and the line of each. Judgements beyond the count are kept where they are good, and not asked for where they
+ * are not.
+ */
+export async function judgeOutput(
+  predictions: Pick<PredictionFile, 'read'>,
+  refs: List<PredictionRef>,
+  count: number,
+  recorded: Iterable<string>,
+  holds: (job: JudgeJob) => boolean,
+) {
+  const most = Math.max(count, recordedCount(recorded));
+  const rows = await filteredInTurns(await jobsOf(refs, most), (job) => job.index < count || holds(job));
+  return {
+    rows,
+    isDone: (_job: JudgeJob, summary: RowSummary) => isDone(summary),
+    async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
+      return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
+    },
+    outputForm: { predictions: await fingerprintOfRows(rows) },
+  };
 }
 
 /** The prediction's own text, an earlier judgement in it replaced by this one. */
@@ -181,10 +198,12 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
   };
 }
 
-/** Rows that infer chose and that have no line in the predictions. */
-async function absentFrom(work: Judging, refs: Iterable<PredictionRef>): Promise<Record<string, number>> {
-  if (work.settings.recheck !== undefined) return {};
-  const absent = new Map(Object.entries(work.inferred?.chosen ?? {}));
+/** Rows that infer chose and that have no line in the predictions, by domain. */
+export async function absentFrom(
+  inferred: Manifest | undefined,
+  refs: Iterable<PredictionRef>,
+): Promise<Record<string, number>> {
+  const absent = new Map(Object.entries(inferred?.chosen ?? {}));
   for await (const { domain } of inTurns(refs)) absent.set(domain, (absent.get(domain) ?? 0) - 1);
   return Object.fromEntries([...absent].filter(([, rows]) => rows > 0));
 }

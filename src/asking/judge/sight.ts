@@ -27,7 +27,7 @@ export function requireSight({ judgesWithoutTruth }: Mode, { judgeSees, mode }: 
 export async function asSeen(
   file: PredictionFile,
   path: string,
-  { judgeSees }: JudgeSettings,
+  { judgeSees }: Pick<JudgeSettings, 'judgeSees'>,
   stop: AbortSignal,
 ): Promise<PredictionFile> {
   if (judgeSees === 'history') return file;

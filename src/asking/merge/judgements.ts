@@ -1,0 +1,80 @@
+// Parts of a judging put together: the merged predictions, each with the judgement that a part made of it.
+
+import type { Dataset } from '../../bench/dataset.js';
+import { openPredictions, type PredictionFile } from '../../bench/predictions.js';
+import { TextNumbers } from '../../hashed-texts.js';
+import { isUnasked } from '../../judgement.js';
+import { rowId, WORDS_OF_KEY } from '../../row-id.js';
+import { madeWith } from '../../run/made-with.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { JudgeJob } from '../judge/jobs.js';
+import { absentFrom, judgeOutput } from '../judge/judging.js';
+import { isDone, judgementState } from '../judge/records.js';
+import { asSeen } from '../judge/sight.js';
+import type { RowState } from '../row-summary.js';
+import { STAMP_KEY } from '../run.js';
+import { mostOf, type PartSettings } from './choice.js';
+import type { MergedKind } from './joining.js';
+
+/** What was judged. */
+interface JudgedFile {
+  readonly path: string;
+  /** The manifest beside it; undefined for a file of the official script. */
+  readonly manifest: Manifest | undefined;
+  /** Where its rows lie, if it is lean. */
+  readonly dataset: Dataset | undefined;
+}
+
+/** @param manifest of the merged run @param parts the settings of its parts @throws UserError as `openPredictions` */
+export async function mergedJudging(
+  manifest: Manifest,
+  parts: readonly PartSettings[],
+  { path, manifest: inferred, dataset }: JudgedFile,
+  stop: AbortSignal,
+): Promise<MergedKind<JudgeJob>> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const { judgeRepeats, judgeSees } = mostOf(parts);
+  const predictions = await asSeen(await openPredictions(path, dataset, stop), path, { judgeSees }, stop);
+  const placeOf = placesOf(predictions);
+  const refOf = (id: string) => {
+    const [key = '', repeat = ''] = id.split('#');
+    return predictions.refs.at(placeOf(rowId(key, Number(repeat))));
+  };
+  return {
+    stateOf: judgementState,
+    isDone({ id, row, log }) {
+      const state = judgementState({ id, row, log });
+      const { [STAMP_KEY.judge]: stamp } = log;
+      return isDone(state) && typeof stamp === 'string' && holds(stamp, refOf(id)?.stamp, state, mark);
+    },
+    async stageOf(run) {
+      const isStale = (job: JudgeJob, summary: RowState & { readonly stamp: string }) =>
+        !holds(summary.stamp, job.stamp, summary, mark);
+      const output = await judgeOutput(predictions, predictions.refs, judgeRepeats, run.journal.ids(), (job) => {
+        const summary = run.journal.summaryOf(job.id);
+        return summary !== undefined && isDone(summary) && !isStale(job, summary);
+      });
+      return { ...output, isStale, absent: await absentFrom(inferred, predictions.refs) };
+    },
+    data: { predictions: path, rows: predictions.refs.length },
+    predictions: inferred,
+    close: () => predictions.close(),
+  };
+}
+
+/** Where each prediction stands in its file, by its id. */
+function placesOf({ refs }: Pick<PredictionFile, 'refs'>): (id: string) => number {
+  const ids = new TextNumbers(WORDS_OF_KEY);
+  for (const { key, repeat } of refs) ids.add(rowId(key, repeat));
+  return (id) => ids.find(id) ?? -1;
+}
+
+/**
+ * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
+ * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
+ */
+function holds(recorded: string, stamp: string | undefined, { class: failure }: RowState, mark: string): boolean {
+  const [made = '', ...asked] = recorded.split(' ');
+  const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
+  return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);
+}
