@@ -1,5 +1,6 @@
 // The vocabulary of the whole program: read this file first.
 
+import type { BatchReport } from './batch-report.js';
 import type { Fact } from './facts.js';
 import type { List } from './list.js';
 import type { RolloutStep } from './rollout.js';
@@ -141,6 +142,8 @@ export interface CallLog extends CallCost {
   readonly tries?: number;
   /** Characters (UTF-16 units) that were sent, where `usage` is that of this one call: together they tell characters a token. */
   readonly chars?: number;
+  /** Requests in batch files that went into it, those of earlier records of its row among them. */
+  readonly batched?: number;
 }
 
 /** What is odd about a prediction without making it a failure. */
@@ -321,6 +324,10 @@ export interface AskHooks<J extends Job> {
   settle(job: J, outcome: ModelOutcome): Promise<Settled>;
   /** A try has ended, whatever came of it: told at once, before any further try starts, with what it cost. Must not throw. */
   tried?(job: J, cost: CallCost): void;
+  /** The same of a reply that lies in a file: it is told again in each session, until the job has its record. */
+  replayed?(job: J, cost: CallCost): void;
+  /** By what a job is known from one session to the next, and how many of its requests in batch files went into its latest record. */
+  kept?(job: J): { readonly id: string; readonly batched: number };
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */
@@ -343,6 +350,8 @@ export interface Backend {
    */
   ask<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
   status(): BackendStatus;
+  /** What a backend by batch files waits for; absent where replies come at once. */
+  report?(): BatchReport | undefined;
   /** Closes all connections. May be called more than once, and after a failure. */
   close(): Promise<void>;
 }

@@ -9,6 +9,9 @@ import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
 import { callsCounted, costOfBoth } from '../usage.js';
+import { requireAffordable } from './by-batch/affordable.js';
+import type { BatchSettings } from './by-batch/options.js';
+import { chooseBatch, namedBatch } from './by-batch/run-batch.js';
 import type { AskingSettings, CallSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -18,7 +21,7 @@ import { sayWhatIsTooLong } from './too-long.js';
 
 /** A stage that asks through an instrument: it says what a record depends on, and the instrument when to ask again. */
 export interface AskedStage<J extends StageJob>
-  extends Omit<Stage<J>, 'isStale' | 'openBackend' | 'settleAlone' | 'settle'> {
+  extends Omit<Stage<J>, 'isStale' | 'ready' | 'openBackend' | 'settleAlone' | 'settle'> {
   /** What to tell the user once a model is to be asked. */
   readonly remarks?: readonly string[];
   /**
@@ -46,7 +49,7 @@ interface Instrument {
 export function openInstrument(
   run: Run,
   target: Target,
-  settings: AskingSettings,
+  settings: AskingSettings & BatchSettings & { readonly fresh: boolean },
   responseFormat?: unknown,
 ): Instrument {
   const finishedBefore = finishedIn(run);
@@ -64,20 +67,21 @@ export function openInstrument(
     const { sampling } = run.identity;
     run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
   };
-  /** Marks and sizes of the requests in flight. */
-  const sentWith = new Map<string, { readonly mark: string; readonly chars: number }>();
-  /** What the replies cost that were not kept. */
-  const unkept = new Map<string, CallLog>();
+  const inFlight = new InFlight();
   return {
     mark: () => entered,
     guard: ({ remarks = [], stampOf, ...stage }) => ({
       ...stage,
       isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered, stamp),
       settleAlone: (job) => stage.settleAlone(job, entered),
+      async ready() {
+        const isFirst = await chooseBatch(run, settings, stage.io);
+        if (isFirst && !settings.finishOnline) await requireAffordable(this, target, settings);
+      },
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);
         const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
-        backend = await openBackend(target.named, options);
+        backend = await openBackend(namedBatch(run, target, settings, enter) ?? target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
         await sayWhatIsTooLong(stage, backend, settings, notice);
         return backend;
@@ -85,22 +89,49 @@ export function openInstrument(
       async request(job) {
         const mark = sent();
         const request = await stage.request(job);
-        sentWith.set(job.id, { mark, chars: charactersOf(request) });
+        inFlight.sent(job.id, mark, charactersOf(request));
         return request;
+      },
+      left(job) {
+        inFlight.forget(job.id);
+        stage.left?.(job);
       },
       questions: async (job) => (await stage.questions?.(job)) ?? [await stage.request(job)],
       async settle(job, outcome) {
         enter();
-        const { mark, chars } = sentWith.get(job.id) ?? {};
-        sentWith.delete(job.id);
-        const log = together(unkept.get(job.id), withChars(outcome.log, chars));
-        const isCurrent = mark === entered;
-        if (isCurrent) unkept.delete(job.id);
-        else unkept.set(job.id, log);
-        return isCurrent ? stage.settle(job, { ...outcome, log }, entered) : 'again';
+        const { log, isKept } = inFlight.answered(job.id, outcome.log, entered);
+        return isKept ? stage.settle(job, { ...outcome, log }, entered) : 'again';
       },
     }),
   };
+}
+
+/** The requests that have no record yet. */
+class InFlight {
+  /** Under which mark each was made, and its size. */
+  readonly #sent = new Map<string, { readonly mark: string; readonly chars: number }>();
+  /** What earlier replies to it cost that were not kept. */
+  readonly #unkept = new Map<string, CallLog>();
+
+  sent(id: string, mark: string, chars: number): void {
+    this.#sent.set(id, { mark, chars });
+  }
+
+  /** A reply is kept where its request was made under the mark of now; `log` is what it cost, and those before it that were not. */
+  answered(id: string, reply: CallLog, now: string): { readonly log: CallLog; readonly isKept: boolean } {
+    const { mark, chars } = this.#sent.get(id) ?? {};
+    const log = together(this.#unkept.get(id), withChars(reply, chars));
+    const isKept = mark === now;
+    this.#sent.delete(id);
+    if (isKept) this.#unkept.delete(id);
+    else this.#unkept.set(id, log);
+    return { log, isKept };
+  }
+
+  forget(id: string): void {
+    this.#sent.delete(id);
+    this.#unkept.delete(id);
+  }
 }
 
 function finishedIn({ journal }: Run): number {

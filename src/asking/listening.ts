@@ -2,14 +2,20 @@
 
 import type { Io } from '../types.js';
 import { type BudgetSettings, budgetListener } from './budget.js';
+import type { BatchSettings } from './by-batch/options.js';
 import { type EventsSettings, eventsListener } from './events-listener.js';
 import type { StageListener } from './listeners.js';
 import { type ProgressSettings, progressListener } from './progress-listener.js';
 
 /** @throws UserError: where the file of events cannot be written, see `eventsListener` */
-export function listenersOf(io: Io, settings: ProgressSettings & BudgetSettings & EventsSettings): StageListener[] {
-  const { budgetUsd, budgetTokens, events } = settings;
-  const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
+export function listenersOf(
+  io: Io,
+  settings: ProgressSettings & BudgetSettings & EventsSettings & BatchSettings,
+): StageListener[] {
+  const { budgetUsd, budgetTokens, events, batchDir, finishOnline } = settings;
+  // Results of a batch are paid for, so they are read whatever they cost; what is written is held to the budget elsewhere.
+  const asksLive = batchDir === undefined || finishOnline === true;
+  const hasBudget = asksLive && (budgetUsd !== undefined || budgetTokens !== undefined);
   return [
     progressListener(io.stderr, settings),
     ...(hasBudget ? [budgetListener(settings)] : []),

@@ -41,6 +41,8 @@ export interface Run extends RunFolder<RowSummary> {
   readonly servedModels: Set<string>;
   /** What `awb serve` said of its models, by the file's SHA-256. */
   readonly models: Map<string, Readonly<Record<string, unknown>>>;
+  /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
+  batch?: Manifest['batch'] | undefined;
 }
 
 /**
@@ -90,6 +92,7 @@ export async function openRun(options: {
     unrecorded,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
     servedModels,
+    batch: stored?.batch,
     models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
   };
 }

@@ -1,7 +1,9 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
+import type { BatchReport } from '../batch-report.js';
 import { filteredInTurns, inTurns } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
+import { isInteger } from '../json.js';
 import type { List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
@@ -27,6 +29,8 @@ export interface SessionResult {
   readonly pace: { readonly calls: number; readonly seconds: number };
   /** What came to no record. */
   readonly unrecorded: Unrecorded;
+  /** What has come of batch files, where the run is asked by them. */
+  readonly report: BatchReport | undefined;
   /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
   readonly error: unknown;
 }
@@ -102,6 +106,7 @@ class Session<J extends StageJob> {
       this.#error ??= error;
     }
     const seconds = (performance.now() - started) / 1000;
+    const report = this.#backend?.report?.();
     drain.close();
     await this.#backend?.close().catch((error: unknown) => {
       this.#error ??= error;
@@ -113,7 +118,9 @@ class Session<J extends StageJob> {
       asked: this.#asked,
       stopReason: this.#stopReason,
       stopCode: this.#stopCode,
-      pace: { calls: this.#calls, seconds },
+      // What is read from files says nothing of how fast a model answers.
+      pace: report === undefined ? { calls: this.#calls, seconds } : { calls: 0, seconds: 0 },
+      report,
       unrecorded: [...this.#open.values()].reduce(bothUnrecorded, NOTHING),
       error: this.#error,
     };
@@ -163,6 +170,9 @@ class Session<J extends StageJob> {
     let missing = await this.#settleAlone(todo);
     while (missing.length > 0 && !this.#stop.aborted) {
       await this.#ask(missing, abort);
+      const report = this.#backend?.report?.();
+      // What is awaited does not come by asking again.
+      if (report !== undefined && !report.isLive) return;
       // What a row was asked with may have changed since it was settled.
       missing = await filteredInTurns(
         todo,
@@ -204,8 +214,13 @@ class Session<J extends StageJob> {
       {
         request: (job) => stage.request(job),
         tried: (job, cost) => this.#count(job, cost),
+        replayed: (job, cost) => this.#spend(job, cost),
+        kept: ({ id }) => ({ id, batched: this.#batchedIn(id) }),
         settle: async (job, outcome): Promise<Settled> => {
-          if (outcome.status === 'interrupted') return 'done';
+          if (outcome.status === 'interrupted') {
+            stage.left?.(job);
+            return 'done';
+          }
           this.#calls++;
           this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
           if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
@@ -225,8 +240,19 @@ class Session<J extends StageJob> {
   #count(job: J, cost: CallCost): void {
     const { calls, ...before } = this.#open.get(job.id) ?? NOTHING;
     this.#open.set(job.id, { ...costOfBoth(before, cost), calls: calls + 1 });
+    this.#spend(job, cost);
+  }
+
+  #spend(job: J, cost: CallCost): void {
     this.stage.run.ledger.add(cost);
     this.#listeners.tell((listener) => listener.tried?.(job, cost));
+  }
+
+  /** How many requests of batch files went into a row's latest record. */
+  #batchedIn(id: string): number {
+    const { journal } = this.stage.run;
+    const batched = journal.has(id) ? journal.read(id).log.batched : 0;
+    return isInteger(batched) ? batched : 0;
   }
 
   /** Puts what a row was asked with on the disk before the row: otherwise a killed run would not know its own rows again. */

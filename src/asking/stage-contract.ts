@@ -35,6 +35,10 @@ export interface Stage<J extends StageJob> {
   asks(job: J): boolean;
   /** The record of a row that needs no model. */
   settleAlone(job: J): Promise<JournalRecord>;
+  /** Called before anything is asked or written, where a row is not done. @throws UserError where it cannot go on in this way */
+  ready?(): Promise<void>;
+  /** What a row was to be asked comes to nothing in this session. */
+  left?(job: J): void;
   /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
   openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;

@@ -1,6 +1,7 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
+import type { BatchReport } from '../batch-report.js';
 import { filteredInTurns } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { fingerprintOf } from '../run/identity.js';
@@ -11,7 +12,7 @@ import type { Ledger } from './ledger.js';
 import { type Closing, nameOf, type StageListener } from './listeners.js';
 import { assemble, assembleBeside } from './output.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
-import { isDone, type Stage, type StageJob } from './stage-contract.js';
+import { isDone, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 import { type Tally, tallyOf } from './tally.js';
 
 export interface StageResult {
@@ -24,6 +25,8 @@ export interface StageResult {
   readonly seconds: number;
   /** Why a listener ended the session early. */
   readonly stopReason: string | undefined;
+  /** What has come of batch files, where the run was asked by them. */
+  readonly batch: BatchReport | undefined;
   /** What all sessions have spent. */
   readonly ledger: Ledger;
 }
@@ -40,14 +43,19 @@ export async function runStage<J extends StageJob>(
   const started = performance.now();
   const { run } = stage;
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  const todo = await filteredInTurns(stage.order, (job) => !isDone(stage, job));
+  // As long as a batch is awaited, the command is repeated to read it: what has failed meanwhile is not asked again each time.
+  const isAwaited = run.batch !== undefined;
+  const isOver = (job: J) => isDone(stage, job) || (isAwaited && summaryOf(stage, job) !== undefined);
+  const todo = await filteredInTurns(stage.order, (job) => !isOver(job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
+    await stage.ready?.();
     const save = async () =>
       writeManifest(run.manifestPath, manifestOf(stage, await tallyOf(stage), { startedAt, state: 'running' }));
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     session = await askRows(stage, todo, listeners, save);
+    run.batch = awaitedBatch(run, session);
   }
   const { asked = 0, stopReason } = session ?? {};
   let error = session?.error;
@@ -58,6 +66,8 @@ export async function runStage<J extends StageJob>(
   const output = await assemble(stage, asked > 0).catch(note);
   const beside = await assembleBeside(stage, asked > 0).catch(note);
   const tally = await tallyOf(stage);
+  // Killed behind the last result: nothing of what was chosen then is awaited any more.
+  if (session === undefined && tally.counts.chosen >= (run.stored?.counts.chosen ?? 0)) run.batch = undefined;
   const state = stateOf(stage, tally, session, error !== undefined);
   const manifest = {
     ...manifestOf(stage, tally, { startedAt, state, ...(endedAt === undefined ? {} : { endedAt }) }, session),
@@ -71,7 +81,16 @@ export async function runStage<J extends StageJob>(
   const spent = { tokens: tally.tokens, ledger: run.ledger, asked, seconds };
   await Promise.all(listeners.map((listener) => listener.closes?.({ ...closing, ...spent })));
   if (error !== undefined) throw error;
-  return { manifest, exitCode, reasons: tally.reasons, asked, seconds, stopReason, ledger: run.ledger };
+  return {
+    manifest,
+    exitCode,
+    reasons: tally.reasons,
+    asked,
+    seconds,
+    stopReason,
+    batch: session?.report,
+    ledger: run.ledger,
+  };
 }
 
 /** The code that the command exits with, and why it ended early. Of an unexpected error nobody knows what stands in its message. */
@@ -95,7 +114,16 @@ function stateOf<J extends StageJob>(
   if (session !== undefined && stage.io.stop.aborted) return 'interrupted';
   const isComplete = Object.values(stage.absent).every((count) => count === 0);
   if (isComplete && tally.isDone) return 'complete';
-  return session?.stopReason === undefined ? 'incomplete' : 'stopped';
+  if (session?.stopReason !== undefined) return 'stopped';
+  return session?.report !== undefined && session.report.awaited > 0 ? 'awaiting' : 'incomplete';
+}
+
+/** The batch folder, as long as a result may come in it that is paid for; what was asked live instead is waited for no more. */
+function awaitedBatch({ batch, stored }: Stage<StageJob>['run'], { report }: SessionResult): Manifest['batch'] {
+  // Nothing was looked at, so that all is as it was.
+  if (report === undefined) return stored?.batch;
+  const isAnswered = report.parts.every(({ requests, answered }) => answered >= requests);
+  return report.parts.length > 0 && !(report.isWhole && (report.isLive || isAnswered)) ? batch : undefined;
 }
 
 function exitCodeOf<J extends StageJob>(
@@ -105,6 +133,7 @@ function exitCodeOf<J extends StageJob>(
 ): ExitCode {
   if (state === 'interrupted') return interruption(io.stop);
   if (state === 'stopped' && session !== undefined) return session.stopCode;
+  if (state === 'awaiting') return EXIT.later;
   return state === 'complete' ? EXIT.done : EXIT.incomplete;
 }
 
@@ -144,6 +173,7 @@ function manifestOf<J extends StageJob>(
     ...(run.stored?.merged === undefined ? {} : { merged: run.stored.merged }),
     notices: [...new Set(run.notices)],
     ...times,
+    ...(run.batch === undefined ? {} : { batch: run.batch }),
     process: { pid: process.pid, host: hostname(), totals },
   };
 }

@@ -1,9 +1,11 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { printable } from '../printable.js';
+import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
 import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
+import { batchDocument, batchLines, batchSteps } from './by-batch/closing-words.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 
@@ -40,6 +42,7 @@ export function stageDocument(result: StageResult, settings: BudgetSettings) {
     exit_code: result.exitCode,
     state: manifest.state,
     ...(result.stopReason === undefined ? {} : { stop_reason: result.stopReason }),
+    ...(result.batch === undefined ? {} : { batch: batchDocument(result.batch) }),
     output: manifest.output?.file,
     ...(manifest.label === undefined ? {} : { label: manifest.label }),
     meta: manifest.meta,
@@ -78,7 +81,11 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending
   if (money !== undefined) lines.push(`spent: ${money}${estimatedText(spending)}, all sessions together`);
   for (const notice of notices) lines.push(`note: ${printable(notice)}`);
   if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
+  if (result.batch !== undefined) lines.push(...batchLines(result.batch, io));
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
+  if (result.manifest.state === 'awaiting' && result.batch !== undefined) {
+    return [...lines, ...batchSteps(result.batch, sameCommand(fresh), programName(io), io)];
+  }
   lines.push(...nextSteps(result, canMend, fresh, words.next));
   return lines;
 }

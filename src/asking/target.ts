@@ -1,7 +1,7 @@
 // Whom a run asks: the words by which a user names it, and what they name.
 
 import { proxyFor } from '../model/http/proxy.js';
-import type { Named } from '../model/open.js';
+import type { NamedEndpoints } from '../model/http-backend.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 import { requirePriceOfOwn } from './budget.js';
@@ -21,8 +21,8 @@ type TargetSettings = Settings<typeof TARGET_OPTIONS>;
 
 /** Whom to ask, and what a run keeps of it. */
 export interface Target {
-  /** What is given to `openBackend`. */
-  readonly named: Named;
+  /** The endpoints to ask. */
+  readonly named: NamedEndpoints;
   /** The name that it is asked by. */
   readonly model: string;
   /** What a run's identity holds of the model: its name, or the file that is served here; undefined where that was not started. */

@@ -86,6 +86,7 @@ const LOG: Checks<Omit<CallLog, 'usage'>> = {
   chars: isCount,
   tries: isCount,
   uncounted: isUncounted,
+  batched: isCount,
 };
 
 function callLog(value: JsonObject): CallLog | undefined {

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { printBill, showBill } from '../asking/bill/dry-run.js';
+import { asksByFilesAlone, requireBatchFlags } from '../asking/by-batch/options.js';
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
 import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
@@ -63,16 +64,20 @@ export const command = defineCommand({
   daily: [
     ...(['data-dir', 'output-dir', 'domains', 'fresh', 'max-calls', 'damages', 'canaries'] as const),
     ...(['judge-base-url', 'judge-model', 'judge-api-key', 'rubrics', 'local'] as const),
-    ...(['concurrency', 'dry-run', 'budget-usd', 'db', 'html'] as const),
+    ...(['concurrency', 'dry-run', 'budget-usd', 'batch-dir', 'db', 'html'] as const),
     ...(['min-ceiling', 'max-noise', 'max-blind', 'max-gullible'] as const),
   ],
   options: OPTIONS,
-  alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['judge-base-url', 'judge-model']),
+  alsoNeeds: (settings) => {
+    if (namesTarget(settings)) return [];
+    return asksByFilesAlone(settings) ? ['judge-model'] : ['judge-base-url', 'judge-model'];
+  },
   run: calibrate,
 });
 
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requirePageName(settings.html, '--html');
+  requireBatchFlags(settings);
   const shard = takenShard(settings, io);
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);

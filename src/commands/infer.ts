@@ -3,6 +3,7 @@
 
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
+import { asksByFilesAlone, BATCH_OPTIONS, requireBatchFlags } from '../asking/by-batch/options.js';
 import { withChosenRows } from '../asking/infer/chosen-rows.js';
 import { type Inference, inferIdentity, inferStage, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
@@ -29,7 +30,7 @@ import { programName } from '../settings/program-name.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
-const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS } as const satisfies OptionTable;
+const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -72,17 +73,19 @@ export const command = defineCommand({
     'concurrency',
     'dry-run',
     'budget-usd',
+    'batch-dir',
   ],
   options: OPTIONS,
-  alsoNeeds: (settings) =>
-    settings.baseline === undefined && !settings.listScenarios && !namesTarget(settings)
-      ? ['model-base-url', 'model-name']
-      : [],
+  alsoNeeds: (settings) => {
+    if (settings.baseline !== undefined || settings.listScenarios || namesTarget(settings)) return [];
+    return asksByFilesAlone(settings) ? ['model-name'] : ['model-base-url', 'model-name'];
+  },
   run: infer,
 });
 
 async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requireOneModel(settings);
+  requireBatchFlags(settings);
   requireRolloutFlags(settings);
   const { scenarios } = settings;
   if (settings.listScenarios) return listScenarios(settings, io);

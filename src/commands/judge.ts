@@ -2,10 +2,12 @@
 
 import { dirname, join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
+import { asksByFilesAlone } from '../asking/by-batch/options.js';
 import { agentPromptsFor } from '../asking/judge/agent-prompts.js';
 import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
 import { nextStep, remarkOnRepeats } from '../asking/judge/closing-words.js';
 import { atItsPack, type PackPlace } from '../asking/judge/earlier-pack.js';
+import { requireJudge } from '../asking/judge/flags.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
@@ -47,6 +49,7 @@ export const command = defineCommand({
       line: 'awb judge … --rubrics ~/Qwen-AgentWorld --verdicts official',
       does: "the official judge's prompts and reading, out of a checkout",
     },
+    { line: 'awb judge … --batch-dir batch', does: 'by batch files, at half the price; docs/batch.md' },
     { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb judge --predictions results/predictions.jsonl --mode metrics', does: 'text metrics, no judge needed' },
     {
@@ -76,12 +79,14 @@ export const command = defineCommand({
     'concurrency',
     'dry-run',
     'budget-usd',
+    'batch-dir',
   ],
   options: JUDGE_OPTIONS,
   alsoNeeds: (settings) => {
     const { asksJudge, beside }: Mode = MODES[settings.mode];
     return [
-      ...(asksJudge && !namesTarget(settings) ? (['judge-base-url', 'judge-model'] as const) : []),
+      ...(asksJudge && !namesTarget(settings) && !asksByFilesAlone(settings) ? (['judge-base-url'] as const) : []),
+      ...(asksJudge && !namesTarget(settings) ? (['judge-model'] as const) : []),
       ...(beside === 'prediction' && settings.reference === undefined ? (['reference'] as const) : []),
     ];
   },
@@ -139,14 +144,6 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   } finally {
     await dataset?.close();
   }
-}
-
-/** @throws UserError (2) where predictions shall be measured several times: the numbers would be the same. */
-function requireJudge({ asksJudge }: Mode, { mode, judgeRepeats }: JudgeSettings): void {
-  if (asksJudge || judgeRepeats === 1) return;
-  throw new UserError(
-    `--judge-repeats has a judge asked ${judgeRepeats} times, and --mode ${mode} asks none; what it measures is the same each time`,
-  );
 }
 
 const ALIKE =

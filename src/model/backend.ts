@@ -3,6 +3,7 @@
 import type { JsonObject } from '../json.js';
 import type { Sampling } from '../sampling.js';
 import type { Backend } from '../types.js';
+import type { Dialect } from './endpoint/dialect.js';
 import type { TimeLimits } from './http/time-limits.js';
 import type { Clock } from './schedule/clock.js';
 import type { Pace } from './schedule/pace.js';
@@ -49,6 +50,8 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly allowParamDrop: boolean;
   /** Parameters left out from the start, as an earlier session of the run found them rejected. */
   readonly dropped: readonly string[];
+  /** What is known of the parameters, where a backend shares it with another; else each learns by itself. */
+  readonly dialect?: Dialect;
 }
 
 /** What a server tells of its model's context before it is asked. */

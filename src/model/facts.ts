@@ -5,13 +5,13 @@ import { openRedaction } from '../redaction.js';
 import { KnownModels } from './endpoint/known-models.js';
 import { readAddress } from './http/address.js';
 import { Wire } from './http/wire.js';
-import type { Named } from './open.js';
+import type { NamedEndpoints } from './http-backend.js';
 
 /**
  * Asks each server for its models, and for nothing else. One that cannot be reached, or has no such list, says nothing.
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
-export function serverFacts(named: Named): Promise<ServerFacts[]> {
+export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
   const { baseUrls, proxies, apiKey, model } = named;
   return Promise.all(
     baseUrls.map(async (baseUrl, index) => {

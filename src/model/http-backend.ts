@@ -42,7 +42,7 @@ export interface Connections {
 /** Opens one endpoint for each base URL. Reads what each server says about its model; that never fails. */
 export async function connect(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>): Promise<Connections> {
   const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, clock, onNotice = () => {} } = options;
-  const dialect = openDialect({ allowParamDrop, onNotice, dropped });
+  const dialect = options.dialect ?? openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
   const pace = new Pace({ rpm, tpm, maxTokens: sampling.maxTokens, clock, onNotice });
   const endpoints = named.baseUrls.map(

@@ -7,8 +7,7 @@ import type { CallCost, CallLog, FailureClass, ModelFailure, ModelReply, ModelRe
 import { callsCounted, costOfBoth } from '../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, type Hear, INTERRUPTED } from './attempt.js';
 import type { BackendOptions } from './backend.js';
-import { type Connections, connect } from './http-backend.js';
-import type { Named } from './open.js';
+import { type Connections, connect, type NamedEndpoints } from './http-backend.js';
 import { backOffMs, type Call, newCall } from './schedule/call.js';
 import { type Clock, systemClock } from './schedule/clock.js';
 import { adaptLimit, type Lane, openLane } from './schedule/lane.js';
@@ -62,7 +61,7 @@ type LiveOptions = Omit<BackendOptions, 'keepGoing'>;
  * Retry-After, a rate limit without using up tries, for at most `retryMs`; a server that has never answered, for `waitReadyMs`.
  * @throws UserError (2) for a base URL or a key that cannot be used, and where no prompt can fit beside the output budget
  */
-export async function openLive(named: Named, options: LiveOptions): Promise<LiveModel> {
+export async function openLive(named: NamedEndpoints, options: LiveOptions): Promise<LiveModel> {
   const connections = await connect(named, options);
   try {
     const tokens = (await connections.contexts).map((context) => context.tokens);

@@ -1,10 +1,11 @@
 // Chooses the backend by what the user named. Each backend has a file of its own.
 
 import type { BackendOptions, OpenBackend } from './backend.js';
+import { type NamedBatch, openBatch } from './batch/batch-backend.js';
 import { type NamedEndpoints, openEndpoints } from './http-backend.js';
 
 /** Everything that a user can name to be asked; `kind` tells which backend it is for. */
-export type Named = NamedEndpoints;
+type Named = NamedEndpoints | NamedBatch;
 
 /**
  * Opens the backend for what the user named. No row is asked yet.
@@ -14,7 +15,9 @@ export function openBackend(named: Named, options: BackendOptions): Promise<Open
   switch (named.kind) {
     case 'endpoints':
       return openEndpoints(named, options);
+    case 'batch':
+      return openBatch(named, options);
     default:
-      return named.kind satisfies never;
+      return named satisfies never;
   }
 }

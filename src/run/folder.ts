@@ -110,7 +110,8 @@ async function begunAs<S>(
   found: Manifest | undefined,
 ): Promise<Pick<RunFolder<S>, 'stored' | 'identity'>> {
   const { outputPath, manifestPath } = pathsOf(options);
-  const isBegun = journal.size > 0 || ((await sizeOf(outputPath)) ?? 0) > 0;
+  // Requests of a batch are paid for before the first record is there.
+  const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
   const stored = isBegun ? found : undefined;
   const identity = options.identity(stored);
   if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);

@@ -49,7 +49,10 @@ export interface Manifest {
   readonly notices: readonly string[];
   readonly startedAt: string;
   readonly endedAt?: string;
-  readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped';
+  /** Under `awaiting`, results of batch files have still to come. */
+  readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped' | 'awaiting';
+  /** The folder of the batch files that the run is asked by, while any result may still come. */
+  readonly batch?: { readonly dir: string };
   /** The process that works, or worked, on the run; and what it counts records against, by domain, which earlier versions left out. */
   readonly process: {
     readonly pid: number;
@@ -210,6 +213,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   startedAt: isText,
   endedAt: isText,
   state: isText,
+  batch: (value) => isObject(value) && isText(value.dir),
   process: fieldsOf({ totals: mapOf(isCount) }),
   output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
   beside: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),

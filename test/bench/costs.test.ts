@@ -76,7 +76,7 @@ describe('the journal beside a judged file', () => {
   it('tells the whole of a log, as it was written', async () => {
     const usage = { promptTokens: 10, cachedTokens: 9, completionTokens: 3, reasoningTokens: 2 };
     const uncounted = { sent: 7, received: 0 };
-    const more = { ms: 5.5, firstTokenMs: 1.5, host: 'judge:443', chars: 12, tries: 2 };
+    const more = { ms: 5.5, firstTokenMs: 1.5, host: 'judge:443', chars: 12, tries: 2, batched: 1 };
     const log: Required<CallLog> = { attempts: 2, usage, uncounted, ...more };
     const path = await journalOf([`${JSON.stringify({ id: 'a#0', row: {}, log })}\n`]);
     expect([...((await readCosts(path, undefined)) ?? [])]).toEqual([['a#0', { log }]]);

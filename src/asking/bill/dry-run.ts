@@ -48,7 +48,8 @@ export async function showBill<J extends StageJob>(
   if (bill.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
 }
 
-async function chargedBill<J extends StageJob>(
+/** The bill of a stage, beside its budget. */
+export async function chargedBill<J extends StageJob>(
   stage: Stage<J>,
   target: Target,
   settings: AskingSettings,

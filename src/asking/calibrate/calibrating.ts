@@ -68,6 +68,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
     async request(job) {
       return parts.request(job, await subjectOf(work, job));
     },
+    left: (job) => parts.forget(job),
     async questions(job) {
       return method.parts(await subjectOf(work, job)).map((part) => part.request());
     },

@@ -2,6 +2,7 @@
 
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
+import { BATCH_OPTIONS } from '../by-batch/options.js';
 import { INFER_OPTIONS } from '../infer/options.js';
 import { JUDGE_INSTRUMENT } from '../judge/options.js';
 import { ASKING_OPTIONS } from '../options.js';
@@ -63,6 +64,7 @@ export const CALIBRATE_OPTIONS = {
   },
   ...JUDGE_INSTRUMENT,
   ...ASKING_OPTIONS,
+  ...BATCH_OPTIONS,
 } as const satisfies OptionTable;
 
 export type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;

@@ -8,6 +8,7 @@ import { MOST_REPEATS } from '../../prediction.js';
 import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import { DOMAINS } from '../../types.js';
+import type { BatchSettings } from '../by-batch/options.js';
 import { ASKING_OPTIONS } from '../options.js';
 import { SYSTEM_PROMPT_OPTIONS } from '../system-prompts.js';
 import { shardForm } from './shard.js';
@@ -77,4 +78,4 @@ export const INFER_OPTIONS = {
   ...ASKING_OPTIONS,
 } as const satisfies OptionTable;
 
-export type InferSettings = Settings<typeof INFER_OPTIONS>;
+export type InferSettings = Settings<typeof INFER_OPTIONS> & BatchSettings;

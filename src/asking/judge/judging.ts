@@ -105,6 +105,7 @@ export async function judgeStage(
     async request(job) {
       return parts.request(job, await predictions.read(job.ref));
     },
+    left: (job) => parts.forget(job),
     async questions({ ref }) {
       return method.parts(await predictions.read(ref)).map((part) => part.request());
     },

@@ -7,6 +7,7 @@ import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { keysOf } from '../../keys.js';
 import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
+import { BATCH_OPTIONS } from '../by-batch/options.js';
 import { ASKING_OPTIONS } from '../options.js';
 
 /** Which judge is asked, and how it is told to judge. */
@@ -101,6 +102,7 @@ export const JUDGE_OPTIONS = {
     help: "judge N stored rows again with today's judge and report the shift",
   },
   ...ASKING_OPTIONS,
+  ...BATCH_OPTIONS,
 } as const satisfies OptionTable;
 
 export type JudgeSettings = Settings<typeof JUDGE_OPTIONS>;

@@ -33,6 +33,8 @@ interface Parts<J extends AskedJob> {
    * Parts asked under different marks do not mix: where the mark has changed, the judgement begins anew.
    */
   settle(job: J, subject: Subject, outcome: ModelReply | ModelFailure, mark: string): Made | 'again';
+  /** Lets go of a judgement that is not made in this session. */
+  forget(job: J): void;
 }
 
 /** One judgement that is asked for. */
@@ -73,6 +75,7 @@ export function openParts<J extends AskedJob>(
       const sent = chars === undefined || state.cost.attempts > 1 ? {} : { chars };
       return { record, log: { ...log, ...sent, ...state.cost } };
     },
+    forget: ({ id }) => void underway.delete(id),
   };
 }
 

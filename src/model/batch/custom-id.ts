@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 /** What an id is made of. */
-export interface RequestName {
+interface RequestName {
   /** The job's id, as the journal has it. */
   readonly job: string;
   /** Requests made for the job before this one. */

@@ -11,18 +11,21 @@ export interface Dialect {
   learn(rejected: string): boolean;
   /** Parameters left out under `--allow-param-drop`, sorted: part of the run's identity. */
   dropped(): readonly string[];
+  /** Whether `max_tokens` is sent under its newer name. */
+  isRenamed(): boolean;
 }
 
 /**
  * Opens a dialect. `onNotice` is told each change once, however many calls run into it. `dropped` are parameters left out from the
- * start, as an earlier session of the run found them rejected.
+ * start, as an earlier session of the run found them rejected; so it is with the name of `max_tokens`.
  */
 export function openDialect(options: {
   readonly allowParamDrop: boolean;
   onNotice(text: string): void;
   readonly dropped?: readonly string[];
+  readonly isRenamed?: boolean;
 }): Dialect {
-  let maxTokensRenamed = false;
+  let maxTokensRenamed = options.isRenamed ?? false;
   // Streamed replies may then lack their usage; no answer changes.
   let streamOptionsLeftOut = false;
   const dropped = new Set(options.dropped);
@@ -58,5 +61,6 @@ export function openDialect(options: {
       return true;
     },
     dropped: () => [...dropped].sort(),
+    isRenamed: () => maxTokensRenamed,
   };
 }

@@ -27,12 +27,15 @@ const SCORED_BOUND = 2 ** 26;
 /** An object with none of these keys is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
 
+/** What a reply tells of its own progress. */
+type Clocks = Pick<RunningLimits, 'progress' | 'tail' | 'firstTokenMs'>;
+
 /** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
 export class Reading {
   readonly usage: Usage = {};
   /** Whether the reply has come to its end. If something is late or broken behind it, only the token counts are lost. */
   finished = false;
-  readonly #clocks: RunningLimits;
+  readonly #clocks: Clocks;
   readonly #way: Way;
   readonly #hear: Hear;
   readonly #mostCharacters: number;
@@ -41,7 +44,7 @@ export class Reading {
   readonly #document = new GrowingText();
   readonly #content = new GrowingText();
   readonly #reasoning = new GrowingText();
-  #kind: 'unknown' | 'events' | 'document' = 'unknown';
+  #kind: 'unknown' | 'events' | 'document' | 'parsed' = 'unknown';
   #events = 0;
   /** Set when the body made no sense. */
   #broken: string | undefined;
@@ -58,7 +61,7 @@ export class Reading {
    * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
    * cut off. `hear` is told each piece of text as it comes.
    */
-  constructor(clocks: RunningLimits, way: Way, maxTokens: number | undefined, hear: Hear = () => {}) {
+  constructor(clocks: Clocks, way: Way, maxTokens: number | undefined, hear: Hear = () => {}) {
     this.#clocks = clocks;
     this.#hear = hear;
     this.#way = way;
@@ -85,13 +88,19 @@ export class Reading {
     return this.#broken === undefined && this.#error === undefined;
   }
 
+  /** Takes a whole completion that was parsed elsewhere, in place of a body. */
+  take(completion: JsonObject): void {
+    this.#kind = 'parsed';
+    this.#readCompletion(completion);
+  }
+
   /** What the body came to, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#grow(this.#decoder.end());
     if (this.#kind === 'events') {
       this.#stream.end();
       if (this.#events === 0) this.#breakOff('the reply is neither JSON nor a stream of events');
-    } else if (this.#broken === undefined) {
+    } else if (this.#kind !== 'parsed' && this.#broken === undefined) {
       this.#readDocument(this.#document.take());
     }
     if (this.finished) return this.#completed(context);
@@ -189,6 +198,10 @@ export class Reading {
       this.#breakOff(this.#isPage ? 'the reply is a web page, not JSON: does the base URL lack /v1?' : what);
       return;
     }
+    this.#readCompletion(completion);
+  }
+
+  #readCompletion(completion: JsonObject): void {
     this.#describe(completion);
     const choice = this.#firstChoice(completion.choices);
     if (choice === undefined) {

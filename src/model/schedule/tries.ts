@@ -14,7 +14,8 @@ import type { Start } from './pace.js';
 
 /** A pause at least this long is worth a line to the user. */
 const NOTABLE_PAUSE_MS = 60_000;
-const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
+/** Failures that may pass. */
+export const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
 /** What a call without an outcome waits for: that its endpoint comes back, or that another one takes it over. */
 export type Waiting = 'parked' | 'handed-over';

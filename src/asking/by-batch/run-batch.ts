@@ -1,0 +1,140 @@
+// The batch folder of a run: whose it is, what may be done in it, and what the backend is told of it.
+
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EXIT, UserError } from '../../errors.js';
+import { isObject } from '../../json.js';
+import type { NamedBatch } from '../../model/batch/batch-backend.js';
+import { type Batch, readBatch, resultFiles } from '../../model/batch/folder.js';
+import { sizeOf } from '../../run/file-reading.js';
+import { setAside } from '../../run/folder.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import { shellLine } from '../../shell.js';
+import type { Io } from '../../types.js';
+import { type BudgetSettings, reachedIn } from '../budget.js';
+import type { Run } from '../run.js';
+import type { Target } from '../target.js';
+import { type BatchSettings, batchDirOf } from './options.js';
+
+/**
+ * Settles, before anything is asked or written, through which folder the run is asked: `run.batch` is that folder, or nothing.
+ * @returns whether requests are written into it for the first time
+ * @throws UserError: 75 where results are awaited that these settings would not read; 78 for the folder of another run; 2, 65, 66 and 73
+ * for a folder that cannot be used
+ */
+export async function chooseBatch(
+  run: Run,
+  settings: BatchSettings & { readonly fresh: boolean },
+  io: Pick<Io, 'cwd'>,
+): Promise<boolean> {
+  const before = run.stored?.batch?.dir;
+  const dir = batchDirOf(settings, io) ?? (settings.finishOnline ? before : undefined);
+  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before);
+  run.batch = dir === undefined ? undefined : { dir };
+  if (dir === undefined) return false;
+  if (dir === run.dir) {
+    throw new UserError(
+      `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
+    );
+  }
+  const batch = await readBatch(dir);
+  if (batch === undefined) return requireUsable(run, dir, settings);
+  await requireOwn(batch, run, dir);
+  if (!settings.fresh) return batch.parts.length === 0;
+  await setAside(
+    dir,
+    (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name)),
+  );
+  return true;
+}
+
+/** @throws UserError (75, 66) */
+async function requireNothingAwaited(run: Run, dir: string): Promise<void> {
+  const batch = await readBatch(dir);
+  if (batch === undefined && run.stored?.state !== 'awaiting') return;
+  if (batch !== undefined && batch.parts.length === 0) return;
+  throw new UserError(
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${wayOn(dir)}`,
+    EXIT.later,
+  );
+}
+
+function wayOn(dir: string): string {
+  return `${shellLine(['--batch-dir', dir])} reads what has come, --finish-online asks the rest live, --fresh starts over`;
+}
+
+/** Whether a folder without batch.json can be begun. */
+async function requireUsable(run: Run, dir: string, settings: BatchSettings): Promise<boolean> {
+  const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
+  if (isLost && !settings.finishOnline) {
+    throw new UserError(
+      `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
+      EXIT.inputMissing,
+    );
+  }
+  const [first] = await resultFiles(dir);
+  if (first === undefined) return true;
+  throw new UserError(
+    `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
+    EXIT.cannotCreate,
+  );
+}
+
+/** @throws UserError (78) for the folder of another run, with what differs */
+async function requireOwn({ run: owner }: Batch, run: Run, dir: string): Promise<void> {
+  const differences = [
+    ...(owner.kind === run.kind ? [] : [`command: awb ${owner.kind} before, awb ${run.kind} now`]),
+    ...differencesOf(begunUnder(owner.identity), begunUnder(run.identity)),
+  ];
+  // A run that was moved is still the same.
+  const isElsewhere = owner.dir !== run.dir && (await sizeOf(owner.dir)) !== undefined;
+  if (isElsewhere) differences.unshift(`output-dir: ${owner.dir} before, ${run.dir} now`);
+  if (differences.length === 0) return;
+  throw new UserError(
+    [
+      `the batch in ${dir} is that of another run, and results of both must not mix:`,
+      ...differences.map((difference) => `  ${difference}`),
+      'Give another --batch-dir, or the settings of before.',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Without what only asking finds out. */
+function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity {
+  if (!isObject(sampling)) return { ...identity, sampling };
+  const { dropped: _dropped, ...given } = sampling;
+  return { ...identity, sampling: given };
+}
+
+/** What the backend is told; undefined where the run is asked live. */
+export function namedBatch(
+  run: Run,
+  { named: endpoints }: Pick<Target, 'named'>,
+  settings: BatchSettings & BudgetSettings,
+  onDropped: () => void,
+): NamedBatch | undefined {
+  if (run.batch === undefined) return undefined;
+  return {
+    kind: 'batch',
+    dir: run.batch.dir,
+    endpoints,
+    assumes: settings.assumeParams ?? false,
+    isLive: settings.finishOnline ?? false,
+    run: () => ({
+      kind: run.kind,
+      dir: run.dir,
+      fingerprint: fingerprintOf(run.identity),
+      identity: run.identity,
+    }),
+    onDropped,
+    onWrite() {
+      const reason = reachedIn(run.ledger, settings);
+      if (reason === undefined) return;
+      throw new UserError(
+        `${reason}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
+        EXIT.later,
+      );
+    },
+  };
+}

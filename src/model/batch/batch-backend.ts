@@ -1,0 +1,266 @@
+// The backend by batch files: requests are written, and the results that others put beside them are read in a later session.
+
+import { constants } from 'node:fs';
+import { access, mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { BatchReport } from '../../batch-report.js';
+import { EXIT, UserError } from '../../errors.js';
+import { itemsAt, type List } from '../../list.js';
+import { makeFolders } from '../../make-folder.js';
+import { present } from '../../present.js';
+import { openRedaction } from '../../redaction.js';
+import type { AskHooks, AskSignals, Job, ModelOutcome } from '../../types.js';
+import { INTERRUPTED } from '../attempt.js';
+import type { BackendOptions, OpenBackend } from '../backend.js';
+import { openContextWatch } from '../endpoint/context.js';
+import { openDialect } from '../endpoint/dialect.js';
+import type { Way } from '../endpoint/request.js';
+import { readAddress } from '../http/address.js';
+import { type NamedEndpoints, openEndpoints } from '../http-backend.js';
+import { type AnswerOptions, Answers, type Missing } from './answers.js';
+import {
+  type Batch,
+  type BatchPart,
+  type BatchRun,
+  type BatchUrl,
+  readBatch,
+  unwritable,
+  writeBatch,
+} from './folder.js';
+import { Left, reportOf, undone } from './left.js';
+import { PartWriter } from './part-writer.js';
+import { passOver } from './pass.js';
+import { readRequests } from './requests.js';
+import { openResults, type Results } from './results.js';
+
+export interface NamedBatch {
+  readonly kind: 'batch';
+  /** The folder, absolute. */
+  readonly dir: string;
+  /** Who answers the request by which parameters are decided, and what is asked live; no address is needed where neither is. */
+  readonly endpoints: NamedEndpoints;
+  /** The parameters are taken as they are given. */
+  readonly assumes: boolean;
+  /** What has no result is asked live. */
+  readonly isLive: boolean;
+  run(): BatchRun;
+  /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
+  onDropped(): void;
+  /** Told before requests are written. @throws UserError (75) where the run has spent what it may */
+  onWrite(): void;
+}
+
+/** So many rows are tried live until one is answered. */
+const MOST_PROBES = 3;
+
+/** @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 2 for a base URL or key that cannot be used */
+export async function openBatch(named: NamedBatch, options: BackendOptions): Promise<OpenBackend> {
+  await makeFolders(named.dir, { mkdir, stat, dirname }).catch((error: unknown) => {
+    throw unwritable(named.dir, error);
+  });
+  await access(named.dir, constants.W_OK).catch((error: unknown) => {
+    throw unwritable(named.dir, error);
+  });
+  const batch = await readBatch(named.dir);
+  const { allowParamDrop, onNotice = () => {} } = options;
+  const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
+  const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
+  const asksLive = named.isLive || (batch === undefined && !named.assumes);
+  const live = asksLive ? await openEndpoints(named.endpoints, { ...options, dialect }) : undefined;
+  return new BatchBackend(named, { ...options, dialect }, batch, live);
+}
+
+class BatchBackend implements OpenBackend {
+  #batch: Batch | undefined;
+  #report: BatchReport | undefined;
+  #results: Results | undefined;
+  readonly #answers: AnswerOptions;
+
+  constructor(
+    private readonly named: NamedBatch,
+    private readonly options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
+    batch: Batch | undefined,
+    private readonly live: OpenBackend | undefined,
+  ) {
+    this.#batch = batch;
+    this.#answers = answerOptions(named, options);
+  }
+
+  get models() {
+    return this.live?.models ?? [];
+  }
+
+  async contexts() {
+    return this.live?.contexts() ?? [];
+  }
+
+  dropped() {
+    return this.options.dialect.dropped();
+  }
+
+  report() {
+    return this.#report;
+  }
+
+  status() {
+    return this.live?.status() ?? { inFlight: 0, limit: 0, pausedMs: 0, outages: [] };
+  }
+
+  async close() {
+    await this.#results?.close();
+    await this.live?.close();
+  }
+
+  async ask<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals): Promise<void> {
+    const isOver = () => signals.stop.aborted || signals.abort.aborted;
+    let rest = jobs;
+    if (this.#batch === undefined && this.live !== undefined && !this.named.isLive) {
+      rest = await this.#probe(this.live, jobs, hooks, signals);
+      if (isOver() || rest.length === 0) return;
+    }
+    for (;;) {
+      const { done, isRelearnt, isWhole, left } = await this.#pass(rest, hooks, signals);
+      if (isWhole && this.live !== undefined && left.kept.length > 0) {
+        await this.#askLive(this.live, rest, left, hooks, signals);
+      }
+      if (!isRelearnt || isOver()) return;
+      this.named.onDropped();
+      rest = itemsAt(rest, undone(done));
+      if (this.#batch !== undefined) await this.#save({ ...this.#batch, ...this.#learnt() });
+    }
+  }
+
+  /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
+  async #probe<J extends Job>(live: OpenBackend, jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals) {
+    const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
+    const watched: AskHooks<J> = {
+      ...hooks,
+      async settle(job, outcome) {
+        latest.outcome = outcome;
+        return hooks.settle(job, outcome);
+      },
+    };
+    const most = Math.min(MOST_PROBES, jobs.length);
+    let probes = 0;
+    while (probes < most && latest.outcome.status !== 'ok' && !signals.stop.aborted && !signals.abort.aborted) {
+      await live.ask([present(jobs.at(probes++))], watched, signals);
+    }
+    if (latest.outcome.status === 'failed' && probes < jobs.length) throw vainProbes(probes, latest.outcome.reason);
+    return itemsAt(
+      jobs,
+      Uint32Array.from({ length: jobs.length - probes }, (_, place) => place + probes),
+    );
+  }
+
+  async #pass<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals) {
+    const { dir, isLive } = this.named;
+    const parts = this.#batch?.parts ?? [];
+    await this.#results?.close();
+    const requests = await readRequests(dir, parts, signals.stop);
+    const results = await openResults(dir, requests, signals.stop);
+    this.#results = results;
+    const left = new Left(parts.length);
+    const writer = new PartWriter(dir, parts.length + 1, (part) => this.#list(part));
+    let isWhole = false;
+    try {
+      const answers = new Answers(this.#answers, requests, results);
+      const end = await passOver(jobs, answers, hooks, signals, async (unanswered) => {
+        const { job, missing } = unanswered;
+        const request = requests.find(missing.id);
+        if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, request !== undefined);
+        if (request === undefined) await this.#write(missing, writer);
+        else left.awaitedOf(requests.partOf(request));
+        await hooks.settle(job, INTERRUPTED);
+      });
+      isWhole = end.isWhole;
+      if (isWhole) await writer.end();
+      if (!isWhole) for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
+      return { ...end, left };
+    } finally {
+      await writer.discard();
+      this.#report = { ...reportOf(this.named, this.#batch, { requests, results, left }), isWhole };
+    }
+  }
+
+  async #write({ id, body, way }: Missing, writer: PartWriter): Promise<void> {
+    this.named.onWrite();
+    const url = urlOf(way);
+    this.#batch ??= await this.#begin(url);
+    if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
+    await writer.add(Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`));
+  }
+
+  async #begin(url: BatchUrl): Promise<Batch> {
+    const { endpoints, dir, run } = this.named;
+    const [address] = this.live === undefined ? [] : endpoints.baseUrls;
+    const batch: Batch = {
+      run: run(),
+      model: endpoints.model,
+      url,
+      ...(address !== undefined && { baseUrl: readAddress(address, endpoints.apiKey).baseUrl }),
+      ...this.#learnt(),
+      parts: [],
+    };
+    await writeBatch(dir, batch);
+    return batch;
+  }
+
+  async #list(part: BatchPart): Promise<void> {
+    // A part is written behind `#begin`.
+    const batch = present(this.#batch);
+    await this.#save({ ...batch, parts: [...batch.parts, part] });
+  }
+
+  async #save(batch: Batch): Promise<void> {
+    await writeBatch(this.named.dir, batch);
+    this.#batch = batch;
+  }
+
+  #learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
+    const { dialect } = this.options;
+    return { dropped: dialect.dropped(), ...(dialect.isRenamed() && { isRenamed: true as const }) };
+  }
+
+  /** Asks live what has no result. A result that comes later is that of an earlier request, and is passed over. */
+  async #askLive<J extends Job>(live: OpenBackend, jobs: List<J>, left: Left, hooks: AskHooks<J>, signals: AskSignals) {
+    const watched: AskHooks<J> = {
+      ...hooks,
+      async settle(job, outcome) {
+        if (outcome.status === 'interrupted') return hooks.settle(job, outcome);
+        const batched = left.batchedOf(present(hooks.kept)(job).id);
+        return hooks.settle(job, { ...outcome, log: { ...outcome.log, ...(batched > 0 && { batched }) } });
+      },
+    };
+    await live.ask(itemsAt(jobs, Uint32Array.from(left.kept)), watched, signals);
+  }
+}
+
+function urlOf(way: Way): BatchUrl {
+  if ('isScored' in way) throw new Error('scores are not asked for by batch files');
+  return `/v1${way.path}`;
+}
+
+function answerOptions(
+  { dir, endpoints: { model, apiKey, prefix: flagPrefix, baseUrls } }: NamedBatch,
+  options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
+): AnswerOptions {
+  const { sampling, responseFormat, dialect, fitMaxTokens, maxAttempts, onNotice = () => {} } = options;
+  const redact = openRedaction([apiKey, ...baseUrls.flatMap((url) => readAddress(url, apiKey).secrets)]);
+  const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+  const isHeld = responseFormat !== undefined;
+  return {
+    asked: { model, sampling, stream: false, dialect, ...(isHeld && { responseFormat }) },
+    fitMaxTokens,
+    maxAttempts,
+    context: openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice }),
+    known: { host: `the results in ${dir}`, model, flagPrefix, hasKey, isHeld, redact },
+    redact,
+  };
+}
+
+function vainProbes(probes: number, reason: string): UserError {
+  return new UserError(
+    `the first ${probes} rows were to show which parameters the server takes, and none was answered (${reason}); nothing was written: mend that, or write the files untried with --assume-params`,
+    EXIT.unavailable,
+  );
+}

@@ -1,0 +1,89 @@
+// The requests that were written: their ids, and in which file each stands.
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Column } from '../../column.js';
+import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
+import { TextNumbers } from '../../hashed-texts.js';
+import { splitLines } from '../../lines.js';
+import { type BatchPart, unreadable } from './folder.js';
+import { idOf } from './result-line.js';
+
+/** Ids are known by so many hex digits of their hashes, which cost three words of 32 bits each. */
+const DIGITS = 24;
+const WORDS = 3;
+const READ_BYTES = 1 << 20;
+
+export class Requests {
+  readonly #numbers = new TextNumbers(WORDS);
+  readonly #parts = new Column(Uint32Array);
+
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /** @param part the number of its file, from 0 */
+  add(id: string, part: number): void {
+    this.#parts.put(this.#numbers.add(hashOf(id)), part);
+  }
+
+  /** The request's number, from 0; undefined for an id that was never written. */
+  find(id: string): number | undefined {
+    return this.#numbers.find(hashOf(id));
+  }
+
+  partOf(number: number): number {
+    return this.#parts.at(number);
+  }
+}
+
+function hashOf(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, DIGITS);
+}
+
+/** Reads the ids of the parts. @throws UserError: 66 for a part that is not there, 65 for one that is not as it was written, 130, 143 */
+export async function readRequests(
+  dir: string,
+  parts: readonly BatchPart[],
+  stop: AbortSignal | undefined,
+): Promise<Requests> {
+  const requests = new Requests();
+  for (const [place, part] of parts.entries()) await readPart(dir, part, place, requests, stop);
+  return requests;
+}
+
+async function readPart(
+  dir: string,
+  { file, requests: count, bytes }: BatchPart,
+  place: number,
+  requests: Requests,
+  stop: AbortSignal | undefined,
+): Promise<void> {
+  const path = join(dir, file);
+  const before = requests.size;
+  try {
+    if ((await stat(path)).size !== bytes) throw changed(path);
+    for await (const { bytes: line } of splitLines(createReadStream(path, { highWaterMark: READ_BYTES }))) {
+      throwIfStopped(stop);
+      const id = idOf(line);
+      if (id === undefined) throw changed(path);
+      requests.add(id, place);
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
+    throw new UserError(
+      `${path} is not there any more, and it says which requests were made: put it back`,
+      EXIT.inputMissing,
+    );
+  }
+  if (requests.size - before !== count) throw changed(path);
+}
+
+function changed(path: string): UserError {
+  return new UserError(
+    `${path} is not as it was written, and it says which requests were made: put the file back that awb wrote`,
+    EXIT.badData,
+  );
+}

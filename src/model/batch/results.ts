@@ -1,0 +1,151 @@
+// The results in a batch folder: which lines answer which requests, each read when its turn comes.
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Column } from '../../column.js';
+import { throwIfStopped } from '../../errors.js';
+import { counted } from '../../figures.js';
+import { type JsonObject, parseObject } from '../../json.js';
+import { type Line, splitLines } from '../../lines.js';
+import { present } from '../../present.js';
+import { oneLine } from '../../printable.js';
+import { resultFiles, unreadable } from './folder.js';
+import type { Requests } from './requests.js';
+import { idOf, type Result, readResult } from './result-line.js';
+
+const READ_BYTES = 1 << 20;
+/** How many ids, and how many places, are named. */
+const MOST_NAMED = 5;
+const MOST_ID_COLUMNS = 64;
+
+/** So many things of a kind, and the first of them. */
+class Some {
+  count = 0;
+  readonly #first: string[] = [];
+
+  add(name: string): void {
+    if (this.count++ < MOST_NAMED) this.#first.push(name);
+  }
+
+  get names(): string {
+    return `${this.#first.join(', ')}${this.count > MOST_NAMED ? ', ...' : ''}`;
+  }
+}
+
+/** About 30 bytes a line. */
+export class Results {
+  readonly #files: { readonly name: string; readonly handle: FileHandle }[] = [];
+  readonly #requests: Requests;
+  /** By line: its file, where it lies, how long it is, and the next line (and 1) that answers the same request. */
+  readonly #file = new Column(Uint32Array);
+  readonly #offset = new Column(Float64Array);
+  readonly #length = new Column(Uint32Array);
+  readonly #next = new Column(Uint32Array);
+  /** By request: its first line, and its last (each and 1). */
+  readonly #first = new Column(Uint32Array);
+  readonly #last = new Column(Uint32Array);
+  #lines = 0;
+  #again = 0;
+  readonly #unknown = new Some();
+  readonly #cutOff = new Some();
+  readonly #odd = new Some();
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** Whether any line answers the request. */
+  has(request: number): boolean {
+    return this.#first.at(request) > 0;
+  }
+
+  /** What the lines that answer a request say, in the order of the files' names. @throws UserError (66) where a file cannot be read any more */
+  async *of(request: number): AsyncGenerator<{ readonly result: Result; readonly file: string }> {
+    for (let line = this.#first.at(request); line > 0; line = this.#next.at(line - 1)) {
+      const { name, handle } = present(this.#files[this.#file.at(line - 1)]);
+      const bytes = Buffer.allocUnsafe(this.#length.at(line - 1));
+      await handle.read(bytes, 0, bytes.length, this.#offset.at(line - 1)).catch((error: unknown) => {
+        throw unreadable(name, error);
+      });
+      // It was a whole line when the file was looked through; whoever writes over it since has taken it away.
+      const result = readResult(parseLine(bytes) ?? {});
+      if (result !== undefined) yield { result, file: name };
+    }
+  }
+
+  /** What is odd about the files, a sentence each. */
+  get notes(): readonly string[] {
+    const [unknown, cutOff, odd] = [this.#unknown, this.#cutOff, this.#odd];
+    return [
+      ...(cutOff.count === 0
+        ? []
+        : [`cut off, so the last line is left out, and read again once the file has grown: ${cutOff.names}`]),
+      ...(unknown.count === 0 ? [] : [`${counted(unknown.count, 'result')} of unknown ids ignored: ${unknown.names}`]),
+      ...(odd.count === 0 ? [] : [`${counted(odd.count, 'line')} that are no results ignored: ${odd.names}`]),
+      ...(this.#again === 0
+        ? []
+        : [`${counted(this.#again, 'request')} answered more than once: the first usable result counts`]),
+    ];
+  }
+
+  /** Looks through a file. */
+  async add(path: string, name: string, stop: AbortSignal | undefined): Promise<void> {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(path, 'r');
+      const file = this.#files.push({ name: path, handle }) - 1;
+      const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
+      for await (const line of splitLines(stream)) {
+        throwIfStopped(stop);
+        this.#note(line, file, name);
+      }
+    } catch (error) {
+      throw unreadable(path, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#files.splice(0).map(({ handle }) => handle.close()));
+  }
+
+  #note({ bytes, offset, number, ended, tooLong }: Line, file: number, name: string): void {
+    const place = `${oneLine(name, MOST_ID_COLUMNS)}:${number}`;
+    const id = tooLong ? undefined : (idOf(bytes) ?? parseLine(bytes)?.custom_id);
+    if (!ended && (tooLong || parseLine(bytes) === undefined)) this.#cutOff.add(place);
+    else if (typeof id !== 'string') this.#odd.add(place);
+    else {
+      const request = this.#requests.find(id);
+      if (request === undefined) this.#unknown.add(oneLine(id, MOST_ID_COLUMNS));
+      else this.#put(request, file, offset, bytes.length);
+    }
+  }
+
+  #put(request: number, file: number, offset: number, length: number): void {
+    const line = this.#lines++;
+    this.#file.put(line, file);
+    this.#offset.put(line, offset);
+    this.#length.put(line, length);
+    const last = this.#last.at(request);
+    if (last === 0) this.#first.put(request, line + 1);
+    else this.#next.put(last - 1, line + 1);
+    if (last > 0 && this.#first.at(request) === last) this.#again++;
+    this.#last.put(request, line + 1);
+  }
+}
+
+/** Looks through all files of the folder that may hold results. @throws UserError: 66 where one cannot be read, 130, 143 */
+export async function openResults(dir: string, requests: Requests, stop: AbortSignal | undefined): Promise<Results> {
+  const results = new Results(requests);
+  try {
+    for (const name of await resultFiles(dir)) await results.add(join(dir, name), name, stop);
+    return results;
+  } catch (error) {
+    await results.close();
+    throw error;
+  }
+}
+
+function parseLine(bytes: Uint8Array): JsonObject | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+}
