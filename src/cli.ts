@@ -26,6 +26,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'batch status', load: () => import('./commands/batch-status.js'), summary: 'show how far the batches of a folder are' },
   { name: 'batch fetch', load: () => import('./commands/batch-fetch.js'), summary: 'fetch the results of batches that have ended' },
   { name: 'batch cancel', load: () => import('./commands/batch-cancel.js'), summary: 'cancel the batches of a folder that have not ended' },
+  { name: 'batch run', load: () => import('./commands/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
   { name: 'merge', load: () => import('./commands/merge.js'), summary: 'join the folders of shards into one run' },
   { name: 'panel', load: () => import('./commands/panel.js'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },

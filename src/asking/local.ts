@@ -34,6 +34,8 @@ export async function startLocal(
     readonly quiet: boolean;
     readonly config?: string | undefined;
     readonly concurrency: number | 'adaptive';
+    /** Another name under which it is asked. */
+    readonly alias?: string;
   },
   start: StartServer = (args, env) => startProcess(args, env, io),
 ): Promise<LocalServer> {
@@ -42,6 +44,7 @@ export async function startLocal(
   const args = [
     ...['serve', '--model', model, '--host', '127.0.0.1', '--port', '0', '--until-stdin-closes', '--json'],
     ...slots,
+    ...(settings.alias === undefined ? [] : ['--alias', settings.alias]),
     ...(settings.config === undefined ? [] : ['--config', settings.config]),
   ];
   const apiKey = randomBytes(24).toString('base64url');

@@ -136,7 +136,8 @@ export class Desk {
   }
 }
 
-async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
+/** What was submitted of a folder; undefined where nothing was. @throws UserError: 65 where it is damaged, 66 where it cannot be read */
+export async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
   const path = join(dir, SUBMISSION);
   let text: string;
   try {
