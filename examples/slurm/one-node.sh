@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# A Slurm of one node, to try the scripts of this folder on one machine: as root, without systemd, in a container too.
+#
+#   apt-get install -y --no-install-recommends slurm-wlm munge
+#   export SLURM_CONF=$(examples/slurm/one-node.sh start /tmp/slurm)   # sbatch, squeue, scontrol use this node from here on
+#   examples/slurm/one-node.sh stop /tmp/slurm
+#
+# Everything lies in the folder: keys, sockets, logs, state, process ids. Nothing under /etc, /run or /var is read or written,
+# ports are free ones, and `stop` ends the processes that `start` has started and no others. It is a place for trying, not a cluster.
+set -euo pipefail
+
+usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# = 2 ] || usage
+action=$1
+dir=$(realpath -m "$2")
+
+# Slots rather than processors: eight array tasks that wait for a server run side by side on two cores.
+SLOTS=${SLOTS:-8}
+
+alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2> /dev/null; }
+
+await() {
+  local what=$1
+  shift
+  for _ in $(seq 300); do
+    "$@" > /dev/null 2>&1 && return
+    sleep 0.1
+  done
+  echo "one-node.sh: $what does not answer; its log is in $dir/log" >&2
+  tail -n 5 "$dir"/log/*.log >&2
+  exit 1
+}
+
+free_ports() {
+  node -e '
+    const { createServer } = require("node:net");
+    const servers = [createServer(), createServer()];
+    let listening = 0;
+    const tell = () => {
+      if (++listening === servers.length) for (const server of servers) { console.log(server.address().port); server.close(); }
+    };
+    for (const server of servers) server.listen(0, "127.0.0.1", tell);
+  '
+}
+
+write_conf() {
+  local ports
+  mapfile -t ports < <(free_ports)
+  cat > "$dir/slurm.conf" << CONF
+ClusterName=one-node
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort=${ports[0]}
+SlurmdPort=${ports[1]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+# A requeued job waits until its old credential has expired, 120 s where nothing is said.
+AuthInfo=socket=$dir/munge/socket,cred_expire=5
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/slurmd.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdLogFile=$dir/log/slurmd.log
+# A container has no cgroups of its own to give away.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+MpiDefault=none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
+JobRequeue=1
+KillWait=10
+ReturnToService=2
+NodeName=one NodeHostname=localhost NodeAddr=127.0.0.1 CPUs=$SLOTS State=UNKNOWN
+PartitionName=all Nodes=one Default=YES MaxTime=INFINITE State=UP
+CONF
+}
+
+start() {
+  [ "$(id -u)" = 0 ] || { echo "one-node.sh: only root can start Slurm's daemons" >&2; exit 1; }
+  for program in munged slurmctld slurmd sbatch node; do
+    command -v "$program" > /dev/null || { echo "one-node.sh: there is no $program" >&2; exit 1; }
+  done
+  ! alive "$dir/slurmctld.pid" || { echo "one-node.sh: a node runs in $dir already" >&2; exit 1; }
+  mkdir -p "$dir"/{log,state,spool,munge}
+  # munged wants a socket that everybody can reach, in folders that nobody else can change.
+  chmod 711 "$dir" "$dir/munge"
+  chmod 700 "$dir/log" "$dir/state"
+  export SLURM_CONF=$dir/slurm.conf
+  write_conf
+  (umask 077 && head -c 1024 /dev/urandom > "$dir/munge/key")
+  munged --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/munged.pid" \
+    --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --num-threads=2 >&2
+  await munged munge -n -S "$dir/munge/socket"
+  slurmctld -c >&2
+  await slurmctld scontrol ping
+  slurmd -N one >&2
+  await slurmd sh -c "sinfo -h -o %t | grep -qx idle"
+  echo "$SLURM_CONF"
+}
+
+stop() {
+  export SLURM_CONF=$dir/slurm.conf
+  # Jobs first: their processes are children of slurmstepd, and would outlive the daemons.
+  if alive "$dir/slurmctld.pid"; then
+    scancel --full --signal=KILL --user=root > /dev/null 2>&1 || true
+    scancel --user=root > /dev/null 2>&1 || true
+    for _ in $(seq 100); do [ -z "$(squeue -h 2> /dev/null)" ] && break; sleep 0.1; done
+  fi
+  for name in slurmd slurmctld munged; do
+    alive "$dir/$name.pid" || continue
+    pid=$(cat "$dir/$name.pid")
+    kill "$pid"
+    for _ in $(seq 100); do kill -0 "$pid" 2> /dev/null || break; sleep 0.1; done
+    kill -KILL "$pid" 2> /dev/null || true
+  done
+}
+
+case $action in
+  start) start ;;
+  stop) stop ;;
+  *) usage ;;
+esac

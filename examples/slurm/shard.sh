@@ -1,0 +1,85 @@
+# What infer.sbatch and judge.sbatch share: an engine beside awb, signals, and what becomes of awb's exit code.
+
+task=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+# By the task's number, so that a requeued task comes back to its folder.
+folder=$OUT/shards/$SLURM_ARRAY_TASK_ID
+awb='' engine='' watcher='' stopped='' base_url=''
+
+if [ -r "$KEYS" ]; then
+  set -a
+  # shellcheck source=/dev/null
+  . "$KEYS"
+  set +a
+fi
+
+say() { echo "$(date -u +%FT%TZ) task $task: $*" >&2; }
+
+# Near the time limit, --signal=B:USR1@300 tells this script alone. awb saves what is finished and ends within seconds.
+trap 'stopped="the time limit is near"; [ -z "$awb" ] || kill -TERM "$awb"' USR1
+# scancel, preemption and scontrol requeue send TERM to every process of the task, and KILL after KillWait. This script outlives
+# the first, so that awb can end.
+trap : TERM
+trap 'kill $watcher $engine 2> /dev/null' EXIT
+
+# Starts the engine that the command names, at a free port of this node; without one, the endpoint is the one given.
+start_engine() {
+  local serve=$1
+  base_url=$2
+  [ -n "$serve" ] || return 0
+  # Tasks of several jobs can share a node, so that a port of one's own choosing may be taken.
+  PORT=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+  [ -n "$PORT" ] || again 'no port is free'
+  export PORT
+  base_url=http://127.0.0.1:$PORT/v1
+  eval "exec $serve" > "$OUT/log/engine-$task.log" 2>&1 &
+  engine=$!
+  say "engine $engine at port $PORT, log $OUT/log/engine-$task.log"
+}
+
+# Runs awb and leaves with what its exit code means for Slurm.
+run_and_leave() {
+  local code=0
+  [ -z "$stopped" ] || again
+  "$@" &
+  awb=$!
+  # --wait-ready would wait its whole time for an engine that has died while it loaded.
+  if [ -n "$engine" ]; then
+    (while kill -0 "$engine"; do sleep 2; done; kill -TERM "$awb") 2> /dev/null &
+    watcher=$!
+  fi
+  # A trap ends `wait` early, with a code of its own.
+  while kill -0 "$awb" 2> /dev/null; do wait "$awb" || true; done
+  wait "$awb" || code=$?
+  if [ -z "$stopped" ] && [ -n "$engine" ] && ! kill -0 "$engine" 2> /dev/null; then stopped='the engine has died'; fi
+  case $code in
+    0) exit 0 ;;
+    # Rows that failed for good hold nobody up: merge, score and gate count them as missing, and the gate says INCOMPLETE.
+    3) say 'some rows failed; see the manifest'; exit 0 ;;
+    # The endpoint has gone, or a signal (out of memory: 137) has ended awb: what is finished is safe, and the same command goes on.
+    69 | 134 | 137 | 139) again "awb ended with $code" ;;
+    # TERM is ours, or Slurm's own: it cancels or requeues the task, and knows what becomes of it.
+    143) [ -z "$stopped" ] || again "$stopped"; exit 143 ;;
+    # The budget is spent, or the key refused: somebody has to mend that and to release the task.
+    75 | 77) hold "awb ended with $code" ;;
+    # Flags, data, identity, disk: the same again would end the same. The jobs that depend on this one are cancelled.
+    *) exit "$code" ;;
+  esac
+}
+
+# Slurm ends a running task that is requeued, with TERM, and starts it again by the same command.
+again() {
+  local why=${1:-$stopped}
+  [ "${SLURM_RESTART_COUNT:-0}" -lt "$MAX_RESTARTS" ] || hold "$why, after $SLURM_RESTART_COUNT restarts"
+  say "$why; requeued"
+  scontrol requeue "$task" || exit 1
+  sleep 600 & wait
+  exit 1
+}
+
+# Held, the task keeps its place, and the jobs behind it wait.
+hold() {
+  say "$1; held until: scontrol release $task"
+  scontrol requeuehold "$task" || exit 1
+  sleep 600 & wait
+  exit 1
+}
