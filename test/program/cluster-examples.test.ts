@@ -1,0 +1,134 @@
+// What the examples for clusters tell awb to do: every command line of theirs is one that it understands.
+
+import { execFile } from 'node:child_process';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { EXIT } from '../../src/errors.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+
+const run = promisify(execFile);
+const EXAMPLES = join(ROOT, 'examples');
+const text = (path: string) => readFile(join(EXAMPLES, path), 'utf8');
+
+let bin: string;
+
+beforeAll(async () => {
+  bin = await temporaryFolder();
+  // An awb that takes its command line apart, shows what it understood, and does nothing.
+  const shows = `#!/bin/sh\necho "$1" >> '${join(bin, 'called')}'\nexec '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@" --print-config\n`;
+  await writeFile(join(bin, 'awb'), shows);
+  await chmod(join(bin, 'awb'), 0o755);
+});
+
+/** What a script of an example shows of its settings, and the commands that it called, run where there is nothing else. */
+async function shown(script: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
+  await writeFile(join(bin, 'called'), '');
+  const [program, ...args] = script as [string, ...string[]];
+  const options = { cwd, env: { PATH: `${bin}:${process.env.PATH}`, HOME: bin, ...env } };
+  const { stdout } = await run(program, args, options);
+  return { stdout, called: (await readFile(join(bin, 'called'), 'utf8')).trim().split('\n') };
+}
+
+const TASK = {
+  SLURM_ARRAY_JOB_ID: '7',
+  SLURM_ARRAY_TASK_ID: '3',
+  SERVE: '',
+  MODEL_BASE_URL: 'http://10.0.0.5:8000/v1',
+};
+
+describe('examples/slurm', () => {
+  test.each([
+    ['infer.sbatch', ['infer']],
+    ['judge.sbatch', ['judge']],
+    ['merge.sbatch', ['merge', 'score']],
+    ['gate.sbatch', ['gate']],
+  ])('%s calls awb by flags that it has', async (script, commands) => {
+    const { stdout, called } = await shown(['bash', script], join(EXAMPLES, 'slurm'), TASK);
+    expect(called).toEqual(commands);
+    if (script === 'infer.sbatch') expect(stdout).toMatch(/shard +slurm\/8 /);
+  });
+
+  test('exit codes that it tells apart are those of awb', async () => {
+    const cases = [...(await text('slurm/shard.sh')).matchAll(/^ {4}([\d |]+)\)/gm)];
+    const known = new Set<number>([...Object.values(EXIT), ...[6, 9, 11].map((signal) => 128 + signal)]);
+    const named = cases.flatMap(([, codes = '']) => codes.split(' | ').map(Number));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((code) => !known.has(code))).toEqual([]);
+  });
+});
+
+interface Job {
+  readonly spec: {
+    readonly completionMode?: string;
+    readonly completions?: number;
+    readonly podFailurePolicy: {
+      readonly rules: readonly { readonly onExitCodes?: { readonly values: readonly number[] } }[];
+    };
+    readonly template: {
+      readonly spec: {
+        readonly restartPolicy: string;
+        readonly containers: readonly {
+          readonly name: string;
+          readonly env: readonly { readonly name: string; readonly value: string }[];
+          readonly command: readonly string[];
+          readonly args: readonly string[];
+        }[];
+      };
+    };
+  };
+}
+
+const jobOf = async (file: string) => parse(await text(`kubernetes/${file}`)) as Job;
+
+/** What a Job's container of awb runs, and in which environment. */
+function containerOf(job: Job) {
+  const container = job.spec.template.spec.containers.find(({ name }) => name === 'awb');
+  if (container === undefined) throw new Error('the Job has no container awb');
+  const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
+  return { script: [...container.command, ...container.args], env };
+}
+
+describe('examples/kubernetes', () => {
+  test.each([
+    ['infer.yaml', ['infer']],
+    ['judge.yaml', ['judge']],
+    ['gate.yaml', ['merge', 'score', 'gate']],
+  ])('%s calls awb by flags that it has', async (file, commands) => {
+    const { script, env } = containerOf(await jobOf(file));
+    const { called } = await shown(script, bin, { ...env, JOB_COMPLETION_INDEX: '0' });
+    expect(called).toEqual(commands);
+  });
+
+  test('both Jobs have as many pods as there are shards', async () => {
+    const [infer, judge] = [await jobOf('infer.yaml'), await jobOf('judge.yaml')];
+    const { completions } = infer.spec;
+    expect(containerOf(infer).script.at(-1)).toContain(`--shard k8s/${completions} `);
+    for (const { spec } of [infer, judge]) expect(spec).toMatchObject({ completionMode: 'Indexed', completions });
+  });
+
+  test.each(['infer.yaml', 'judge.yaml', 'gate.yaml'])('%s gives up for exit codes that awb has', async (file) => {
+    const { spec } = await jobOf(file);
+    // What the API wants of a Job with a podFailurePolicy.
+    expect(spec.template.spec.restartPolicy).toBe('Never');
+    const codes = spec.podFailurePolicy.rules.flatMap(({ onExitCodes }) => onExitCodes?.values ?? []);
+    const known = new Set<number>(Object.values(EXIT));
+    expect(codes.filter((code) => !known.has(code))).toEqual([]);
+    // Trying again mends none of these; it mends an endpoint that was out, and a command that a signal ended.
+    expect(codes).toEqual(expect.arrayContaining([EXIT.usage, EXIT.badData, EXIT.identityDiffers]));
+    for (const code of [EXIT.done, EXIT.unavailable, EXIT.terminated]) expect(codes).not.toContain(code);
+  });
+});
+
+test('the commands that examples/ray shows are understood for a shard', async () => {
+  const usage = /^ {4}python shards\.py [\s\S]*?\n\n/m.exec(await text('ray/shards.py'))?.[0] as string;
+  const line = usage.replaceAll('\\\n', ' ').replaceAll("'", '');
+  const [, ...commands] = line.split(/ -- /).map((part) => part.trim().split(/\s+/));
+  expect(commands.map(([name]) => name)).toEqual(['infer', 'judge']);
+  for (const words of commands) {
+    const filled = words.map((word) => word.replace('{k}', '3').replace('{n}', '8').replace('{dir}', 'shards/3'));
+    expect(await awb([...filled, '--print-config'])).toMatchObject({ code: EXIT.done, stderr: '' });
+  }
+});
