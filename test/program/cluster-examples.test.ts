@@ -1,13 +1,15 @@
 // What the examples for clusters tell awb to do: every command line of theirs is one that it understands.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { EXIT } from '../../src/errors.js';
+import { present } from '../../src/present.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { AT_A_TIME, startClusterTrial } from '../support/cluster-trial.js';
 
 const run = promisify(execFile);
 const EXAMPLES = join(ROOT, 'examples');
@@ -84,11 +86,15 @@ interface Job {
 const jobOf = async (file: string) => parse(await text(`kubernetes/${file}`)) as Job;
 
 /** What a Job's container of awb runs, and in which environment. */
-function containerOf(job: Job) {
-  const container = job.spec.template.spec.containers.find(({ name }) => name === 'awb');
-  if (container === undefined) throw new Error('the Job has no container awb');
-  const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
-  return { script: [...container.command, ...container.args], env };
+interface Container {
+  readonly script: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+async function containerIn(file: string): Promise<Container> {
+  const { containers } = (await jobOf(file)).spec.template.spec;
+  const { command, args, env } = present(containers.find(({ name }) => name === 'awb'));
+  return { script: [...command, ...args], env: Object.fromEntries(env.map(({ name, value }) => [name, value])) };
 }
 
 describe('examples/kubernetes', () => {
@@ -97,15 +103,60 @@ describe('examples/kubernetes', () => {
     ['judge.yaml', ['judge']],
     ['gate.yaml', ['merge', 'score', 'gate']],
   ])('%s calls awb by flags that it has', async (file, commands) => {
-    const { script, env } = containerOf(await jobOf(file));
+    const { script, env } = await containerIn(file);
     const { called } = await shown(script, bin, { ...env, JOB_COMPLETION_INDEX: '0' });
     expect(called).toEqual(commands);
   });
 
+  test('run for every index, one of them ended and started again, they make the bytes of an unsharded run', async () => {
+    const trial = await startClusterTrial(24);
+    const { dir, held } = trial;
+    const [infer, judge, gate] = await Promise.all(['infer.yaml', 'judge.yaml', 'gate.yaml'].map(containerIn));
+    const here = {
+      PATH: `${dir}:${process.env.PATH}`,
+      OUT: join(dir, 'step-2000'),
+      DATA_DIR: join(dir, 'data'),
+      DB: join(dir, 'runs.sqlite'),
+      POLICY: join(EXAMPLES, 'gate.yaml'),
+      MODEL: 'wm',
+      MODEL_BASE_URL: trial.server.url,
+      JUDGE_MODEL: 'judge',
+      JUDGE_BASE_URL: trial.server.url,
+      AWB_CONCURRENCY: String(AT_A_TIME),
+      AWB_QUIET: 'true',
+    };
+    /** A pod, from its start to its container's exit code. */
+    const start = ({ script: [program = '', ...args], env }: Container, index = '') => {
+      const child = spawn(program, args, { env: { ...env, ...here, JOB_COMPLETION_INDEX: index }, stdio: 'ignore' });
+      return { child, ended: new Promise<number | null>((done) => child.once('exit', done)) };
+    };
+    const indexes = Array.from({ length: 8 }, (_, index) => String(index));
+    const evicted = 4;
+    const last = new Set((await trial.rowsOf(evicted + 1, 8)).slice(-AT_A_TIME));
+    for (const name of last) held.add(name);
+    const pods = indexes.map((index) => start(present(infer), index));
+    await trial.untilAsked(last);
+    // The kubelet tells the container's first process alone.
+    present(pods[evicted]).child.kill('SIGTERM');
+    expect(await present(pods[evicted]).ended).toBe(EXIT.terminated);
+    held.clear();
+    pods[evicted] = start(present(infer), String(evicted));
+    expect(await Promise.all(pods.map(({ ended }) => ended))).toEqual(indexes.map(() => EXIT.done));
+    const judging = indexes.map((index) => start(present(judge), index).ended);
+    expect(await Promise.all(judging)).toEqual(indexes.map(() => EXIT.done));
+    expect(await start(present(gate)).ended).toBe(EXIT.done);
+
+    for (const file of ['predictions.jsonl', 'judged.jsonl']) {
+      expect(await trial.text('step-2000/merged', file)).toBe(await trial.text('whole', file));
+    }
+    expect(trial.askedAgain()).toEqual(last);
+    await trial.server.close();
+  }, 120_000);
+
   test('both Jobs have as many pods as there are shards', async () => {
     const [infer, judge] = [await jobOf('infer.yaml'), await jobOf('judge.yaml')];
     const { completions } = infer.spec;
-    expect(containerOf(infer).script.at(-1)).toContain(`--shard k8s/${completions} `);
+    expect((await containerIn('infer.yaml')).script.at(-1)).toContain(`--shard k8s/${completions} `);
     for (const { spec } of [infer, judge]) expect(spec).toMatchObject({ completionMode: 'Indexed', completions });
   });
 

@@ -1,18 +1,19 @@
 // The scripts of examples/slurm as a team submits them, on a Slurm of one node: killed, requeued, held, submitted again.
 
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { awb, ROOT, temporaryFolder } from '../support/cli.js';
-import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
-import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
+import { present } from '../../src/present.js';
+import { ROOT } from '../support/cli.js';
+import { AT_A_TIME, type ClusterTrial, startClusterTrial } from '../support/cluster-trial.js';
+import { everythingIn, readRows } from '../support/run-folder.js';
 import { noSlurm, SLURM, type SlurmNode, startSlurm } from '../support/slurm.js';
 
 const SHARDS = 8;
+const ROWS_OF_A_DOMAIN = 48;
+const ROWS = 3 * ROWS_OF_A_DOMAIN;
 const KEY = 'sk-of-the-keys-file';
-const SCORES = { format: 5, factuality: 4, consistency: 4, realism: 5, quality: 4 };
-const VERDICT = `<final_evaluation>\n${JSON.stringify({ scores: SCORES })}\n</final_evaluation>`;
 
 /** A stand-in for vLLM: at the port that it is given it listens after a while, and passes everything on to the loopback server. */
 const ENGINE = `
@@ -26,53 +27,20 @@ const server = createServer((socket) => {
 setTimeout(() => server.listen(port, '127.0.0.1'), 500);
 `;
 
-/** A row by what its request asks for. */
-function nameOf(messages: unknown): string {
-  return [...JSON.stringify(messages).matchAll(/step \d+ of \w+ \d+/g)].at(-1)?.[0] as string;
-}
-
 if (noSlurm !== undefined) it.skip(`examples/slurm: ${noSlurm}`, () => {});
 
 describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,', () => {
+  let trial: ClusterTrial;
   let dir: string;
-  let server: LoopbackServer;
   let slurm: SlurmNode;
   let env: Record<string, string>;
-  /** The world model's requests, by row. */
-  let asked: string[] = [];
-  let judged = 0;
-  /** Rows that get no answer before they are let go. */
-  const held = new Set<string>();
-  const keys = new Set<unknown>();
-  const refusesJudges = false;
-
-  const flags = (out: string) => ['--output-dir', join(dir, out), '--concurrency', '2', '--quiet'];
-  const bytes = (out: string, file: string) => readFile(join(dir, out, file), 'utf8');
 
   beforeAll(async () => {
-    dir = await temporaryFolder();
-    // Slurm's daemons and tasks are root's, and munge wants folders that can be entered.
+    trial = await startClusterTrial(ROWS_OF_A_DOMAIN);
+    dir = trial.dir;
+    // munge wants a socket that everybody can reach.
     await chmod(dir, 0o711);
-    const domains = ['mcp', 'terminal', 'web'];
-    const files = domains.map((domain) => [`${domain}_test.jsonl`, madeUpRows(domain, 48)]);
-    await writeDataset(join(dir, 'data'), Object.fromEntries(files));
-    server = await startLoopbackServer(
-      async ({ body, headers }) => {
-        keys.add(headers.authorization);
-        if (body.model === 'judge') {
-          judged++;
-          return refusesJudges ? { status: 401, body: { error: { message: 'no such key' } } } : { content: VERDICT };
-        }
-        const name = nameOf(body.messages);
-        asked.push(name);
-        while (held.has(name)) await wait(20);
-        return { content: deterministicAnswer(body.messages) };
-      },
-      { record: false },
-    );
     await writeFile(join(dir, 'engine.mjs'), ENGINE);
-    await writeFile(join(dir, 'awb'), `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"\n`);
-    await chmod(join(dir, 'awb'), 0o755);
     await writeFile(join(dir, 'keys'), `AWB_MODEL_API_KEY=${KEY}\nAWB_JUDGE_API_KEY=${KEY}\n`, { mode: 0o600 });
     slurm = await startSlurm(join(dir, 'slurm'));
     env = {
@@ -84,90 +52,119 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       POLICY: join(ROOT, 'examples/gate.yaml'),
       SHARDS: String(SHARDS),
       MODEL: 'wm',
-      SERVE: `'${process.execPath}' ${join(dir, 'engine.mjs')} $PORT ${server.port}`,
+      SERVE: `'${process.execPath}' ${join(dir, 'engine.mjs')} $PORT ${trial.server.port}`,
       JUDGE_MODEL: 'judge',
-      JUDGE_BASE_URL: server.url,
+      JUDGE_BASE_URL: trial.server.url,
       INFER_SBATCH: '',
       JUDGE_SBATCH: '',
       MERGE_SBATCH: '',
       WAIT_READY: '1m',
       AWB: join(dir, 'awb'),
       KEYS: join(dir, 'keys'),
-      AWB_CONCURRENCY: '2',
+      AWB_CONCURRENCY: String(AT_A_TIME),
     };
-    const asking = ['--model-base-url', server.url, '--model-name', 'wm', ...flags('whole')];
-    expect((await awb(['infer', '--data-dir', join(dir, 'data'), ...asking])).code).toBe(0);
-    const predictions = join(dir, 'whole/predictions.jsonl');
-    const judging = ['--judge-base-url', server.url, '--judge-model', 'judge', ...flags('whole')];
-    expect((await awb(['judge', '--predictions', predictions, ...judging])).code).toBe(0);
-    const scored = await awb(['score', join(dir, 'whole'), '--db', env.DB as string, '--label', 'production']);
-    expect(scored.code).toBe(0);
-    asked = [];
-    judged = 0;
   }, 60_000);
 
   afterAll(async () => {
-    held.clear();
+    trial?.held.clear();
     await slurm?.stop();
-    await server?.close();
+    await trial?.server.close();
   }, 60_000);
 
-  /** The names of a shard's rows, in the order of asking. */
-  async function rowsOf(task: number): Promise<string[]> {
-    const out = `rows-${task}`;
-    const part = ['--shard', `${task + 1}/${SHARDS}`, '--baseline', 'persistence', ...flags(out)];
-    expect((await awb(['infer', '--data-dir', join(dir, 'data'), ...part])).code).toBe(0);
-    return (await readRows(join(dir, out, 'predictions.jsonl'))).map(({ prompt }) => nameOf(prompt));
-  }
-
   /** Submits the checkpoint by the script; the numbers of its jobs. */
-  async function submit(): Promise<Record<string, string>> {
+  async function submit(): Promise<Record<'infer' | 'judge' | 'merge' | 'gate', string>> {
     const told = await slurm.run('bash', [join(SLURM, 'submit.sh')], env);
-    return Object.fromEntries(told.split(' ').map((word) => word.split('=')));
+    const numbers = told.split(' ').map((word) => word.split('=')[1]);
+    const [infer, judge, merge, gate] = numbers.map(present);
+    return { infer: present(infer), judge: present(judge), merge: present(merge), gate: present(gate) };
   }
 
-  /** Resolves once a shard's journal holds so many rows. */
-  async function finished(task: number, rows: number): Promise<void> {
-    const journal = join(dir, 'step-2000/shards', String(task), 'predictions.journal.jsonl');
-    while ((await readRows(journal).catch(() => [])).length < rows) await wait(50);
+  /** Submits one of the scripts alone, as an array into another folder; its number. */
+  async function submitScript(script: string, array: string, out: string): Promise<string> {
+    const args = ['--parsable', `--array=${array}`, `--chdir=${SLURM}`, `--output=${join(out, '%a.log')}`];
+    await mkdir(out, { recursive: true });
+    return slurm.run('sbatch', [...args, join(SLURM, script)], { ...env, OUT: out });
+  }
+
+  async function expectWhole(): Promise<void> {
+    for (const file of ['predictions.jsonl', 'judged.jsonl']) {
+      expect(await trial.text('step-2000/merged', file)).toBe(await trial.text('whole', file));
+    }
   }
 
   test('shards that are killed, requeued, near their time limit or left by their engine end in the bytes of an unsharded run', async () => {
-    const [killed, awbKilled, atLimit, engineKilled] = [2, 3, 4, 5];
-    const unfinished = new Map<number, string[]>();
-    for (const task of [2, 3, 4, 5]) {
-      const rows = await rowsOf(task);
-      unfinished.set(task, rows.slice(-2));
-      for (const name of rows.slice(-2)) held.add(name);
-    }
+    const [killed, awbKilled, atLimit, left] = [2, 3, 4, 5] as const;
+    const tasks = [killed, awbKilled, atLimit, left];
+    const rows = await Promise.all(tasks.map((task) => trial.rowsOf(task + 1, SHARDS)));
+    const last = new Set(rows.flatMap((ofTask) => ofTask.slice(-AT_A_TIME)));
+    for (const name of last) trial.held.add(name);
     const jobs = await submit();
     const taskOf = (task: number) => `${jobs.infer}_${task}`;
-    for (const task of [2, 3, 4, 5]) await finished(task, 16);
+    const kill = (task: number, word: string) => {
+      const found = slurm.processes(jobs.infer, task).filter(({ command }) => command.includes(word));
+      for (const { pid } of found) process.kill(pid, 'SIGKILL');
+    };
+    await trial.untilAsked(last);
 
-    // As a node that fails: everything of the task is gone at once, and nobody has told Slurm.
-    for (const { pid } of slurm.processes(jobs.infer as string, killed as number)) process.kill(pid, 'SIGKILL');
-    await slurm.run('scontrol', ['requeue', taskOf(killed as number)]);
-    const processOf = (task: number, word: string) =>
-      slurm.processes(jobs.infer as string, task).find(({ command }) => command.includes(word))?.pid as number;
-    process.kill(processOf(awbKilled as number, 'bin.js infer'), 'SIGKILL');
+    // As where a node fails: everything of the task is gone at once, and Slurm has not been told.
+    kill(killed, '');
+    await slurm.run('scontrol', ['requeue', taskOf(killed)]);
+    kill(awbKilled, 'bin.js infer');
     // What --signal=B:USR1@300 sends.
-    await slurm.run('scancel', ['--batch', '--signal=USR1', taskOf(atLimit as number)]);
-    process.kill(processOf(engineKilled as number, 'engine.mjs'), 'SIGKILL');
-    for (const task of [2, 3, 4, 5]) {
+    await slurm.run('scancel', ['--batch', '--signal=USR1', taskOf(atLimit)]);
+    kill(left, 'engine.mjs');
+    for (const task of tasks) {
       while ((await slurm.job(taskOf(task))).Restarts !== '1') await wait(100);
     }
-    held.clear();
+    trial.held.clear();
 
-    expect(await slurm.until(jobs.gate as string, 'COMPLETED', 'FAILED', 'CANCELLED')).toMatchObject({
-      JobState: 'COMPLETED',
-      ExitCode: '0:0',
-    });
-    expect(await bytes('step-2000/merged', 'predictions.jsonl')).toBe(await bytes('whole', 'predictions.jsonl'));
-    expect(await bytes('step-2000/merged', 'judged.jsonl')).toBe(await bytes('whole', 'judged.jsonl'));
-    // Two rows of each were in flight, and no other was asked twice.
-    const again = asked.filter((name, index) => asked.indexOf(name) !== index);
-    expect(new Set(again)).toEqual(new Set([...unfinished.values()].flat()));
-    expect(asked).toHaveLength(144 + again.length);
-    expect(judged).toBe(144);
+    const gate = await slurm.until(jobs.gate, 'COMPLETED', 'FAILED', 'CANCELLED');
+    expect(gate).toMatchObject({ JobState: 'COMPLETED', ExitCode: '0:0' });
+    await expectWhole();
+    // What was in flight when they ended, and no other row, was asked once more.
+    expect(trial.askedAgain()).toEqual(last);
+    expect(trial.asked).toHaveLength(ROWS + last.size);
+    expect(trial.judge.asked).toBe(ROWS);
   }, 120_000);
+
+  test('keys reach the servers, and none of the files that Slurm keeps', async () => {
+    expect([...trial.keys]).toContain(`Bearer ${KEY}`);
+    const kept = await everythingIn(join(dir, 'slurm'));
+    expect(kept).toContain('JUDGE_BASE_URL=');
+    expect(kept).not.toContain(KEY);
+  });
+
+  test('submitted again, shards that are finished ask nothing, and all ends as before', async () => {
+    const before = { asked: trial.asked.length, judged: trial.judge.asked };
+    const { gate } = await submit();
+    expect(await slurm.until(gate, 'COMPLETED', 'FAILED', 'CANCELLED')).toMatchObject({ JobState: 'COMPLETED' });
+    expect({ asked: trial.asked.length, judged: trial.judge.asked }).toEqual(before);
+    await expectWhole();
+  }, 120_000);
+
+  test('a task whose key is refused is held, and goes on when somebody has mended that and released it', async () => {
+    const out = join(dir, 'refused');
+    await cp(join(dir, 'step-2000/shards/0/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
+    trial.judge.refuses = true;
+    const job = await submitScript('judge.sbatch', '0-0', out);
+    while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) await wait(100);
+    trial.judge.refuses = false;
+    await slurm.run('scontrol', ['release', `${job}_0`]);
+    expect(await slurm.until(`${job}_0`, 'COMPLETED', 'FAILED')).toMatchObject({
+      JobState: 'COMPLETED',
+      Restarts: '1',
+    });
+    expect(await readRows(join(out, 'shards/0/judged.jsonl'))).toHaveLength(ROWS / SHARDS);
+  }, 60_000);
+
+  test('an array of other than N tasks in a row fails at once, and nothing is asked', async () => {
+    const before = trial.asked.length;
+    const job = await submitScript('infer.sbatch', '3,5', join(dir, 'part'));
+    for (const task of [3, 5]) {
+      const ended = await slurm.until(`${job}_${task}`, 'COMPLETED', 'FAILED');
+      expect(ended).toMatchObject({ JobState: 'FAILED', ExitCode: '2:0', Restarts: '0' });
+    }
+    expect(await trial.text('part/3.log')).toContain('a job array of exactly 8 tasks in a row');
+    expect(trial.asked).toHaveLength(before);
+  }, 60_000);
 });

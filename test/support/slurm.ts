@@ -1,11 +1,12 @@
 // A Slurm of one node, started and stopped by the script that users have; jobs submitted to it, watched, and their processes killed.
 
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ROOT } from './cli.js';
+import { processes as allProcesses, type Process, processOf } from './processes.js';
 
 const run = promisify(execFile);
 export const SLURM = join(ROOT, 'examples/slurm');
@@ -20,12 +21,6 @@ function reason(): string | undefined {
   const missing = PROGRAMS.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
   if (missing !== undefined) return `there is no ${missing} (apt-get install slurm-wlm munge)`;
   return process.getuid?.() === 0 ? undefined : "only root can start Slurm's daemons";
-}
-
-export interface Process {
-  readonly pid: number;
-  readonly parent: number;
-  readonly command: string;
 }
 
 export interface SlurmNode {
@@ -63,9 +58,10 @@ export async function startSlurm(dir: string): Promise<SlurmNode> {
       }
     },
     processes(array, task) {
-      const own = allProcesses(`SLURM_ARRAY_JOB_ID=${array}\0SLURM_ARRAY_TASK_ID=${task}`.split('\0'));
+      const wanted = [`SLURM_ARRAY_JOB_ID=${array}`, `SLURM_ARRAY_TASK_ID=${task}`];
+      const own = allProcesses().filter(({ environment }) => wanted.every((one) => environment.includes(one)));
       const pids = new Set(own.map(({ pid }) => pid));
-      const [stepd] = own.filter(({ parent }) => !pids.has(parent)).map(({ parent }) => describe(parent));
+      const [stepd] = own.filter(({ parent }) => !pids.has(parent)).map(({ parent }) => processOf(parent));
       return stepd?.command.startsWith('slurmstepd') ? [stepd, ...own] : own;
     },
     async stop() {
@@ -73,29 +69,4 @@ export async function startSlurm(dir: string): Promise<SlurmNode> {
     },
   };
   return node;
-}
-
-/** The processes whose environment holds all of these. */
-function allProcesses(wanted: readonly string[]): Process[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      const variables = read(`/proc/${pid}/environ`).split('\0');
-      return wanted.every((variable) => variables.includes(variable));
-    })
-    .map((pid) => describe(Number(pid)));
-}
-
-function describe(pid: number): Process {
-  const parent = /^PPid:\s*(\d+)$/m.exec(read(`/proc/${pid}/status`))?.[1];
-  return { pid, parent: Number(parent), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') };
-}
-
-/** The text of a file of /proc, empty where its process has gone. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return '';
-  }
 }

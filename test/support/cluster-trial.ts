@@ -1,0 +1,101 @@
+// What runs on clusters are tried with: rows, a server for world model and judge, and an unsharded run to compare with.
+
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { awb, ROOT, temporaryFolder } from './cli.js';
+import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
+import { madeUpRows, readRows, writeDataset } from './run-folder.js';
+
+const SCORES = { format: 5, factuality: 4, consistency: 4, realism: 5, quality: 4 };
+const VERDICT = `<final_evaluation>\n${JSON.stringify({ scores: SCORES })}\n</final_evaluation>`;
+
+export interface ClusterTrial {
+  /** Holds `data/`, the unsharded run in `whole/`, that run's scores as `production` in `runs.sqlite`, and the program `awb`. */
+  readonly dir: string;
+  readonly server: LoopbackServer;
+  /** The requests to the world model so far, by row, those of the unsharded run left out. */
+  readonly asked: string[];
+  /** Rows that get no answer before they are let go. */
+  readonly held: Set<string>;
+  /** The values of the header `authorization` so far. */
+  readonly keys: ReadonlySet<string | undefined>;
+  /** The judge `judge`: what it was asked so far (of the unsharded run nothing), and whether it says 401. */
+  readonly judge: { asked: number; refuses: boolean };
+  /** The rows that a shard (1-based) asks, in order. */
+  rowsOf(shard: number, shards: number): Promise<string[]>;
+  /** Resolves once every one of these rows has been asked. */
+  untilAsked(rows: Iterable<string>): Promise<void>;
+  /** Rows that were asked more than once. */
+  askedAgain(): Set<string>;
+  /** The text of a file of the folder. */
+  text(...path: readonly string[]): Promise<string>;
+}
+
+/** A row by what its prompt asks for. */
+function nameOf(messages: unknown): string {
+  return [...JSON.stringify(messages).matchAll(/step \d+ of \w+ \d+/g)].at(-1)?.[0] ?? '';
+}
+
+/** Two rows at a time, so that whoever holds two knows that all before them are finished. */
+export const AT_A_TIME = 2;
+
+export async function startClusterTrial(rowsOfADomain: number): Promise<ClusterTrial> {
+  const dir = await temporaryFolder();
+  const data = join(dir, 'data');
+  const files = ['mcp', 'terminal', 'web'].map((domain) => [`${domain}_test.jsonl`, madeUpRows(domain, rowsOfADomain)]);
+  await writeDataset(data, Object.fromEntries(files));
+  await writeFile(join(dir, 'awb'), `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"\n`);
+  await chmod(join(dir, 'awb'), 0o755);
+
+  const asked: string[] = [];
+  const held = new Set<string>();
+  const keys = new Set<string | undefined>();
+  const judge = { asked: 0, refuses: false };
+  const server = await startLoopbackServer(
+    async ({ body, headers }) => {
+      keys.add(headers.authorization);
+      if (body.model === 'judge') {
+        judge.asked++;
+        return judge.refuses ? { status: 401, body: { error: { message: 'no such key' } } } : { content: VERDICT };
+      }
+      const name = nameOf(body.messages);
+      asked.push(name);
+      while (held.has(name)) await wait(20);
+      return { content: deterministicAnswer(body.messages) };
+    },
+    { record: false },
+  );
+
+  const run = async (...args: readonly string[]) => {
+    const { code, stderr } = await awb(args);
+    if (code !== 0) throw new Error(`awb ${args[0]} ended with ${code}: ${stderr}`);
+  };
+  const common = ['--output-dir', join(dir, 'whole'), '--quiet'];
+  await run('infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', ...common);
+  const predictions = ['--predictions', join(dir, 'whole/predictions.jsonl')];
+  await run('judge', ...predictions, '--judge-base-url', server.url, '--judge-model', 'judge', ...common);
+  await run('score', join(dir, 'whole'), '--db', join(dir, 'runs.sqlite'), '--label', 'production', '--quiet');
+  asked.length = 0;
+  judge.asked = 0;
+
+  return {
+    dir,
+    server,
+    asked,
+    held,
+    keys,
+    judge,
+    async rowsOf(shard, shards) {
+      const out = join(dir, `rows-${shard}`);
+      const part = ['--shard', `${shard}/${shards}`, '--baseline', 'persistence', '--output-dir', out, '--quiet'];
+      await run('infer', '--data-dir', data, ...part);
+      return (await readRows(join(out, 'predictions.jsonl'))).map(({ prompt }) => nameOf(prompt));
+    },
+    async untilAsked(rows) {
+      while ([...rows].some((name) => !asked.includes(name))) await wait(50);
+    },
+    askedAgain: () => new Set(asked.filter((name, index) => asked.indexOf(name) !== index)),
+    text: (...path) => readFile(join(dir, ...path), 'utf8'),
+  };
+}
