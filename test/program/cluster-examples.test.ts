@@ -117,7 +117,7 @@ describe('examples/kubernetes', () => {
       OUT: join(dir, 'step-2000'),
       DATA_DIR: join(dir, 'data'),
       DB: join(dir, 'runs.sqlite'),
-      POLICY: join(EXAMPLES, 'gate.yaml'),
+      POLICY: join(dir, 'gate.yaml'),
       MODEL: 'wm',
       MODEL_BASE_URL: trial.server.url,
       JUDGE_MODEL: 'judge',
@@ -151,7 +151,7 @@ describe('examples/kubernetes', () => {
     }
     expect(trial.askedAgain()).toEqual(last);
     await trial.server.close();
-  }, 120_000);
+  }, 300_000);
 
   test('both Jobs have as many pods as there are shards', async () => {
     const [infer, judge] = [await jobOf('infer.yaml'), await jobOf('judge.yaml')];

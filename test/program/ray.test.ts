@@ -18,7 +18,7 @@ describe.skipIf(!hasRay)('examples/ray', () => {
 
   beforeAll(async () => {
     trial = await startClusterTrial(24);
-  }, 60_000);
+  }, 120_000);
   afterAll(() => trial.server.close());
 
   test('a killed worker costs the rows in flight, and what is merged is an unsharded run', async () => {
@@ -62,5 +62,5 @@ describe.skipIf(!hasRay)('examples/ray', () => {
     }
     expect(trial.askedAgain()).toEqual(last);
     expect(trial.judge.asked).toBe(72);
-  }, 120_000);
+  }, 300_000);
 });

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { present } from '../../src/present.js';
-import { ROOT } from '../support/cli.js';
 import { AT_A_TIME, type ClusterTrial, startClusterTrial } from '../support/cluster-trial.js';
 import { everythingIn, readRows } from '../support/run-folder.js';
 import { noSlurm, SLURM, type SlurmNode, startSlurm } from '../support/slurm.js';
@@ -49,7 +48,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       DATA_DIR: join(dir, 'data'),
       DB: join(dir, 'runs.sqlite'),
       BASE: 'production',
-      POLICY: join(ROOT, 'examples/gate.yaml'),
+      POLICY: join(dir, 'gate.yaml'),
       SHARDS: String(SHARDS),
       MODEL: 'wm',
       SERVE: `'${process.execPath}' ${join(dir, 'engine.mjs')} $PORT ${trial.server.port}`,
@@ -63,13 +62,13 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       KEYS: join(dir, 'keys'),
       AWB_CONCURRENCY: String(AT_A_TIME),
     };
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     trial?.held.clear();
     await slurm?.stop();
     await trial?.server.close();
-  }, 60_000);
+  }, 120_000);
 
   /** Submits the checkpoint by the script; the numbers of its jobs. */
   async function submit(): Promise<Record<'infer' | 'judge' | 'merge' | 'gate', string>> {
@@ -125,7 +124,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     expect(trial.askedAgain()).toEqual(last);
     expect(trial.asked).toHaveLength(ROWS + last.size);
     expect(trial.judge.asked).toBe(ROWS);
-  }, 120_000);
+  }, 300_000);
 
   test('keys reach the servers, and none of the files that Slurm keeps', async () => {
     expect([...trial.keys]).toContain(`Bearer ${KEY}`);
@@ -140,6 +139,13 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     expect(await slurm.until(gate, 'COMPLETED', 'FAILED', 'CANCELLED')).toMatchObject({ JobState: 'COMPLETED' });
     expect({ asked: trial.asked.length, judged: trial.judge.asked }).toEqual(before);
     await expectWhole();
+  }, 300_000);
+
+  test('what the gate says is the exit code of its job', async () => {
+    await writeFile(join(dir, 'strict.yaml'), 'min_score: { overall: 99 }\n');
+    const alone = ['--parsable', `--chdir=${SLURM}`, `--output=${join(dir, 'strict.log')}`, join(SLURM, 'gate.sbatch')];
+    const gate = await slurm.run('sbatch', alone, { ...env, POLICY: join(dir, 'strict.yaml') });
+    expect(await slurm.until(gate, 'COMPLETED', 'FAILED')).toMatchObject({ JobState: 'FAILED', ExitCode: '4:0' });
   }, 120_000);
 
   test('a task whose key is refused is held, and goes on when somebody has mended that and released it', async () => {
@@ -155,7 +161,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       Restarts: '1',
     });
     expect(await readRows(join(out, 'shards/0/judged.jsonl'))).toHaveLength(ROWS / SHARDS);
-  }, 60_000);
+  }, 120_000);
 
   test('an array of other than N tasks in a row fails at once, and nothing is asked', async () => {
     const before = trial.asked.length;
@@ -166,5 +172,5 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     }
     expect(await trial.text('part/3.log')).toContain('a job array of exactly 8 tasks in a row');
     expect(trial.asked).toHaveLength(before);
-  }, 60_000);
+  }, 120_000);
 });

@@ -1,5 +1,6 @@
 // What runs on clusters are tried with: rows, a server for world model and judge, and an unsharded run to compare with.
 
+import { createHash } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -7,11 +8,15 @@ import { awb, ROOT, temporaryFolder } from './cli.js';
 import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 import { madeUpRows, readRows, writeDataset } from './run-folder.js';
 
-const SCORES = { format: 5, factuality: 4, consistency: 4, realism: 5, quality: 4 };
-const VERDICT = `<final_evaluation>\n${JSON.stringify({ scores: SCORES })}\n</final_evaluation>`;
+/** A verdict between 70 and 90 that depends on what is judged, so that rows differ. */
+function verdictOn(messages: unknown): string {
+  const digit = createHash('sha256').update(JSON.stringify(messages)).digest()[0] ?? 0;
+  const scores = { format: 5, factuality: 3 + (digit % 3), consistency: 4, realism: 4 + (digit % 2), quality: 4 };
+  return `<final_evaluation>\n${JSON.stringify({ scores })}\n</final_evaluation>`;
+}
 
 export interface ClusterTrial {
-  /** Holds `data/`, the unsharded run in `whole/`, that run's scores as `production` in `runs.sqlite`, and the program `awb`. */
+  /** Holds `data/`, the unsharded run in `whole/`, that run's scores as `production` in `runs.sqlite`, a policy that it fulfils, and `awb`. */
   readonly dir: string;
   readonly server: LoopbackServer;
   /** The requests to the world model so far, by row, those of the unsharded run left out. */
@@ -48,6 +53,8 @@ export async function startClusterTrial(rowsOfADomain: number): Promise<ClusterT
   await writeFile(join(dir, 'awb'), `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"\n`);
   await chmod(join(dir, 'awb'), 0o755);
 
+  await writeFile(join(dir, 'gate.yaml'), 'min_score: { overall: 55 }\n');
+
   const asked: string[] = [];
   const held = new Set<string>();
   const keys = new Set<string | undefined>();
@@ -57,7 +64,9 @@ export async function startClusterTrial(rowsOfADomain: number): Promise<ClusterT
       keys.add(headers.authorization);
       if (body.model === 'judge') {
         judge.asked++;
-        return judge.refuses ? { status: 401, body: { error: { message: 'no such key' } } } : { content: VERDICT };
+        return judge.refuses
+          ? { status: 401, body: { error: { message: 'no such key' } } }
+          : { content: verdictOn(body.messages) };
       }
       const name = nameOf(body.messages);
       asked.push(name);
