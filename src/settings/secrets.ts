@@ -9,11 +9,13 @@ import type { OptionTable } from './options.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;
+/** What MLflow's own clients read, too. */
+const MLFLOW_SECRETS = ['MLFLOW_TRACKING_TOKEN', 'MLFLOW_TRACKING_PASSWORD'];
 
 /** Adds what flags and environment hold of secrets: values of secret options, keys for other programs, passwords of proxies. */
 export function noteSecrets(table: OptionTable, flags: FlagValues, env: Io['env'], secrets: Set<string>): void {
   for (const [variable, value] of Object.entries(env)) {
-    if (variable.endsWith('_API_KEY')) note(value, secrets);
+    if (variable.endsWith('_API_KEY') || MLFLOW_SECRETS.includes(variable)) note(value, secrets);
     if (/_proxy$/i.test(variable)) notePasswords(value, secrets);
   }
   for (const name of secretsIn(table)) {

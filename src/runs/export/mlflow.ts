@@ -1,0 +1,135 @@
+// A record into an MLflow server: its experiment, its run, and what is in it. Whatever is there already is not doubled.
+
+import { UserError } from '../../errors.js';
+import { isObject, type JsonObject } from '../../json.js';
+import { type MlflowRecord, RUN_TAG } from './mlflow-record.js';
+import { MlflowRefusal, type MlflowServer, objectIn, textIn } from './mlflow-server.js';
+
+/** What came of an export. */
+export interface MlflowExport {
+  readonly experimentId: string;
+  readonly runId: string;
+  /** Whether the run was there already. */
+  readonly isUpdate: boolean;
+  /** Parameters that the run has with other values: MLflow does not change them. */
+  readonly kept: readonly string[];
+  /** Why no files were put beside it; undefined where they were. */
+  readonly withoutFiles?: string;
+}
+
+/** What a server takes in one call. */
+const MOST_AT_ONCE = 100;
+const STATUS = { complete: 'FINISHED', running: 'RUNNING' } as const;
+
+/** @throws UserError as `mlflowAt`, and for an experiment that was deleted */
+export async function exportTo(server: MlflowServer, experiment: string, record: MlflowRecord): Promise<MlflowExport> {
+  const experimentId = await experimentOf(server, experiment);
+  const found = await runWith(server, experimentId, record.tags[RUN_TAG] ?? '');
+  const run = found ?? (await createRun(server, experimentId, record));
+  const info = objectIn(run, 'info');
+  const runId = textIn(info, 'run_id', server);
+  const before = paramsOf(run);
+  const kept = Object.entries(record.params).flatMap(([name, value]) => {
+    const known = before.get(name);
+    return known === undefined || known === value ? [] : [name];
+  });
+  await logAll(server, runId, record, before);
+  await server.post('runs/update', { run_id: runId, run_name: record.name, ...ended(record) });
+  const withoutFiles = await putFiles(server, String(info.artifact_uri ?? ''), record);
+  return { experimentId, runId, isUpdate: found !== undefined, kept, ...(withoutFiles && { withoutFiles }) };
+}
+
+async function experimentOf(server: MlflowServer, name: string): Promise<string> {
+  const find = async () =>
+    objectIn(await server.get('experiments/get-by-name', { experiment_name: name }), 'experiment');
+  try {
+    return activeId(await find(), name, server);
+  } catch (error) {
+    if (!isRefusal(error, 'RESOURCE_DOES_NOT_EXIST')) throw error;
+  }
+  try {
+    return textIn(await server.post('experiments/create', { name }), 'experiment_id', server);
+  } catch (error) {
+    // Another has made it meanwhile.
+    if (!isRefusal(error, 'RESOURCE_ALREADY_EXISTS')) throw error;
+    return activeId(await find(), name, server);
+  }
+}
+
+function activeId(experiment: JsonObject, name: string, server: MlflowServer): string {
+  if (experiment.lifecycle_stage === 'deleted') {
+    throw new UserError(
+      `the experiment "${name}" of ${server.shown} was deleted; restore it there, or name another with --experiment`,
+    );
+  }
+  return textIn(experiment, 'experiment_id', server);
+}
+
+async function runWith(server: MlflowServer, experimentId: string, id: string): Promise<JsonObject | undefined> {
+  const { runs } = await server.post('runs/search', {
+    experiment_ids: [experimentId],
+    filter: `tags.\`${RUN_TAG}\` = '${id}'`,
+    max_results: 1,
+  });
+  const [run] = Array.isArray(runs) ? runs : [];
+  return isObject(run) ? run : undefined;
+}
+
+async function createRun(server: MlflowServer, experimentId: string, record: MlflowRecord): Promise<JsonObject> {
+  const { name, startMs, tags } = record;
+  const made = await server.post('runs/create', {
+    experiment_id: experimentId,
+    run_name: name,
+    start_time: startMs,
+    // With it the run is found again, whatever cuts the rest off.
+    tags: [{ key: RUN_TAG, value: tags[RUN_TAG] }],
+  });
+  return objectIn(made, 'run');
+}
+
+/** A metric that stands there with the same time, step and value is the same one. */
+async function logAll(
+  server: MlflowServer,
+  runId: string,
+  record: MlflowRecord,
+  before: ReadonlyMap<string, string>,
+): Promise<void> {
+  const params = Object.entries(record.params).filter(([name]) => !before.has(name));
+  const parts = {
+    params: params.map(([key, value]) => ({ key, value })),
+    tags: Object.entries(record.tags).map(([key, value]) => ({ key, value })),
+    metrics: Object.entries(record.metrics).map(([key, value]) => ({
+      ...{ key, value },
+      ...{ timestamp: record.endMs, step: record.step },
+    })),
+  };
+  for (const [kind, items] of Object.entries(parts)) {
+    for (let at = 0; at < items.length; at += MOST_AT_ONCE) {
+      await server.post('runs/log-batch', { run_id: runId, [kind]: items.slice(at, at + MOST_AT_ONCE) });
+    }
+  }
+}
+
+function ended({ tags, endMs }: MlflowRecord) {
+  const state = tags['awb.state'] ?? 'complete';
+  const status = state === 'complete' || state === 'running' ? STATUS[state] : 'FAILED';
+  return status === 'RUNNING' ? { status } : { status, end_time: endMs };
+}
+
+/** Files go through the server where it keeps artifacts for its clients; another store would ask for another client and other keys. */
+async function putFiles(server: MlflowServer, uri: string, { files }: MlflowRecord): Promise<string | undefined> {
+  const [, folder] = /^mlflow-artifacts:\/(?:\/[^/]*\/)?(.+)$/.exec(uri) ?? [];
+  if (folder === undefined) return 'the server keeps no artifacts for its clients (mlflow server --serve-artifacts)';
+  for (const [name, text] of Object.entries(files)) await server.putArtifact(`${folder}/${name}`, text);
+  return undefined;
+}
+
+function paramsOf(run: JsonObject): ReadonlyMap<string, string> {
+  const { params } = objectIn(run, 'data');
+  const list = Array.isArray(params) ? params.filter(isObject) : [];
+  return new Map(list.map(({ key, value }) => [String(key), String(value)]));
+}
+
+function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof MlflowRefusal && error.code === code;
+}
