@@ -32,6 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
   { name: 'compare', load: () => import('./commands/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
   { name: 'gate', load: () => import('./commands/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
+  { name: 'watch', load: () => import('./commands/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
   { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
   { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
   { name: 'rate', load: () => import('./commands/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },

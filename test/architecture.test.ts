@@ -11,6 +11,7 @@ const WORKINGS: Readonly<Record<string, readonly string[]>> = {
   asking: ['settings'],
   runs: ['settings'],
   environment: ['settings'],
+  watch: ['settings'],
 };
 /** The pages: they may use everything but one another. */
 const PAGES = 'commands';

@@ -1,0 +1,151 @@
+// The server of a checkpoint: started, awaited until it lists its models, and stopped with all that it has started.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { codeOf } from '../errors.js';
+import { isObject, parseObject } from '../json.js';
+import { oneLine } from '../printable.js';
+import type { Io } from '../types.js';
+import { startGuarded, withoutKeys } from './guarded.js';
+import type { WatchSettings } from './options.js';
+import { endpointAt, filled, wordsOf } from './words.js';
+
+/** A server that takes no end is killed after so long. */
+const GRACE_MS = 15_000;
+const LOOK_EVERY_MS = 250;
+const LONGEST_LOOK_MS = 5_000;
+const TAIL_LINES = 5;
+const TAIL_BYTES = 4_000;
+
+/** What keeps a checkpoint from being evaluated, in one sentence; it says nothing of the checkpoint's quality. */
+export class NotEvaluated extends Error {}
+
+interface Server {
+  readonly url: string;
+  readonly model: string;
+  /** Aborted where it ends by itself; the reason is a `NotEvaluated`. */
+  readonly lost: AbortSignal;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the server of a checkpoint. What it writes goes to the log.
+ * @param pidFile tells the next watch, should this one be killed, whose end to wait for
+ * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
+ */
+export async function startServer(
+  checkpoint: { readonly name: string; readonly path: string },
+  { log, pidFile }: { readonly log: string; readonly pidFile: string },
+  settings: WatchSettings,
+  io: Io,
+): Promise<Server> {
+  await endOfEarlier(pidFile);
+  const port = await portFor(settings.port);
+  const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
+  const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
+  const url = endpointAt(settings.endpoint, port);
+  const output = { output: log, errors: log };
+  const guarded = startGuarded({ words, env: withoutKeys(io.env), cwd: io.cwd, ...output, graceMs: GRACE_MS });
+  await writeFile(pidFile, `${guarded.pid}\n`);
+  const lost = new AbortController();
+  let isStopping = false;
+  const ended = guarded.ended.then(async (report) => {
+    const how = report.fault ?? (report.signal === null ? `exit code ${report.code}` : report.signal);
+    if (!isStopping) lost.abort(new NotEvaluated(`the server ended by itself (${how})${await tailOf(log)}`));
+  });
+  const stop = async () => {
+    isStopping = true;
+    guarded.end();
+    await ended;
+  };
+  try {
+    const model = await ready(url, log, lost.signal, settings, io);
+    return { url, model, lost: lost.signal, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then. */
+async function endOfEarlier(pidFile: string): Promise<void> {
+  const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
+  const until = performance.now() + GRACE_MS;
+  while (Number.isInteger(pid) && pid > 0 && isAlive(pid) && performance.now() < until) await wait(LOOK_EVERY_MS);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+/** Resolves with the name of the model once the server lists one. */
+async function ready(url: string, log: string, lost: AbortSignal, settings: WatchSettings, io: Io): Promise<string> {
+  const { waitReady, servedModel } = settings;
+  const until = performance.now() + waitReady * 1000;
+  while (performance.now() < until) {
+    lost.throwIfAborted();
+    io.stop.throwIfAborted();
+    const listed = await modelsAt(url, io);
+    if (listed !== undefined) {
+      const model = servedModel ?? listed[0];
+      if (model !== undefined) return model;
+      throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
+    }
+    await wait(LOOK_EVERY_MS, undefined, { signal: AbortSignal.any([lost, io.stop]) }).catch(() => undefined);
+  }
+  throw new NotEvaluated(
+    `the server was not ready after ${waitReady} s (--wait-ready): ${url}/models${await tailOf(log)}`,
+  );
+}
+
+/** The models that a server lists, none where it asks for another key; undefined while it is not ready. */
+async function modelsAt(url: string, { env, stop }: Io): Promise<readonly string[] | undefined> {
+  const { AWB_MODEL_API_KEY: key } = env;
+  try {
+    const response = await fetch(`${url}/models`, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      signal: AbortSignal.any([stop, AbortSignal.timeout(LONGEST_LOOK_MS)]),
+    });
+    const text = await response.text();
+    if (response.status === 401 || response.status === 403) return [];
+    if (!response.ok) return undefined;
+    const data = parseObject(text)?.data;
+    return Array.isArray(data)
+      ? data.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []))
+      : [];
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws NotEvaluated where somebody else has the port: that server would be asked in place of ours */
+async function portFor(given: number | undefined): Promise<number> {
+  const server = createServer();
+  try {
+    return await new Promise<number>((done, failed) => {
+      server.once('error', failed);
+      server.listen(given ?? 0, '127.0.0.1', () => {
+        const address = server.address();
+        done(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+    });
+  } catch {
+    throw new NotEvaluated(`port ${given} is taken by another process`);
+  } finally {
+    server.close();
+  }
+}
+
+/** The last lines of a log, as the end of a sentence. */
+export async function tailOf(log: string): Promise<string> {
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.slice(-TAIL_BYTES).trim().split('\n').slice(-TAIL_LINES);
+  const said = oneLine(lines.join(' | '), 300);
+  return said === '' ? '' : `; it last said: ${said}`;
+}

@@ -1,0 +1,120 @@
+// The steps of an evaluation as command lines of this program, each a process of its own.
+
+import { readFile, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { EXIT } from '../errors.js';
+import { type JsonObject, parseObject } from '../json.js';
+import type { Io } from '../types.js';
+import { PROGRAM, startGuarded } from './guarded.js';
+import type { WatchSettings } from './options.js';
+import type { Step } from './records.js';
+import { NotEvaluated, tailOf } from './server.js';
+import { endpointAt } from './words.js';
+
+const BIN = fileURLToPath(new URL('bin.js', PROGRAM));
+/** A step that is asked to end lets its calls end, and saves. */
+const GRACE_MS = 30_000;
+const LOCKED_TRIES = 5;
+const LOCKED_WAIT_MS = 3_000;
+
+/** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
+const WORKED: Readonly<Record<Step, readonly number[]>> = {
+  infer: [EXIT.done, EXIT.incomplete],
+  judge: [EXIT.done, EXIT.incomplete],
+  score: [EXIT.done, EXIT.incomplete],
+  gate: [EXIT.done, EXIT.noGo, EXIT.inconclusive, EXIT.incomplete],
+};
+
+/** Where a checkpoint's run lies, and who answers for it. */
+interface StepPlace {
+  readonly name: string;
+  readonly dir: string;
+  /** Absent where infer is done. */
+  readonly server?: { readonly url: string; readonly model: string };
+}
+
+/** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
+export function argumentsOf(step: Step, { name, dir, server }: StepPlace, settings: WatchSettings): string[] {
+  const { config, base, db } = settings;
+  const judged = join(dir, 'judged.jsonl');
+  const common = ['--config', config];
+  switch (step) {
+    case 'infer':
+      return [
+        ...['infer', ...common, '--output-dir', dir, `--label=${name}`],
+        // No server is there yet where the arguments are only looked at.
+        ...[
+          '--model-base-url',
+          server?.url ?? endpointAt(settings.endpoint, settings.port ?? 8000),
+          `--model-name=${server?.model ?? 'NAME'}`,
+        ],
+      ];
+    case 'judge':
+      return ['judge', ...common, '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir];
+    case 'score':
+      return ['score', ...common, '--predictions', judged, '--db', db, `--label=${name}`];
+    case 'gate':
+      return ['gate', ...common, `--base=${base}`, `--candidate=${judged}`, '--db', db];
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Where the JSON document of a step lies. */
+function documentPath(dir: string, name: string): string {
+  return join(dir, `${name}.json`);
+}
+
+/**
+ * Runs a step to its end.
+ * @returns its exit code, and the document that it printed
+ * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
+ */
+export async function runStep(
+  step: Step,
+  place: StepPlace,
+  settings: WatchSettings,
+  io: Io,
+  lost?: AbortSignal,
+): Promise<{ readonly code: number; readonly document: JsonObject | undefined }> {
+  const run = () => runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
+  let code = await run();
+  // The step of a watch that was killed may still save what it had, and holds the folder until then.
+  for (let tries = 0; code === EXIT.cannotCreate && tries < LOCKED_TRIES; tries++) {
+    await wait(LOCKED_WAIT_MS, undefined, { signal: io.stop }).catch(() => undefined);
+    code = await run();
+  }
+  if (WORKED[step].includes(code)) return { code, document: await documentOf(place.dir, step) };
+  throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
+}
+
+/** Runs this program; what it prints goes to `<name>.json` in the folder, and what it says to steps.log. */
+export async function runAwb(
+  name: string,
+  args: readonly string[],
+  dir: string,
+  { env, cwd, stop }: Io,
+  lost?: AbortSignal,
+): Promise<number> {
+  const output = documentPath(dir, name);
+  await truncate(output).catch(() => undefined);
+  const errors = join(dir, 'steps.log');
+  const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
+  const guarded = startGuarded({ words, env, cwd, output, errors, graceMs: GRACE_MS });
+  const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
+  const end = () => guarded.end();
+  ending.addEventListener('abort', end, { once: true });
+  if (ending.aborted) end();
+  const { code, signal, fault } = await guarded.ended;
+  ending.removeEventListener('abort', end);
+  if (code !== EXIT.done) lost?.throwIfAborted();
+  stop.throwIfAborted();
+  if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(errors)}`);
+  return code;
+}
+
+export async function documentOf(dir: string, name: string): Promise<JsonObject | undefined> {
+  return parseObject(await readFile(documentPath(dir, name), 'utf8').catch(() => ''));
+}

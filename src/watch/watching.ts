@@ -1,0 +1,136 @@
+// The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
+
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { codeOf, EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { counted } from '../figures.js';
+import { shellLine } from '../shell.js';
+import { lockFile } from '../store/lock.js';
+import type { Io } from '../types.js';
+import { type Checkpoint, checkpointsIn } from './checkpoints.js';
+import { evaluate, type Work } from './evaluating.js';
+import { openLog } from './log.js';
+import type { WatchSettings } from './options.js';
+import { type Kept, keptOf, STEPS } from './records.js';
+import type { Outcome } from './results.js';
+import { argumentsOf } from './steps.js';
+import { filled, wordsOf } from './words.js';
+
+/** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
+const WORST_FIRST: readonly ExitCode[] = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive, EXIT.done];
+
+/**
+ * Watches until it is interrupted, or takes what is there.
+ * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder
+ */
+export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> {
+  requireCommands(settings);
+  const dir = resolve(io.cwd, settings.dir);
+  const outputDir = resolve(io.cwd, settings.outputDir);
+  if (settings.dryRun) return showPlan(dir, outputDir, settings, io);
+  await checkpointsIn(dir, settings.pattern, settings.marker);
+  await makeFolder(outputDir, settings);
+  const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
+  const work: Work = { settings, io, outputDir, log: openLog(outputDir, io.stderr, settings.quiet) };
+  io.setLastWords('ended at once: the same command goes on where it was');
+  try {
+    await work.log.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
+    const codes = new Set<ExitCode>();
+    do {
+      await lookOnce(work, dir, codes);
+      if (settings.once) break;
+      await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
+    } while (!io.stop.aborted);
+    if (!io.stop.aborted) return WORST_FIRST.find((code) => codes.has(code)) ?? EXIT.done;
+    await work.log.say('stopped', 'interrupted; the same command goes on where it was');
+    return interruption(io.stop);
+  } finally {
+    release();
+  }
+}
+
+/** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
+async function lookOnce(work: Work, dir: string, codes: Set<ExitCode>): Promise<void> {
+  const { settings, io, outputDir } = work;
+  const { complete } = await checkpointsIn(dir, settings.pattern, settings.marker);
+  for (const checkpoint of complete) {
+    if (io.stop.aborted) return;
+    const kept = await keptOf(outputDir, checkpoint);
+    if (stateOf(kept, settings, Date.now()) !== 'due') continue;
+    try {
+      codes.add(codeOfOutcome(await evaluate(work, kept)));
+    } catch (error) {
+      if (!io.stop.aborted) throw error;
+    }
+  }
+}
+
+function codeOfOutcome(outcome: Outcome): ExitCode {
+  if (outcome.verdict === 'FAILED') return EXIT.unavailable;
+  return WORST_FIRST.find((code) => code === outcome.exitCode) ?? EXIT.unavailable;
+}
+
+/** Under --once nothing waits for another round: the next call is that round. */
+function stateOf({ record }: Kept, settings: WatchSettings, now: number): 'done' | 'given up' | 'waiting' | 'due' {
+  const { verdict, failures, failedAt } = record;
+  if (verdict !== undefined) return 'done';
+  if (failures >= settings.tries) return 'given up';
+  if (failedAt === undefined || settings.once) return 'due';
+  return now < failedAt + settings.retryWait * 1000 * 2 ** (failures - 1) ? 'waiting' : 'due';
+}
+
+function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {
+  const words = wordsOf(serveCommand, '--serve-command');
+  wordsOf(onResult, '--on-result');
+  const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
+  if (!names('checkpoint') && !names('name')) {
+    throw new UserError('--serve-command names no {checkpoint}: every checkpoint would be served alike');
+  }
+  if (!names('port') && port === undefined && endpoint.includes('{port}')) {
+    throw new UserError('--serve-command names no {port}: put it in, or say with --port where the server listens');
+  }
+}
+
+async function makeFolder(path: string, { outputDir }: WatchSettings): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new UserError(
+      `cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`,
+      EXIT.cannotCreate,
+    );
+  }
+}
+
+/** What would be done, as it stands now. */
+async function showPlan(dir: string, outputDir: string, settings: WatchSettings, io: Io): Promise<ExitCode> {
+  const { complete, unmarked } = await checkpointsIn(dir, settings.pattern, settings.marker);
+  const plans: object[] = [];
+  const lines: string[] = [];
+  for (const checkpoint of complete) {
+    const kept = await keptOf(outputDir, checkpoint);
+    const state = stateOf(kept, settings, Date.now());
+    const commands = state === 'due' ? commandsFor(checkpoint, kept, settings) : [];
+    plans.push({ name: checkpoint.name, path: checkpoint.path, dir: kept.dir, state, commands });
+    const verdict = kept.record.verdict === undefined ? '' : ` (${kept.record.verdict})`;
+    lines.push(
+      `${shellLine([checkpoint.name])}: ${state}${verdict}`,
+      ...commands.map((words) => `  ${shellLine(words)}`),
+    );
+  }
+  for (const name of unmarked) lines.push(`${shellLine([name])}: no ${settings.marker} yet`);
+  lines.push(`${counted(complete.length, 'complete checkpoint')}; nothing was done`);
+  const document = { schema: 'awb.watch-plan/1', checkpoints: plans, unmarked };
+  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
+  return EXIT.done;
+}
+
+function commandsFor({ name, path }: Checkpoint, { dir, record }: Kept, settings: WatchSettings): string[][] {
+  const port = settings.port === undefined ? '{port}' : String(settings.port);
+  const serve = filled(wordsOf(settings.serveCommand, '--serve-command'), { checkpoint: path, name, port });
+  const left = STEPS.filter((step) => record.steps[step] === undefined);
+  const server = { url: filled([settings.endpoint], { port }).join(''), model: settings.servedModel ?? 'NAME' };
+  const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server }, settings)]);
+  return [...(left.includes('infer') ? [serve] : []), ...steps];
+}

@@ -1,0 +1,277 @@
+// `awb watch` from end to end: processes that serve made-up checkpoints, a judge on loopback, and kills.
+
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { verdict } from '../support/judging.js';
+import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { madeUpRow, readRows, writeDataset } from '../support/run-folder.js';
+
+const ROWS = 16;
+const KEY = 'sk-judge-0123456789';
+const servers: LoopbackServer[] = [];
+const children: CliProcess[] = [];
+afterEach(async () => {
+  for (const { child } of children.splice(0)) child.kill('SIGKILL');
+  for (const server of servers.splice(0)) await server.close();
+});
+
+/** Good predictions are rated 4 or 5, bad ones 1 or 2, by a hash, so that no two checkpoints are rated alike. */
+function rated(messages: unknown): string {
+  const text = JSON.stringify(messages);
+  const bit = createHash('sha256').update(text).digest()[0] as number;
+  return verdict((text.includes('bad prediction') ? 1 : 4) + (bit % 2));
+}
+
+interface Files {
+  readonly [path: string]: object;
+}
+
+async function setUp(checkpoints: Files, more = '') {
+  const judge = await startLoopbackServer(({ body }) => {
+    return { content: body.model === 'base' ? 'good prediction of the base' : rated(body.messages) };
+  });
+  servers.push(judge);
+  const dir = await temporaryFolder();
+  const rows = Array.from({ length: ROWS }, (_, id) => madeUpRow('mcp', id));
+  await writeDataset(join(dir, 'data'), { 'mcp_test.jsonl': rows });
+  const arrive = async (files: Files) => {
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(dir, 'checkpoints', path)), { recursive: true });
+      await writeFile(join(dir, 'checkpoints', path), JSON.stringify(content));
+    }
+  };
+  await mkdir(join(dir, 'checkpoints'));
+  await arrive(checkpoints);
+  const serve = [process.execPath, join(ROOT, 'test/support/checkpoint-server.mjs'), '{checkpoint}', '{port}'];
+  const config = `
+infer: { data-dir: data, concurrency: 2 }
+judge: { judge-base-url: "${judge.url}", judge-model: judge }
+gate: { max-drop: 25, max-domain-drop: 40 }
+watch:
+  serve-command: ${JSON.stringify(serve)}
+  base: base
+  every: 0.05
+  retry-wait: 0
+${more}`;
+  await writeFile(join(dir, 'awb.yaml'), config);
+  const base = ['--model-base-url', judge.url, '--model-name', 'base'];
+  const steps = [
+    ['infer', '--data-dir', 'data', '--output-dir', 'base', ...base],
+    [
+      'judge',
+      '--predictions',
+      'base/predictions.jsonl',
+      '--output-dir',
+      'base',
+      '--judge-base-url',
+      judge.url,
+      '--judge-model',
+      'judge',
+    ],
+    ['score', '--predictions', 'base', '--label', 'base'],
+  ];
+  for (const step of steps) expect((await awb([...step, '--quiet'], { cwd: dir })).code).toBe(EXIT.done);
+  const start = (...flags: string[]) => {
+    const watch = startAwb(['watch', 'checkpoints', '--config', 'awb.yaml', ...flags], { AWB_JUDGE_API_KEY: KEY }, dir);
+    children.push(watch);
+    return watch;
+  };
+  const lines = async (name: string) => readRows(join(dir, name)).catch(() => []);
+  return {
+    dir,
+    arrive,
+    start,
+    once: (...flags: string[]) => start('--once', ...flags).ended,
+    log: () => lines('watch/watch.jsonl'),
+    served: async () => (await lines('served.log')).map(({ name }) => name),
+    pids: async () => (await lines('served.log')).map(({ pid }) => Number(pid)),
+    asked: async () => (await lines('served.asked')).map((line) => JSON.stringify(line)),
+    result: async (name: string) => JSON.parse(await readFile(join(dir, 'watch', name, 'result.json'), 'utf8')),
+    async until(isSo: () => Promise<boolean>) {
+      while (!(await isSo())) await wait(20);
+    },
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const complete = (name: string, config: object) => ({ [`${name}/config.json`]: config, [`${name}/COMPLETE`]: {} });
+
+test('checkpoints are taken in the order of their numbers, held against the base, told, and not taken again', async () => {
+  const run = await setUp(
+    { ...complete('step-10', { answer: 'bad' }), ...complete('step-9', {}), ...complete('step-11', {}) },
+    `
+  on-result: [sh, -c, 'cat > "$0"; env > env.txt', "{name}.told.json"]
+`,
+  );
+  const first = await run.once();
+  expect(first.stderr).toMatch(/step-10: NO-GO: /);
+  expect(first.code).toBe(EXIT.noGo);
+  expect(await run.served()).toEqual(['step-9', 'step-10', 'step-11']);
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+  expect(await run.result('step-9')).toMatchObject({ verdict: 'GO', exit_code: 0, last_go: null, base: 'base' });
+  expect(await run.result('step-10')).toMatchObject({
+    ...{ schema: 'awb.watch-result/1', verdict: 'NO-GO', exit_code: 4, summary: expect.any(String) },
+    checkpoint: { name: 'step-10', path: join(run.dir, 'checkpoints/step-10') },
+    last_go: { name: 'step-9', difference: { difference: expect.any(Number) } },
+    difference: { low: expect.any(Number), high: expect.any(Number) },
+  });
+  expect((await run.result('step-11')).last_go.name).toBe('step-9');
+  const told = JSON.parse(await readFile(join(run.dir, 'step-10.told.json'), 'utf8'));
+  expect(told).toEqual(await run.result('step-10'));
+  expect(await readFile(join(run.dir, 'env.txt'), 'utf8')).not.toContain(KEY);
+  const stored = JSON.parse((await awb(['runs', 'list', '--json'], { cwd: run.dir })).stdout);
+  expect(JSON.stringify(stored)).toContain('step-11');
+  const again = await run.once();
+  expect([again.code, (await run.served()).length]).toEqual([EXIT.done, 3]);
+  const types = (await run.log())
+    .filter(({ checkpoint }) => checkpoint === 'step-9')
+    .map(({ type, step }) => step ?? type);
+  expect(types).toEqual(['serving', 'infer', 'judge', 'score', 'gate', 'result']);
+}, 300_000);
+
+test('a server that never gets ready is logged with its last words, and the watch goes on with the next checkpoint', async () => {
+  const run = await setUp({ ...complete('step-1', { ready: false }), ...complete('step-2', {}) });
+  const flags = ['--wait-ready', '3s', '--tries', '2'];
+  const first = await run.once(...flags);
+  expect(first.code).toBe(EXIT.unavailable);
+  expect(first.stderr).toMatch(
+    /step-1: not evaluated: the server was not ready after 3 s .*out of memory.*; it is tried again/,
+  );
+  expect(await run.result('step-2')).toMatchObject({ verdict: 'GO' });
+  expect(await run.result('step-1')).toMatchObject({ verdict: 'FAILED', will_retry: true, reason: expect.any(String) });
+  const second = await run.once(...flags);
+  expect(second.stderr).toMatch(/it is left until it changes/);
+  const third = await run.once(...flags);
+  expect([third.code, await run.served()]).toEqual([EXIT.done, ['step-1', 'step-2', 'step-1']]);
+  await run.arrive(complete('step-1', { note: 'mended' }));
+  expect((await run.once(...flags)).code).toBe(EXIT.done);
+  expect(await run.result('step-1.2')).toMatchObject({ verdict: 'GO', checkpoint: { name: 'step-1' } });
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+}, 300_000);
+
+test('a server that crashes in the middle costs no finished row: the next round goes on', async () => {
+  const run = await setUp(complete('step-1', { crashAfter: 6 }));
+  const first = await run.once();
+  expect(first.code).toBe(EXIT.unavailable);
+  expect(first.stderr).toMatch(/the server ended by itself \(exit code 1\); it last said: .*CUDA error/);
+  expect((await run.once()).code).toBe(EXIT.done);
+  const asked = await run.asked();
+  expect([asked.length, new Set(asked).size]).toEqual([ROWS, ROWS]);
+}, 300_000);
+
+test('a watch that is killed takes server and steps with it, and the same command goes on where it was', async () => {
+  const run = await setUp({ ...complete('step-1', {}), ...complete('step-2', { hangAfter: 5 }) });
+  const { child, ended } = run.start('--once');
+  await run.until(async () => (await readdir(run.dir)).includes('served.step-2.hung'));
+  await run.until(async () => (await run.asked()).length >= ROWS + 5);
+  child.kill('SIGKILL');
+  await ended;
+  await run.until(async () => (await run.pids()).every((pid) => !isAlive(pid)));
+  const before = await run.asked();
+  expect((await run.once()).code).toBe(EXIT.done);
+  expect(await run.served()).toEqual(['step-1', 'step-2', 'step-2']);
+  const asked = await run.asked();
+  expect(asked.slice(0, before.length)).toEqual(before);
+  expect(new Set(asked).size).toBe(2 * ROWS);
+  expect(asked.length).toBe(2 * ROWS);
+}, 300_000);
+
+test('without --once it waits for checkpoints, and Ctrl-C stops the server in the middle', async () => {
+  const run = await setUp({ 'step-1/config.json': {} });
+  const { child, ended } = run.start();
+  await run.until(async () => (await run.log()).length > 0);
+  await run.arrive(complete('step-1', {}));
+  await run.until(async () => (await run.log()).some(({ verdict: told }) => told === 'GO'));
+  await run.arrive(complete('step-2', { hangAfter: 3 }));
+  await run.until(async () => (await readdir(run.dir)).includes('served.step-2.hung'));
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  expect(code).toBe(EXIT.interrupted);
+  expect(stderr).toMatch(/interrupted; the same command goes on where it was\n$/);
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+}, 300_000);
+
+test('--dry-run shows what would be done, marked or not, and names are never read by a shell', async () => {
+  const hostile = "step '1'; touch gone $(touch gone) {port} --help";
+  const run = await setUp({
+    ...complete(hostile, {}),
+    'step-2/config.json': {},
+    'step-3.bin': {},
+    'step-3.bin.COMPLETE': {},
+  });
+  const { code, stdout } = await run.once('--dry-run', '--json');
+  expect(code).toBe(EXIT.done);
+  const plan = JSON.parse(stdout);
+  expect(plan).toMatchObject({ schema: 'awb.watch-plan/1', unmarked: ['step-2'] });
+  expect(plan.checkpoints.map(({ name, state }: Record<string, unknown>) => [name, state])).toEqual([
+    [hostile, 'due'],
+    ['step-3.bin', 'due'],
+  ]);
+  expect(plan.checkpoints[0].commands[0][2]).toBe(join(run.dir, 'checkpoints', hostile));
+  expect(await readdir(run.dir)).not.toContain('watch');
+  expect((await run.once()).code).toBe(EXIT.done);
+  expect(await run.served()).toEqual([hostile, 'step-3.bin']);
+  expect(await readdir(run.dir)).not.toContain('gone');
+}, 300_000);
+
+test.each([
+  ['a base that is no run', ['--base', 'step-0'], EXIT.usage, /there is no run or judged file "step-0"/],
+  [
+    'a command without the checkpoint',
+    ['--serve-command', 'serve --port {port}'],
+    EXIT.usage,
+    /names no \{checkpoint\}/,
+  ],
+  ['a command without the port', ['--serve-command', 'serve {checkpoint}'], EXIT.usage, /names no \{port\}/],
+])(
+  '%s is refused before anything is served',
+  async (_, flags, exitCode, message) => {
+    const run = await setUp(complete('step-1', {}));
+    const { code, stderr } = await run.once(...flags);
+    expect([code, await run.served()]).toEqual([exitCode, []]);
+    expect(stderr).toMatch(message);
+  },
+  60_000,
+);
+
+test('a setting that a step would refuse is refused before anything is served', async () => {
+  const run = await setUp(complete('step-1', {}));
+  await writeFile(
+    join(run.dir, 'awb.yaml'),
+    `${await readFile(join(run.dir, 'awb.yaml'), 'utf8')}score: { no-such: 1 }\n`,
+  );
+  const { code, stderr } = await run.once();
+  expect([code, await run.served()]).toEqual([EXIT.usage, []]);
+  expect(stderr).toMatch(/unknown setting "no-such"/);
+}, 60_000);
+
+test('a result that cannot be told, and a port that is taken, are logged; two watches never work in one folder', async () => {
+  const run = await setUp(complete('step-1', { hangAfter: 2 }), '  on-result: [sh, -c, "echo no mail >&2; exit 7"]\n');
+  const { port } = servers[0] as LoopbackServer;
+  const taken = await run.once('--port', String(port));
+  expect(taken.stderr).toContain(`port ${port} is taken by another process`);
+  expect(taken.stderr).toMatch(/--on-result failed \(exit code 7\); it last said: no mail/);
+  const { child, ended } = run.start();
+  await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
+  const other = await run.once();
+  expect([other.code, /another awb watch works in/.test(other.stderr)]).toEqual([EXIT.cannotCreate, true]);
+  child.kill('SIGTERM');
+  expect((await ended).code).toBe(EXIT.terminated);
+  await rm(join(run.dir, 'checkpoints'), { recursive: true });
+  const gone = await run.once();
+  expect(gone.code).toBe(EXIT.inputMissing);
+  expect(gone.stderr).toContain('cannot read the folder of checkpoints');
+}, 300_000);
