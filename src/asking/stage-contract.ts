@@ -67,7 +67,10 @@ export interface Stage<J extends StageJob> {
 }
 
 /** The row's record in short; undefined where it has none, or a stale one. */
-export function summaryOf<J extends StageJob>(stage: Stage<J>, job: J): RowSummary | undefined {
+export function summaryOf<J extends StageJob>(
+  stage: Pick<Stage<J>, 'run' | 'isStale'>,
+  job: J,
+): RowSummary | undefined {
   const summary = stage.run.journal.summaryOf(job.id);
   return summary === undefined || stage.isStale(job, summary) ? undefined : summary;
 }

@@ -67,12 +67,15 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
 }
 
 /** What a file of rows with something added to each depends on, beside its journal. */
-interface RowOutput extends Pick<ChosenRows, 'dataset' | 'chosen'> {
-  readonly settings: Pick<InferSettings, 'repeats' | 'lean' | 'skipInvalid' | 'domains'>;
+export interface RowOutput<Needed extends keyof InferSettings> extends Pick<ChosenRows, 'dataset' | 'chosen'> {
+  readonly settings: Pick<InferSettings, Needed>;
 }
 
 /** The rows of the output, and the line of each. */
-export function inferOutput({ settings, dataset, chosen }: RowOutput, journal: Run['journal']) {
+export function inferOutput(
+  { settings, dataset, chosen }: RowOutput<'repeats' | 'lean' | 'skipInvalid' | 'domains'>,
+  journal: Run['journal'],
+) {
   return {
     rows: jobsOf(dataset.rows, chosen, settings.repeats, journal.ids()),
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',

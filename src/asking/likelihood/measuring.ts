@@ -1,5 +1,6 @@
 // The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
 
+import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
 import {
@@ -13,17 +14,19 @@ import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '../../judgement.js';
 import { failureToPredict } from '../../points.js';
 import type { Identity } from '../../run/identity.js';
+import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
-import { TRAJECTORY_KEYS } from '../infer/inferring.js';
+import { type RowOutput, TRAJECTORY_KEYS } from '../infer/inferring.js';
 import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
 import { invalidByDomain } from '../infer/rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import type { AskingSettings } from '../options.js';
+import type { RowSummary } from '../row-summary.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
@@ -47,10 +50,9 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
     io: work.io,
     run,
     settings,
-    rows: jobsOf(dataset.rows, chosen, ONCE, run.journal.ids()),
+    ...likelihoodOutput(work, run.journal),
     order: inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
     stampOf: (_job, _failure, mark) => mark,
-    isDone: (_job, summary) => summary.status === 'ok',
     asks: () => true,
     settleAlone: () => Promise.reject(new Error('every row asks the model')),
     request: async ({ row }) => ({ ...questionOf(work, await dataset.readSample(row)), seedOffset: 0 }),
@@ -59,16 +61,27 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
       return { id: job.id, row: record, log: { ...outcome.log, [STAMP_KEY.likelihood]: mark, at: now() } };
     },
     placeOf: ({ row }) => placeOfRow(dataset, row),
-    async compose(job, { row }) {
-      const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
-      return withMembers(await dataset.readText(job.row), leftOut, membersOf(work, job, recordedJudgement(row)));
-    },
     remarks: prompts.remarks,
-    outputForm: { lean: settings.lean },
     manifest: manifestOfData(work, run, settings),
-    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
   return openInstrument(run, target, settings).guard(stage);
+}
+
+/** The rows of the output, and the line of each. */
+export function likelihoodOutput(
+  { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
+  journal: Run['journal'],
+) {
+  const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
+  return {
+    rows: jobsOf(dataset.rows, chosen, ONCE, journal.ids()),
+    isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
+    async compose(job: InferJob, { row }: JournalRecord) {
+      return withMembers(await dataset.readText(job.row), leftOut, membersOf(dataset, job, recordedJudgement(row)));
+    },
+    outputForm: { lean: settings.lean },
+    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+  };
 }
 
 function questionOf({ settings, prompts }: Measuring, sample: Sample): Question {
@@ -87,7 +100,7 @@ function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): Judgem
   return measured(measuresOfTruth(cost), { reply, truth: cost });
 }
 
-function membersOf({ dataset: { rows } }: Measuring, { row, repeat }: InferJob, record: JudgementRecord) {
+function membersOf({ rows }: Dataset, { row, repeat }: InferJob, record: JudgementRecord) {
   const prediction = { key: rows.key(row), trajectory: rows.trajectory(row), repeat, gen: '', awb: {}, flags: [] };
   return judgementMembers(prediction, record, 0);
 }

@@ -17,7 +17,6 @@ export interface PartSettings {
   readonly repeats: number;
   readonly lean: boolean;
   readonly skipInvalid: boolean;
-  readonly rolloutFrom: number;
   readonly judgeRepeats: number;
   readonly judgeSees: 'history' | 'rollout';
 }
@@ -39,7 +38,6 @@ export function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettin
     repeats: count('repeats') ?? 1,
     lean: settings.lean === true,
     skipInvalid: settings['skip-invalid'] === true,
-    rolloutFrom: count('rollout-from') ?? 0,
     judgeRepeats: count('judge-repeats') ?? 1,
     judgeSees: settings['judge-sees'] === 'rollout' ? 'rollout' : 'history',
   };

@@ -3,6 +3,8 @@
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
+import { TextNumbers } from '../../hashed-texts.js';
+import { WORDS_OF_KEY } from '../../row-id.js';
 import { replaceFile } from '../../run/files.js';
 import { pathsOf } from '../../run/folder.js';
 import type { JournalRecord } from '../../run/journal-record.js';
@@ -28,10 +30,11 @@ export interface MergedKind<J extends StageJob> {
   /** Whether a record stands against another of its row that is not done. @throws TypeError for what no run writes */
   isDone(record: JournalRecord): boolean;
   stageOf(run: Run): Output<J> | Promise<Output<J>>;
+  /** How many of these records are of what is not there. */
+  astray?(ids: Iterable<string>): number;
   /** What the manifest says of what the rows were made of; that of the parts where it is absent. */
   readonly data?: Manifest['data'];
   readonly predictions?: Manifest | undefined;
-  close(): Promise<void>;
 }
 
 /** A run that is to be put together. */
@@ -61,8 +64,10 @@ export interface JoinedRun {
   readonly missing: ReadonlyMap<Domain, number>;
   /** Shards that nobody has run, and how many of their rows are not there. */
   readonly lacking: readonly { readonly shard: string; readonly rows: number }[];
-  /** Whether there is a record of a row. */
-  has(id: string): boolean;
+  /** Judgements of predictions that are not there. */
+  readonly astray: number;
+  /** Whether a row is missing, by the id of its record. */
+  lacks(id: string): boolean;
 }
 
 /** @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room */
@@ -106,9 +111,9 @@ export async function joinRun<J extends StageJob>(
       ...{ name, own, parts, join, reasons: result.reasons },
       manifest: inPlace(result.manifest, dir),
       isWhole: result.exitCode === EXIT.done,
-      missing: missingIn(stage),
+      ...missingIn(stage),
       lacking: [],
-      has: (id) => run.journal.has(id),
+      astray: kind.astray?.(run.journal.ids()) ?? 0,
     };
   } finally {
     await run.close();
@@ -121,14 +126,16 @@ function inPlace({ output, beside, ...manifest }: Manifest, dir: string): Manife
   return { ...manifest, ...(output && { output: moved(output) }), ...(beside && { beside: moved(beside) }) };
 }
 
-function missingIn<J extends StageJob>(stage: Stage<J>): Map<Domain, number> {
+function missingIn<J extends StageJob>(stage: Stage<J>): Pick<JoinedRun, 'missing' | 'lacks'> {
   const missing = new Map<Domain, number>();
+  const ids = new TextNumbers(WORDS_OF_KEY);
   for (const job of stage.rows) {
     if (summaryOf(stage, job) !== undefined) continue;
     missing.set(job.domain, (missing.get(job.domain) ?? 0) + 1);
+    ids.add(job.id);
   }
   for (const [domain, rows] of Object.entries(stage.absent)) missing.set(domain, (missing.get(domain) ?? 0) + rows);
-  return missing;
+  return { missing, lacks: (id) => ids.find(id) !== undefined };
 }
 
 function requireNoConflict(name: string, { conflicts, conflicting }: Join): void {

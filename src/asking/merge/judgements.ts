@@ -31,7 +31,7 @@ export async function mergedJudging(
   parts: readonly PartSettings[],
   { path, manifest: inferred, dataset }: JudgedFile,
   stop: AbortSignal,
-): Promise<MergedKind<JudgeJob>> {
+): Promise<MergedKind<JudgeJob> & { close(): Promise<void> }> {
   const mark = madeWith(manifest).dropped.join(' ');
   const { judgeRepeats, judgeSees } = mostOf(parts);
   const predictions = await asSeen(await openPredictions(path, dataset, stop), path, { judgeSees }, stop);
@@ -55,6 +55,11 @@ export async function mergedJudging(
         return summary !== undefined && isDone(summary) && !isStale(job, summary);
       });
       return { ...output, isStale, absent: await absentFrom(inferred, predictions.refs) };
+    },
+    astray(ids) {
+      let count = 0;
+      for (const id of ids) if (refOf(id) === undefined) count++;
+      return count;
     },
     data: { predictions: path, rows: predictions.refs.length },
     predictions: inferred,

@@ -18,12 +18,12 @@ import { mergedManifest, sharedIdentity } from '../../run/merged-manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';
-import { missingShards, mostOf, settingsIn } from './choice.js';
+import { missingShards, mostOf, type PartSettings, settingsIn } from './choice.js';
 import { type JoinedRun, type Joining, joinRun } from './joining.js';
 import { mergedJudging } from './judgements.js';
 import type { MergeSettings } from './options.js';
 import type { Part } from './parts.js';
-import { mergedInference } from './predictions.js';
+import { isRollout, mergedRollout, mergedRows } from './predictions.js';
 
 /** A run of which parts hold rows. */
 interface Begun extends Omit<Joining, 'manifest'> {
@@ -70,17 +70,16 @@ export class Kinds {
     );
     const { dir, dataset } = await this.#dataOf(manifest.data.dir);
     requireSameData(dataset, dir, manifest);
-    const settings = begun.map((part) => settingsIn(part.manifest));
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    const rows = { manifest, parts, dataset, stop: this.io.stop };
     const data = { dir, rows: dataset.rows.length, fingerprint: dataset.fingerprint };
-    const run = await joinRun({ ...work, manifest }, { ...mergedInference(manifest, settings, dataset), data });
-    const repeats = Array.from({ length: mostOf(settings).repeats }, (_, repeat) => repeat);
-    const isMissing = (row: number, repeat: number) => !run.has(rowId(dataset.rows.key(row), repeat));
-    const lacking = missingShards(dataset, settings, shardsOf(manifest, work.own)).map(({ shard, rows }) => ({
-      shard,
-      rows: repeats.reduce((sum, repeat) => sum + rows.filter((row) => isMissing(row, repeat)).length, 0),
-    }));
-    this.#predicted = { ...run, lacking: lacking.filter(({ rows }) => rows > 0) };
-    return this.#predicted;
+    const joining = { ...work, manifest: { ...manifest, data } };
+    const run = await (isRollout(manifest)
+      ? joinRun(joining, mergedRollout(rows))
+      : joinRun(joining, mergedRows(rows)));
+    const joined = { ...run, lacking: lackingIn(run, dataset, parts, work.own) };
+    if (manifest.kind === 'infer') this.#predicted = joined;
+    return joined;
   }
 
   async #judging(work: Begun): Promise<JoinedRun> {
@@ -99,11 +98,11 @@ export class Kinds {
     const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
     const { dataset } = isLean ? await this.#dataOf(whole.manifest?.data.dir) : {};
     const settings = begun.map((part) => settingsIn(part.manifest));
-    const judged = await mergedJudging(manifest, settings, { ...whole, dataset }, this.io.stop);
+    const { close, ...judged } = await mergedJudging(manifest, settings, { ...whole, dataset }, this.io.stop);
     try {
       return await joinRun({ ...work, manifest }, judged);
     } finally {
-      await judged.close();
+      await close();
     }
   }
 
@@ -160,6 +159,21 @@ export class Kinds {
 }
 
 const MOST_NAMED = 5;
+
+/** The shards that no part is, with their rows that are not there. */
+function lackingIn(
+  { manifest, lacks }: JoinedRun,
+  dataset: Dataset,
+  parts: readonly PartSettings[],
+  own: Part | undefined,
+): JoinedRun['lacking'] {
+  const repeats = Array.from({ length: mostOf(parts).repeats }, (_, repeat) => repeat);
+  const countOf = (rows: Uint32Array) =>
+    repeats.reduce((sum, repeat) => sum + rows.filter((row) => lacks(rowId(dataset.rows.key(row), repeat))).length, 0);
+  return missingShards(dataset, parts, shardsOf(manifest, own))
+    .map(({ shard, rows }) => ({ shard, rows: countOf(rows) }))
+    .filter(({ rows }) => rows > 0);
+}
 
 /** Which shards there are of a merged run. */
 function shardsOf({ merged = [] }: Manifest, own: Part | undefined): (string | undefined)[] {

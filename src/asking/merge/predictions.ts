@@ -1,34 +1,83 @@
-// Parts of an inference put together: the rows that they chose of the data, each with what was predicted of it.
+// Parts of a run over the rows of the data put together: the rows that they chose, each with what was made of it.
 
 import type { Dataset } from '../../bench/dataset.js';
-import type { JournalRecord } from '../../run/journal-record.js';
+import { isObject, type JsonObject } from '../../json.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { inferOutput, predictionState } from '../infer/inferring.js';
 import type { InferJob } from '../infer/jobs.js';
+import { Histories, isDoneTurn } from '../infer/rollout/histories.js';
+import { planRollout } from '../infer/rollout/plan.js';
+import { recordedRows } from '../infer/rollout/planning.js';
+import { rolloutOutput, turnsBeside } from '../infer/rollout/rolling-out.js';
+import { type TurnJob, turnJobsOf } from '../infer/rollout/turn-jobs.js';
+import { judgementState } from '../judge/records.js';
+import { likelihoodOutput } from '../likelihood/measuring.js';
+import type { RowSummary } from '../row-summary.js';
 import { STAMP_KEY } from '../run.js';
 import { mostOf, type PartSettings, wholeChoice } from './choice.js';
 import type { MergedKind } from './joining.js';
 
-/** @param manifest of the merged run @param parts the settings of its parts */
-export function mergedInference(
-  manifest: Manifest,
-  parts: readonly PartSettings[],
-  dataset: Dataset,
-): MergedKind<InferJob> {
+/** What the rows of a merged run are made of. */
+interface MergedRows {
+  readonly manifest: Manifest;
+  /** The settings of its parts. */
+  readonly parts: readonly PartSettings[];
+  readonly dataset: Dataset;
+  readonly stop: AbortSignal;
+}
+
+/** Predictions of rows by themselves, or measures of their truths. */
+export function mergedRows({ manifest, parts, dataset }: MergedRows): MergedKind<InferJob> {
   const mark = madeWith(manifest).dropped.join(' ');
+  const [stateOf, outputOf] =
+    manifest.kind === 'likelihood'
+      ? ([judgementState, likelihoodOutput] as const)
+      : ([predictionState, inferOutput] as const);
   const settings = mostOf(parts);
   const chosen = wholeChoice(dataset, parts);
   return {
-    stateOf: predictionState,
-    isDone(record: JournalRecord) {
+    stateOf,
+    isDone(record) {
       const { [STAMP_KEY.infer]: stamp = '' } = record.log;
-      return predictionState(record).status === 'ok' && stamp === mark;
+      return stateOf(record).status === 'ok' && stamp === mark;
     },
     stageOf: (run) => ({
-      ...inferOutput({ settings, dataset, chosen }, run.journal),
+      ...outputOf({ settings, dataset, chosen }, run.journal),
       isStale: (_job, { stamp }) => stamp !== mark,
     }),
-    close: async () => {},
   };
+}
+
+/** Predictions of a rollout, with its file of turns. */
+export function mergedRollout({ manifest, parts, dataset, stop }: MergedRows): MergedKind<TurnJob> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const settings = mostOf(parts);
+  const chosen = wholeChoice(dataset, parts);
+  const from = rolloutFrom(manifest.identity);
+  return {
+    stateOf: predictionState,
+    isDone: (record) => isDoneTurn(predictionState(record)),
+    async stageOf(run) {
+      const recorded = recordedRows(dataset, run.journal.ids());
+      const plan = await planRollout({ dataset, chosen, recorded, from, stop });
+      const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
+      const jobs = turnJobsOf(dataset.rows, plan, order, run.journal.ids());
+      const histories = new Histories(run.journal);
+      const isStale = (job: TurnJob, { stamp }: RowSummary) => stamp !== (histories.stampOf(job, mark, stamp) ?? '');
+      const { rows, between } = jobs;
+      const beside = turnsBeside(dataset, jobs, { run, isStale });
+      return { rows, between, ...rolloutOutput({ settings, dataset }, jobs), isStale, beside };
+    },
+  };
+}
+
+/** Whether a run is a rollout, as its identity says. */
+export function isRollout({ identity }: Manifest): boolean {
+  return identity.rollout !== undefined;
+}
+
+function rolloutFrom({ rollout }: Manifest['identity']): number {
+  const { from }: JsonObject = isObject(rollout) ? rollout : {};
+  return typeof from === 'number' ? from : 0;
 }

@@ -10,14 +10,14 @@ import type { JoinedRun } from './joining.js';
 
 /** Whole where every run is. */
 export function mergeExit(runs: readonly JoinedRun[]): ExitCode {
-  return runs.every(({ isWhole }) => isWhole) ? EXIT.done : EXIT.incomplete;
+  return runs.every(({ isWhole, astray }) => isWhole && astray === 0) ? EXIT.done : EXIT.incomplete;
 }
 
 export function mergeDocument(runs: readonly JoinedRun[], notes: readonly string[]) {
   return {
     schema: 'awb.merge/1',
     exit_code: mergeExit(runs),
-    runs: runs.map(({ name, own, parts, join, manifest, missing, lacking, reasons }) => ({
+    runs: runs.map(({ name, own, parts, join, manifest, missing, lacking, astray, reasons }) => ({
       run: name,
       kind: manifest.kind,
       state: manifest.state,
@@ -28,6 +28,7 @@ export function mergeDocument(runs: readonly JoinedRun[], notes: readonly string
       reasons,
       missing: Object.fromEntries(missing),
       missing_shards: lacking,
+      astray,
       parts: parts.map(({ dir, manifest: { settings, state } }, at) => ({
         dir,
         ...(typeof settings.shard === 'string' ? { shard: settings.shard } : {}),
@@ -46,18 +47,25 @@ export function mergeText(runs: readonly JoinedRun[], notes: readonly string[], 
   return `${lines.join('\n')}\n`;
 }
 
-function linesOf({ name, parts, join, manifest, missing, lacking, reasons }: JoinedRun, io: Io): string[] {
+function linesOf(run: JoinedRun, io: Io): string[] {
+  const { name, own, parts, join, manifest, missing, lacking, astray, reasons } = run;
   const { counts, output, kind } = manifest;
   const of = `from ${counted(parts.length, 'part')}`;
   const failures = Object.entries(counts.failures).map(([failure, count]) => `${failure} ${count}`);
   return [
-    `${name}: ${counts.ok} of ${rowsIn(manifest)} done, ${of}`,
+    `${name}: ${counts.ok} of ${counts.chosen} done, ${of}`,
     ...(failures.length === 0 ? [] : [`  failed: ${failures.join(', ')}`]),
     ...Object.entries(reasons).map(([failure, reason]) => `    ${failure}, for example: ${printable(reason)}`),
     ...(missing.size === 0
       ? []
       : [`  missing: ${[...missing].map(([domain, rows]) => `${domain} ${rows}`).join(', ')}`]),
     ...lacking.map(({ shard, rows }) => `    of shard ${shard}, which no part is: ${counted(rows, 'row')}`),
+    ...(astray === 0
+      ? []
+      : [
+          `  ${counted(astray, 'judgement')} of predictions that are not there, left out: merge those predictions, too`,
+        ]),
+    ...labelText(own === undefined ? parts : [own, ...parts]),
     ...parts.flatMap((part) => stateText(part.name, part.manifest)),
     ...duplicatesText(join),
     ...join.damages.map((damage) => `  ${printable(damage)}`),
@@ -68,8 +76,12 @@ function linesOf({ name, parts, join, manifest, missing, lacking, reasons }: Joi
   ];
 }
 
-function rowsIn({ counts }: Manifest): number {
-  return counts.chosen;
+/** Of several names of a checkpoint one is taken. */
+function labelText(parts: JoinedRun['parts']): string[] {
+  const [first, ...others] = new Set(parts.flatMap(({ manifest }) => manifest.label ?? []));
+  return others.length === 0
+    ? []
+    : [`  labelled ${printable(first ?? '')}; other parts: ${printable(others.join(', '))}`];
 }
 
 /** A part that has not come to its end. */

@@ -1,5 +1,6 @@
 // A rollout from the flags to its stage: what is refused, what is planned, and what is told of the plan.
 
+import type { Dataset } from '../../../bench/dataset.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { counted } from '../../../figures.js';
 import { parseRowId } from '../../../row-id.js';
@@ -23,11 +24,7 @@ export function requireRolloutFlags({ rollout, rolloutFrom, protocol }: InferSet
 
 /** @throws UserError: 2 where no chosen row is left, and as `planRollout` */
 export async function openPlan({ settings, dataset, chosen, io }: Inference, run: Run): Promise<RolloutPlan> {
-  const recorded = new Set<number>();
-  for (const id of run.journal.ids()) {
-    const row = dataset.rows.find(parseRowId(id)?.key ?? '');
-    if (row !== undefined) recorded.add(row);
-  }
+  const recorded = recordedRows(dataset, run.journal.ids());
   const from = settings.rolloutFrom ?? 0;
   const plan = await planRollout({ dataset, chosen, recorded, from, stop: io.stop });
   const notices = noticesOf(plan.told, from);
@@ -36,6 +33,16 @@ export async function openPlan({ settings, dataset, chosen, io }: Inference, run
   }
   run.notices.push(...notices, ...(settings.dryRun ? [remarkOnRollout(plan), SIZES] : []));
   return plan;
+}
+
+/** The rows that ids of records name. */
+export function recordedRows({ rows }: Dataset, ids: Iterable<string>): ReadonlySet<number> {
+  const recorded = new Set<number>();
+  for (const id of ids) {
+    const row = rows.find(parseRowId(id)?.key ?? '');
+    if (row !== undefined) recorded.add(row);
+  }
+  return recorded;
 }
 
 const SIZES =

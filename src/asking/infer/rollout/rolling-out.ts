@@ -2,26 +2,30 @@
 
 import { join } from 'node:path';
 import { BASELINES, donorsOf } from '../../../baselines.js';
+import type { Dataset } from '../../../bench/dataset.js';
 import { withMembers } from '../../../bench/row-text.js';
 import { buildMessages } from '../../../infer/messages.js';
 import type { PredictionFailure, PredictionId } from '../../../prediction.js';
 import { present } from '../../../present.js';
 import { charactersOf } from '../../../question.js';
 import type { RolloutStep } from '../../../rollout.js';
+import type { JournalRecord } from '../../../run/journal-record.js';
 import { offScript as offScriptOf } from '../../../simulate/off-script.js';
 import { observationOf, simulatedTurn, trueTurn } from '../../../simulate/rollout-turn.js';
 import type { Flag, ModelFailure, ModelReply, Question, Sample } from '../../../types.js';
 import { requirePriced } from '../../budget.js';
 import { manifestOfData, placeOfRow } from '../../data-rows.js';
 import { type AskedStage, openInstrument } from '../../instrument.js';
+import type { RowSummary } from '../../row-summary.js';
 import type { Run } from '../../run.js';
 import { type Stage, summaryOf } from '../../stage-contract.js';
 import { type Inference, NO_KEYS, TRAJECTORY_KEYS } from '../inferring.js';
+import type { InferSettings } from '../options.js';
 import { recordOf, recordOfText } from '../records.js';
 import { invalidByDomain } from '../rows.js';
 import { Histories, isDoneTurn, stampText } from './histories.js';
 import type { RolloutPlan } from './plan.js';
-import { type TurnJob, turnJobsOf } from './turn-jobs.js';
+import { type TurnJob, type TurnJobs, turnJobsOf } from './turn-jobs.js';
 import { ROLLOUT_FILE, turnLines } from './turns-file.js';
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
@@ -38,25 +42,48 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
     ...jobs,
     remarks: prompts.remarks,
     stampOf: (job, _failure, mark, recorded) => rollout.histories.stampOf(job, mark, recorded) ?? '',
-    isDone: (_job, summary) => isDoneTurn(summary),
+    ...rolloutOutput(work, jobs),
     asks: () => baseline === undefined,
     settleAlone: (job, mark) => rollout.settleAlone(job, mark),
     request: async (job) => ({ ...(await rollout.ask(job)), seedOffset: job.repeat }),
     questions: async (job) => [await rollout.likeliest(job)],
     settle: (job, outcome, mark) => rollout.settle(job, outcome, mark),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
-    async compose({ row }, record) {
+    manifest: manifestOfData(work, run, settings),
+  };
+  const guarded = openInstrument(run, target, settings).guard(stage);
+  return { ...guarded, beside: turnsBeside(dataset, jobs, guarded) };
+}
+
+/** The line of each row of the output. */
+export function rolloutOutput(
+  {
+    settings,
+    dataset,
+  }: { readonly settings: Pick<InferSettings, 'lean' | 'skipInvalid' | 'domains'>; readonly dataset: Dataset },
+  { turns }: Pick<TurnJobs, 'turns'>,
+) {
+  return {
+    isDone: (_job: TurnJob, summary: RowSummary) => isDoneTurn(summary),
+    async compose({ row }: TurnJob, record: JournalRecord) {
       const text = await dataset.readText(present(row));
       return withMembers(text, settings.lean ? TRAJECTORY_KEYS : NO_KEYS, record.row);
     },
-    outputForm: { lean: settings.lean, turns: jobs.turns.length },
-    manifest: manifestOfData(work, run, settings),
+    outputForm: { lean: settings.lean, turns: turns.length },
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
   };
-  const guarded = openInstrument(run, target, settings).guard(stage);
-  const standing = (job: TurnJob) => (summaryOf(guarded, job) === undefined ? undefined : run.journal.read(job.id));
-  const lines = () => turnLines(dataset, jobs.turns, new Histories(run.journal, 1), standing);
-  return { ...guarded, beside: { path: join(run.dir, ROLLOUT_FILE), lines } };
+}
+
+/** The file of all turns, beside the output. */
+export function turnsBeside(
+  dataset: Dataset,
+  { turns }: Pick<TurnJobs, 'turns'>,
+  stage: Pick<Stage<TurnJob>, 'run' | 'isStale'>,
+): NonNullable<Stage<TurnJob>['beside']> {
+  const { run } = stage;
+  const standing = (job: TurnJob) => (summaryOf(stage, job) === undefined ? undefined : run.journal.read(job.id));
+  const lines = () => turnLines(dataset, turns, new Histories(run.journal, 1), standing);
+  return { path: join(run.dir, ROLLOUT_FILE), lines };
 }
 
 /** A turn as it is put to the model, made of the row that drives its chain. */

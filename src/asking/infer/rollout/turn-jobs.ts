@@ -55,7 +55,7 @@ export class TurnJob implements StageJob {
 }
 
 /** The jobs of a rollout. */
-interface TurnJobs {
+export interface TurnJobs {
   /** Those that are rows of the output, in its order. */
   readonly rows: List<TurnJob>;
   /** All that is asked, in the order of asking. */
