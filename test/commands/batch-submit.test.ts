@@ -180,8 +180,12 @@ describe('awb batch submit', () => {
     const server = await serve();
     const dir = await batchFolder([2, 3]);
     const lines = (await readFile(join(dir, 'requests-0002.jsonl'), 'utf8')).trim().split('\n');
-    const results = ['row-1_0_abc', 'row-2_0_abc', 'row-4_0_abc'].map((custom_id) => JSON.stringify({ custom_id }));
+    const results = ['row-1_0_abc', 'row-2_0_abc', 'row-4_0_abc'].map((custom_id) =>
+      JSON.stringify({ custom_id, response: {} }),
+    );
     await writeFile(join(dir, 'mine.jsonl'), results.join('\n'));
+    // A copy of the requests answers none of them.
+    await writeFile(join(dir, 'copy.jsonl'), lines.join('\n'));
     await submit(dir, server);
     expect(partsOf(server)).toEqual(['requests-0002.jsonl']);
     expect(server.files[0]?.content.toString()).toBe(`${lines[0]}\n${lines[2]}\n`);
@@ -190,7 +194,7 @@ describe('awb batch submit', () => {
   test('has nothing to do where everything has a result', async () => {
     const server = await serve();
     const dir = await batchFolder([1]);
-    await writeFile(join(dir, 'mine.jsonl'), `${JSON.stringify({ custom_id: 'row-1_0_abc' })}\n`);
+    await writeFile(join(dir, 'mine.jsonl'), `${JSON.stringify({ custom_id: 'row-1_0_abc', response: {} })}\n`);
     const { code, stdout } = await submit(dir, server);
     expect(code).toBe(EXIT.done);
     expect(stdout).toMatch(/requests-0001\.jsonl +1 +answered/);

@@ -1,0 +1,106 @@
+// A judging by batch files over the Files and Batches API, and one that is answered here: both end as a live one does.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { type BatchEnd, batchReply, startBatchServer } from '../support/batch-server.js';
+import { awb, temporaryFolder } from '../support/cli.js';
+import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
+
+const SCORES = ['format', 'factuality', 'consistency', 'realism', 'quality'];
+const TOO_LONG = {
+  error: { message: "This model's maximum context length is 4096 tokens", code: 'context_length_exceeded' },
+};
+
+/** What the judge says of a row: mostly a verdict, now and then nothing that can be read at first, or that the row is too long. */
+function verdictOn({ messages, seed }: { messages?: unknown; seed?: unknown }): string | undefined {
+  const hash = createHash('sha256').update(JSON.stringify(messages)).digest('hex');
+  const kind = Number.parseInt(hash.slice(0, 2), 16) % 6;
+  if (kind === 0) return undefined;
+  if (kind === 1 && seed === 5) return 'I would rather not say.';
+  const scores = SCORES.map((name, at) => [name, 1 + (Number.parseInt(hash[at] ?? '0', 16) % 5)]);
+  return JSON.stringify({ scores: Object.fromEntries(scores), strengths: ['s'], weaknesses: ['w'] });
+}
+
+let judge: LoopbackServer;
+let predictions: string;
+let live: string;
+
+const judgeArgs = (output: string) => [
+  ...['judge', '--predictions', predictions, '--output-dir', output, '--judge-base-url', judge.url],
+  ...['--judge-model', 'loopback-1', '--seed', '5', '--quiet', '--judge-repeats', '2'],
+];
+
+beforeAll(async () => {
+  judge = await startLoopbackServer(({ body }) => {
+    const content = verdictOn(body);
+    return content === undefined ? { status: 400, body: TOO_LONG } : { content };
+  });
+  const rows = { 'mcp_test.jsonl': madeUpRows('mcp', 10), 'terminal_test.jsonl': madeUpRows('terminal', 10) };
+  const data = await writeDataset(await temporaryFolder(), rows);
+  const world = await temporaryFolder();
+  await awb(['infer', '--data-dir', data, '--output-dir', world, '--baseline', 'oracle', '--quiet']);
+  predictions = join(world, 'predictions.jsonl');
+  live = await temporaryFolder();
+  const judged = await awb(judgeArgs(live));
+  expect(judged.stdout).toContain('context-overflow');
+}, 60_000);
+
+afterAll(() => judge.close());
+
+/** Judges by batch files until nothing is awaited; `answer` has the requests of each round answered. */
+async function judgeByBatch(answer: (dir: string) => Promise<void>): Promise<string> {
+  const output = await temporaryFolder();
+  const dir = join(output, 'batch');
+  for (let round = 0; ; round++) {
+    const { code } = await awb([...judgeArgs(output), '--batch-dir', dir]);
+    if (code !== EXIT.later) break;
+    expect(round).toBeLessThan(8);
+    await answer(dir);
+  }
+  return readFile(join(output, 'judged.jsonl'), 'utf8');
+}
+
+describe('a judging by batch files', () => {
+  test('over an API that expires, refuses, fails in part and mixes the order ends as a live one', async () => {
+    const ends: BatchEnd[] = [
+      { status: 'failed', errors: [{ code: 'server_error', message: 'try again' }] },
+      { status: 'expired', answered: 7 },
+    ];
+    const api = await startBatchServer({
+      key: 'sk-secret-0123456789',
+      answer(body) {
+        const content = verdictOn(body);
+        return content === undefined ? { status: 400, body: TOO_LONG } : batchReply(content);
+      },
+      end: (batch) => ends[batch] ?? { status: 'completed' },
+      trouble: ({ index }) => (index % 7 === 6 ? { status: 503, headers: { 'retry-after-ms': '1' } } : undefined),
+    });
+    try {
+      const env = { AWB_API_KEY: 'sk-secret-0123456789', AWB_BASE_URL: api.url, AWB_POLL: '0.01' };
+      const judged = await judgeByBatch(async (dir) => {
+        const { code } = await awb(['batch', 'submit', dir, '--wait'], { env });
+        if (code === EXIT.incomplete) {
+          expect((await awb(['batch', 'submit', dir, '--wait', '--again'], { env })).code).toBe(EXIT.done);
+        } else {
+          expect(code).toBe(EXIT.done);
+        }
+        expect((await awb(['batch', 'fetch', dir], { env })).code).toBe(EXIT.done);
+      });
+      expect(judged).toBe(await readFile(join(live, 'judged.jsonl'), 'utf8'));
+      expect(api.batches.map(({ status }) => status).slice(0, 3)).toEqual(['failed', 'expired', 'completed']);
+    } finally {
+      await api.close();
+    }
+  }, 120_000);
+
+  test('that awb batch run answers ends as a live one', async () => {
+    const judged = await judgeByBatch(async (dir) => {
+      expect((await awb(['batch', 'run', dir, '--model-base-url', judge.url])).code).toBe(EXIT.done);
+    });
+    expect(judged).toBe(await readFile(join(live, 'judged.jsonl'), 'utf8'));
+  }, 60_000);
+});
