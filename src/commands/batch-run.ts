@@ -11,7 +11,7 @@ import { startLocal } from '../asking/local.js';
 import { openProgress } from '../asking/progress/progress.js';
 import { drainOnInterrupt } from '../asking/session.js';
 import { targetAt } from '../asking/target.js';
-import { EXIT, type ExitCode, interruption } from '../errors.js';
+import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { counted, grouped } from '../figures.js';
 import type { NamedEndpoints } from '../model/http-backend.js';
 import { defineCommand } from '../settings/command.js';
@@ -35,6 +35,9 @@ export const command = defineCommand({
 });
 
 async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
+  if (settings.local !== undefined && settings.modelBaseUrl.length > 0) {
+    throw new UserError('give one of --local and --model-base-url');
+  }
   const opened = await openBatch(settings.batchDir, io);
   const { dir, shown } = opened;
   const busy = `another awb batch run works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;

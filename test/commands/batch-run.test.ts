@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { keptModel, scriptedModel } from '../../src/tiny-model/model.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
@@ -240,6 +241,17 @@ describe('awb batch run', () => {
     });
   });
 
+  test('serves a model here under the name that the requests have', { timeout: 120_000 }, async () => {
+    const model = await keptModel(scriptedModel({ thinking: 'Well.', content: 'ok' }), await temporaryFolder());
+    const dir = await batchFolder([3]);
+    const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
+    const { code, stderr } = await startAwb(['batch', 'run', dir, '--local', model, '--quiet'], env).ended;
+    expect([code, stderr]).toEqual([EXIT.done, '']);
+    const results = await resultsIn(dir);
+    const contents = [...results.values()].map(({ response }) => response.body.choices[0].message.content);
+    expect(contents).toEqual(['ok', 'ok', 'ok']);
+  });
+
   test('needs a batch folder and somebody to ask', async () => {
     const empty = await temporaryFolder();
     await writeFile(join(empty, 'requests-0001.jsonl'), '');
@@ -250,5 +262,7 @@ describe('awb batch run', () => {
     const nobody = await awb(['batch', 'run', await batchFolder([1])]);
     expect(nobody.code).toBe(EXIT.usage);
     expect(nobody.stderr).toContain('--model-base-url');
+    const both = await run(await batchFolder([1]), 'http://127.0.0.1:1/v1', '--local', 'a.gguf');
+    expect(both.code).toBe(EXIT.usage);
   });
 });

@@ -8,6 +8,7 @@ import { batchFolder } from '../support/batch-folder.js';
 import { type BatchServer, startBatchServer, type Trouble } from '../support/batch-server.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
+import { startProxy } from '../support/proxy.js';
 
 const KEY = 'sk-secret-0123456789';
 const closers: (() => Promise<void>)[] = [];
@@ -253,6 +254,19 @@ describe('awb batch submit', () => {
     expect(server.batches).toHaveLength(1);
     expect((await submit(dir, server, '--again')).code).toBe(EXIT.later);
     expect(server.batches).toHaveLength(2);
+  });
+
+  test('goes through the proxy that the environment names, credentials and all', async () => {
+    const server = await serve({ key: KEY });
+    const proxy = await startProxy({ to: Number(new URL(server.url).port) });
+    closers.push(async () => proxy.close());
+    const dir = await batchFolder([40]);
+    const env = { HTTP_PROXY: proxy.url.replace('//', '//me:pass-0123456789@'), AWB_API_KEY: KEY };
+    const { code } = await awb(['batch', 'submit', dir, '--base-url', 'http://api.example/v1'], { env });
+    expect(code).toBe(EXIT.later);
+    expect(proxy.tunnels[0]).toBe('api.example:80');
+    expect(server.files[0]?.content).toEqual(await readFile(join(dir, 'requests-0001.jsonl')));
+    expect(await readFile(join(dir, 'submission.json'), 'utf8')).not.toContain('pass-0123456789');
   });
 
   test('that waits can be interrupted, and goes on', async () => {
