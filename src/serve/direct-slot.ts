@@ -5,7 +5,7 @@ import type { InnerCalls, InnerSampler, InnerSequence } from './inner-calls.js';
 import type { Loaded } from './load.js';
 import { RequestSampler } from './request-sampler.js';
 import type { Evaluator } from './scheduler.js';
-import type { Part, Sample, SharedBatch } from './shared-batch.js';
+import type { Part, Sampled, SharedBatch } from './shared-batch.js';
 import { takeToken, tell } from './slot-reply.js';
 import { tellScore, tokenTexts, UNCHANGED } from './slot-scores.js';
 import { SlotSequence } from './slot-sequence.js';
@@ -73,10 +73,10 @@ export class DirectSlot implements Evaluator<Request> {
     if (request.scoring !== undefined) return this.#score(request, request.scoring.tokens);
     const sampler = this.#sampler;
     if (sampler === undefined) throw new Error('the reply has not begun');
-    const sampled = await this.#evaluate({ sampler: sampler.ready() });
-    if (sampled === undefined) throw new Error('llama.cpp gave no token');
-    sampler.took(sampled.token);
-    this.#next = takeToken(request, sampled.token, this.#contextSize - 1 - this.#held.length);
+    const token = await this.#evaluate({ sampler: sampler.ready() });
+    if (typeof token !== 'number' || token < 0) throw new Error('llama.cpp gave no token');
+    sampler.took(token);
+    this.#next = takeToken(request, token, this.#contextSize - 1 - this.#held.length);
     this.#batch.later(this.#tell);
     return this.#next.length;
   }
@@ -84,8 +84,8 @@ export class DirectSlot implements Evaluator<Request> {
   /** One token at a time, since a long text's probabilities of whole vocabularies would not fit into memory. */
   async #score(request: Request, tokens: readonly number[]): Promise<number> {
     const sampled = await this.#evaluate({ ...(this.#scorer && { sampler: this.#scorer }), probabilities: true });
+    const listed = typeof sampled === 'object' ? (sampled[1] ?? []) : [];
     const probabilities = new Map<number, number>();
-    const listed = sampled?.probabilities ?? [];
     for (let at = 0; at + 1 < listed.length; at += 2) probabilities.set(listed[at] ?? 0, listed[at + 1] ?? 0);
     if (probabilities.size === 0) throw new Error('llama.cpp gave no probabilities');
     const next = this.#held.length - request.prompt.tokens.length;
@@ -94,7 +94,7 @@ export class DirectSlot implements Evaluator<Request> {
   }
 
   /** The next tokens, with those of the other slots. */
-  #evaluate(how: Pick<Part, 'sampler' | 'probabilities'>, tokens = this.#next): Promise<Sample | undefined> {
+  #evaluate(how: Pick<Part, 'sampler' | 'probabilities'>, tokens = this.#next): Promise<Sampled | undefined> {
     const position = this.#held.length;
     // Also where it fails: the slot is cleared then, and may hold some of them.
     for (const token of tokens) this.#held.push(token);

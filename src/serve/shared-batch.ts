@@ -14,15 +14,17 @@ export interface Part {
   readonly probabilities?: boolean;
 }
 
-export interface Sample {
-  readonly token: number;
-  /** Tokens and probabilities by turns. */
-  readonly probabilities?: readonly number[] | undefined;
-}
+/** The token, -1 where there is none; where they were wanted, with the probabilities: tokens and probabilities by turns. */
+export type Sampled = number | readonly [number, readonly number[] | undefined];
+
+/** llama.cpp reads them before the call returns, so that the usual single token needs none of its own. */
+const SINGLE = new Uint32Array(1);
+const FIRST = new Uint32Array(1);
+const NONE = new Uint32Array(0);
 
 interface Waiting {
   readonly part: Part;
-  readonly resolve: (sample: Sample | undefined) => void;
+  readonly resolve: (sampled: Sampled | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -41,7 +43,7 @@ export class SharedBatch {
    * Evaluates the part with all others that are handed in before the next microtask; never while an evaluation is under way. Resolves with
    * what was sampled, or rejects with the others where the evaluation fails.
    */
-  evaluate(part: Part): Promise<Sample | undefined> {
+  evaluate(part: Part): Promise<Sampled | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ part, resolve, reject }) === 1) queueMicrotask(() => void this.#run());
     });
@@ -73,7 +75,6 @@ export class SharedBatch {
       this.#catchUp();
       await evaluated;
       await this.#sample(waiting, outputs);
-      for (const { resolve } of waiting) resolve(undefined);
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     }
@@ -85,31 +86,45 @@ export class SharedBatch {
     this.#onBatch(parts);
     this.#context.initBatch(parts.reduce((sum, { tokens }) => sum + tokens.length, 0));
     return parts.map(({ sequence, position, tokens, sampler }) => {
-      const wanted = Uint32Array.from(sampler === undefined ? [] : [tokens.length - 1]);
-      return this.#context.addToBatch(sequence, position, Uint32Array.from(tokens), wanted)[0];
+      const wanted = sampler === undefined ? NONE : placeOfLast(tokens);
+      return this.#context.addToBatch(sequence, position, packed(tokens), wanted)[0];
     });
   }
 
-  /** Side by side on the threads of Node's pool, but for the first of an uneven batch: reading it, llama.cpp puts its outputs in order. */
+  /**
+   * Side by side on the threads of Node's pool, each handed over as it comes, but for the first of an uneven batch: reading it, llama.cpp
+   * puts its outputs in order. Slots that sample nothing go on last.
+   */
   async #sample(waiting: readonly Waiting[], outputs: readonly (number | undefined)[]): Promise<void> {
     let isOrdered = waiting.every(({ part }) => part.tokens.length === 1);
     const under: Promise<void>[] = [];
-    for (const [index, { part, resolve, reject }] of waiting.entries()) {
-      const output = outputs[index];
-      if (part.sampler === undefined || output === undefined) continue;
-      const sampled = this.#sampleOne(output, part.sampler, part.probabilities === true).then(resolve, reject);
-      under.push(sampled);
-      if (!isOrdered) await sampled;
+    const silent: Waiting[] = [];
+    for (const [index, one] of waiting.entries()) {
+      const [output, { sampler, probabilities }] = [outputs[index], one.part];
+      if (sampler === undefined || output === undefined) {
+        silent.push(one);
+        continue;
+      }
+      const sampled: Promise<Sampled> =
+        probabilities === true
+          ? this.#context.sampleToken(output, sampler, true)
+          : this.#context.sampleToken(output, sampler);
+      under.push(sampled.then(one.resolve, one.reject));
+      if (!isOrdered) await sampled.catch(() => undefined);
       isOrdered = true;
     }
+    if (silent.length === 0) return;
     await Promise.all(under);
+    for (const { resolve } of silent) resolve(undefined);
   }
+}
 
-  async #sampleOne(output: number, sampler: InnerSampler, withProbabilities: boolean): Promise<Sample> {
-    const [token, probabilities] = withProbabilities
-      ? await this.#context.sampleToken(output, sampler, true)
-      : [await this.#context.sampleToken(output, sampler)];
-    if (token === -1) throw new Error('llama.cpp gave no token');
-    return { token, probabilities };
-  }
+function packed(tokens: readonly number[]): Uint32Array {
+  if (tokens.length !== 1) return Uint32Array.from(tokens);
+  SINGLE[0] = tokens[0] ?? 0;
+  return SINGLE;
+}
+
+function placeOfLast({ length }: readonly number[]): Uint32Array {
+  return length === 1 ? FIRST : Uint32Array.of(length - 1);
 }

@@ -4,7 +4,8 @@ import type { ServerResponse } from 'node:http';
 import type { ApiError } from './api-error.js';
 
 interface EventStream {
-  send(data: unknown): void;
+  /** JSON on one line. */
+  send(data: string): void;
   /** After the last event. */
   end(): void;
   /** In the middle: an error event, and nothing that would look like an end. */
@@ -30,7 +31,7 @@ export function openEventStream(response: ServerResponse): EventStream {
     response.write(text);
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
   }
-  const send = (data: unknown) => write(`data: ${JSON.stringify(data)}\n\n`);
+  const send = (data: string) => write(`data: ${data}\n\n`);
   return {
     send,
     end() {
@@ -38,7 +39,7 @@ export function openEventStream(response: ServerResponse): EventStream {
       response.end();
     },
     fail(error) {
-      send(error.body);
+      send(JSON.stringify(error.body));
       response.end();
     },
     ping: () => write(': ping\n\n'),

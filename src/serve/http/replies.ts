@@ -106,13 +106,12 @@ export async function replyInEvents(
 ): Promise<Usage[]> {
   const { format, head, choices, prompts } = replying;
   const stream = openEventStream(response);
-  const send = (written: readonly unknown[], usage: unknown = null): void =>
-    stream.send({
-      ...head,
-      object: format.chunkObject,
-      choices: written,
-      ...(settings.includeUsage && { usage }),
-    });
+  // What every chunk begins with is made once.
+  const opening = JSON.stringify({ ...head, object: format.chunkObject }).slice(0, -1);
+  const send = (written: readonly unknown[], usage: unknown = null): void => {
+    const last = settings.includeUsage ? `,"usage":${JSON.stringify(usage)}` : '';
+    stream.send(`${opening},"choices":${JSON.stringify(written)}${last}}`);
+  };
   // Also before the first token: a prompt that waits or is read for minutes outlasts the patience of many clients.
   const pings = setInterval(stream.ping, settings.pingIntervalMs);
   const write = async (events: AsyncIterable<ReplyEvent>, index: number): Promise<Usage> => {
