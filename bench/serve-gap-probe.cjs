@@ -3,8 +3,9 @@
 
 const { Socket } = require('node:net');
 
-/** Nanoseconds and calls by step, inside the gap and hidden behind an evaluation. */
-let steps = {};
+/** Nanoseconds and calls of each step, gap by gap: inside it, and hidden behind the evaluation before. */
+let steps = [];
+let current = {};
 let gaps = [];
 let decodes = [];
 let samples = [];
@@ -29,9 +30,9 @@ function timed(name, act) {
 }
 
 function count(name, spent) {
-  steps[name] ??= { inside: 0, hidden: 0, calls: 0 };
-  steps[name][evaluating ? 'hidden' : 'inside'] += spent;
-  steps[name].calls += 1;
+  current[name] ??= { inside: 0, hidden: 0, calls: 0 };
+  current[name][evaluating ? 'hidden' : 'inside'] += spent;
+  current[name].calls += 1;
 }
 
 const loaded = new WeakSet();
@@ -59,7 +60,9 @@ function wrap(exports) {
           count('sampling, with the way to its thread and back', sampledTo - sampledFrom);
           count('from sampling to the next evaluation', from - sampledTo);
         }
+        steps.push([width, current]);
       }
+      current = {};
       sampledFrom = undefined;
       evaluating = true;
       const promise = super.decodeBatch();
@@ -117,7 +120,7 @@ for (const name of ['_write', '_writev']) Socket.prototype[name] = timed('socket
 if (process.argv[2] === 'serve') {
   process.on('message', () => {
     process.send({ steps, gaps, decodes, samples });
-    steps = {};
+    steps = [];
     gaps = [];
     decodes = [];
     samples = [];

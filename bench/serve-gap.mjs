@@ -1,5 +1,5 @@
 // The time between two evaluations in `awb serve` and in llama.cpp's own server, and what it is made of; what it showed stands in bench/serve.md.
-// node bench/serve-gap.mjs [--llama-server PATH] [--other dist/bin.js] [--model large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 300] …   (`npm run build` first; needs cc)
+// node bench/serve-gap.mjs [--llama-server PATH] [--other dist/bin.js] [--model endless|large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 1000] …   (`npm run build` first; needs cc)
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,14 +15,15 @@ const { values: flags } = parseArgs({
     'llama-server': { type: 'string' },
     /** Another build of awb, by its dist/bin.js. */
     other: { type: 'string' },
-    model: { type: 'string', default: 'large' },
+    /** `endless` is the tiny one without its ends: evaluations of a quarter of a millisecond, and many gaps. */
+    model: { type: 'string', default: 'endless' },
     gpu: { type: 'string', default: 'off' },
     threads: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '1,2,4,8' },
     /** Tokens per slot. */
     context: { type: 'string', default: '2048' },
     /** Tokens generated per request. */
-    tokens: { type: 'string', default: '300' },
+    tokens: { type: 'string', default: '1000' },
     runs: { type: 'string', default: '3' },
     /** Which steps fill the gap, as JavaScript sees them; timing them takes about a fiftieth of a millisecond a token. */
     steps: { type: 'boolean', default: false },
@@ -31,6 +32,10 @@ const { values: flags } = parseArgs({
 const parallels = flags.parallel.split(',').map(Number);
 const [threads, context, tokens, runs] = ['threads', 'context', 'tokens', 'runs'].map((name) => Number(flags[name]));
 const settings = { gpu: flags.gpu, threads, slots: Math.max(...parallels), context };
+const MODELS = {
+  ...RANDOM_MODELS,
+  endless: { ...RANDOM_MODELS.tiny, name: 'endless', replyTokens: Number.POSITIVE_INFINITY },
+};
 const here = (name) => new URL(name, import.meta.url).pathname;
 const RECORD_BYTES = 64;
 const RECORDS = 2 ** 16;
@@ -40,7 +45,7 @@ const sides = [];
 let asked = 0;
 
 try {
-  const made = RANDOM_MODELS[flags.model];
+  const made = MODELS[flags.model];
   const model = made === undefined ? flags.model : await keptModel(made, root);
   const shim = join(root, 'serve-gap.so');
   execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', shim, here('serve-gap.c'), '-ldl']);
@@ -135,15 +140,20 @@ async function stepsOf({ child }) {
 }
 
 function showSteps(name, parallel, { steps, gaps, samples }) {
-  const widths = gaps.filter(([width]) => width === parallel);
+  const [seen, sampled] = [gaps, samples].map((list) => list.filter(([width]) => width === parallel));
   console.log(
-    `   ${name}: JavaScript sees a gap of ${spread(widths.map(([, spent]) => spent))}, a sample of ${spread(samples.map(([, spent]) => spent))}; microseconds an evaluation, on average:`,
+    `   ${name}: JavaScript sees a gap of ${spread(seen.map(([, spent]) => spent))}, a sample of ${spread(sampled.map(([, spent]) => spent))}; of it, all calls of a gap together:`,
   );
-  const rows = Object.entries(steps).sort(([, a], [, b]) => b.inside + b.hidden - a.inside - a.hidden);
-  for (const [step, { inside, hidden, calls }] of rows) {
-    const [within, beside] = [inside, hidden].map((spent) => (spent / gaps.length / 1000).toFixed(1).padStart(7));
+  const found = steps.filter(([width]) => width === parallel).map(([, step]) => step);
+  const names = [...new Set(found.flatMap((step) => Object.keys(step)))];
+  for (const step of names) {
+    const [inside, hidden, calls] = ['inside', 'hidden', 'calls'].map((key) =>
+      found.map((one) => one[step]?.[key] ?? 0),
+    );
+    const mean = calls.reduce((sum, count) => sum + count, 0) / found.length;
+    if (mean < 0.5) continue;
     console.log(
-      `   ${step.padEnd(50)} in the gap ${within}, hidden ${beside}, calls ${(calls / gaps.length).toFixed(1)}`,
+      `   ${step.padEnd(48)} in the gap ${spread(inside)}, hidden ${spread(hidden)}, calls ${mean.toFixed(1)}`,
     );
   }
 }
