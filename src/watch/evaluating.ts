@@ -19,11 +19,19 @@ export interface Work {
   readonly outputDir: string;
 }
 
+/** A result, the line on it, and the path of its document. */
+export interface Told {
+  readonly outcome: Outcome;
+  readonly text: string;
+  readonly name: string;
+  readonly path: string;
+}
+
 /**
  * Evaluates a checkpoint as far as it is not, writes its result and tells it.
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
-export async function evaluate(work: Work, found: Kept): Promise<Outcome> {
+export async function evaluate(work: Work, found: Kept): Promise<Told> {
   const { io, log, settings } = work;
   const { name } = found.record;
   let kept = found;
@@ -42,14 +50,15 @@ export async function evaluate(work: Work, found: Kept): Promise<Outcome> {
     await keep({ failures, failedAt: Date.now() });
   }
   const path = await writeResult(kept, outcome, settings);
-  await log.say(outcome.verdict === 'FAILED' ? 'failed' : 'result', `${name}: ${sentenceOf(outcome)}`, {
+  const text = `${name}: ${sentenceOf(outcome)}`;
+  await log.say(outcome.verdict === 'FAILED' ? 'failed' : 'result', text, {
     checkpoint: name,
     verdict: outcome.verdict,
     result: path,
   });
   await tellResult(path, kept, await readFile(path, 'utf8'), settings, io, log);
   if (outcome.verdict !== 'FAILED') await keep({ verdict: outcome.verdict, finishedAt: new Date().toISOString() });
-  return outcome;
+  return { outcome, text, name, path };
 }
 
 async function decided(

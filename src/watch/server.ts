@@ -1,6 +1,6 @@
 // The server of a checkpoint: started, awaited until it lists its models, and stopped with all that it has started.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf } from '../errors.js';
@@ -144,8 +144,20 @@ async function portFor(given: number | undefined): Promise<number> {
 
 /** The last lines of a log, as the end of a sentence. */
 export async function tailOf(log: string): Promise<string> {
-  const text = await readFile(log, 'utf8').catch(() => '');
-  const lines = text.slice(-TAIL_BYTES).trim().split('\n').slice(-TAIL_LINES);
+  const lines = (await lastBytes(log, TAIL_BYTES)).trim().split('\n').slice(-TAIL_LINES);
   const said = oneLine(lines.join(' | '), 300);
   return said === '' ? '' : `; it last said: ${said}`;
+}
+
+/** A server may write gigabytes. */
+async function lastBytes(path: string, count: number): Promise<string> {
+  const handle = await open(path).catch(() => undefined);
+  if (handle === undefined) return '';
+  try {
+    const { size } = await handle.stat();
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(count), 0, count, Math.max(0, size - count));
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }

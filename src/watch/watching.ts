@@ -5,11 +5,12 @@ import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { counted } from '../figures.js';
+import { printable } from '../printable.js';
 import { shellLine } from '../shell.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 import { type Checkpoint, checkpointsIn } from './checkpoints.js';
-import { evaluate, type Work } from './evaluating.js';
+import { evaluate, type Told, type Work } from './evaluating.js';
 import { openLog } from './log.js';
 import type { WatchSettings } from './options.js';
 import { type Kept, keptOf, STEPS } from './records.js';
@@ -36,13 +37,14 @@ export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> 
   io.setLastWords('ended at once: the same command goes on where it was');
   try {
     await work.log.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
-    const codes = new Set<ExitCode>();
+    const told: Told[] = [];
     do {
-      await lookOnce(work, dir, codes);
+      told.splice(0);
+      await lookOnce(work, dir, told);
       if (settings.once) break;
       await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
     } while (!io.stop.aborted);
-    if (!io.stop.aborted) return WORST_FIRST.find((code) => codes.has(code)) ?? EXIT.done;
+    if (!io.stop.aborted) return showResults(told, settings, io);
     await work.log.say('stopped', 'interrupted; the same command goes on where it was');
     return interruption(io.stop);
   } finally {
@@ -51,7 +53,7 @@ export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> 
 }
 
 /** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
-async function lookOnce(work: Work, dir: string, codes: Set<ExitCode>): Promise<void> {
+async function lookOnce(work: Work, dir: string, told: Told[]): Promise<void> {
   const { settings, io, outputDir } = work;
   const { complete } = await checkpointsIn(dir, settings.pattern, settings.marker);
   for (const checkpoint of complete) {
@@ -59,11 +61,22 @@ async function lookOnce(work: Work, dir: string, codes: Set<ExitCode>): Promise<
     const kept = await keptOf(outputDir, checkpoint);
     if (stateOf(kept, settings, Date.now()) !== 'due') continue;
     try {
-      codes.add(codeOfOutcome(await evaluate(work, kept)));
+      told.push(await evaluate(work, kept));
     } catch (error) {
       if (!io.stop.aborted) throw error;
     }
   }
+}
+
+/** What a call with --once has found, on standard output. */
+function showResults(told: readonly Told[], { json }: WatchSettings, io: Io): ExitCode {
+  const codes = told.map(({ outcome }) => codeOfOutcome(outcome));
+  const exitCode = WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
+  const results = told.map(({ name, outcome, path }) => ({ name, verdict: outcome.verdict, result: path }));
+  const document = { schema: 'awb.watch-results/1', exit_code: exitCode, results };
+  const lines = told.length === 0 ? ['nothing new'] : told.map(({ text }) => printable(text));
+  io.stdout.write(json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
+  return exitCode;
 }
 
 function codeOfOutcome(outcome: Outcome): ExitCode {

@@ -134,8 +134,10 @@ test('checkpoints are taken in the order of their numbers, held against the base
   expect(await readFile(join(run.dir, 'env.txt'), 'utf8')).not.toContain(KEY);
   const stored = JSON.parse((await awb(['runs', 'list', '--json'], { cwd: run.dir })).stdout);
   expect(JSON.stringify(stored)).toContain('step-11');
-  const again = await run.once();
+  expect(first.stdout).toMatch(/^step-9: GO: .*\nstep-10: NO-GO: .*\nstep-11: GO: .*against the last GO, step-9\)\n$/);
+  const again = await run.once('--json');
   expect([again.code, (await run.served()).length]).toEqual([EXIT.done, 3]);
+  expect(JSON.parse(again.stdout)).toEqual({ schema: 'awb.watch-results/1', exit_code: 0, results: [] });
   const types = (await run.log())
     .filter(({ checkpoint }) => checkpoint === 'step-9')
     .map(({ type, step }) => step ?? type);
