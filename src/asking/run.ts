@@ -98,7 +98,7 @@ export async function openRun(options: {
 }
 
 /** What an earlier session's record adds to what was spent. */
-function entryOf({ status, attempts, usage, chars, calls }: RowSummary, { uncounted }: JournalRecord['log']) {
+export function entryOf({ status, attempts, usage, chars, calls }: RowSummary, { uncounted }: JournalRecord['log']) {
   const isCounted = typeof usage.promptTokens === 'number' && typeof usage.completionTokens === 'number';
   return {
     usage,
@@ -109,7 +109,7 @@ function entryOf({ status, attempts, usage, chars, calls }: RowSummary, { uncoun
 }
 
 /** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
-function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
+export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
   const { usage = {}, chars, attempts = 0, tries, [stampKey]: stamp = '' } = log;
   const texts = [failure, reason].filter((text) => text !== undefined);

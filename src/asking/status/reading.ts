@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Column } from '../../column.js';
 import { inTableOrder } from '../../domains.js';
 import { codeOf, EXIT, UserError } from '../../errors.js';
-import { TextNumbers } from '../../hashed-texts.js';
-import { WORDS_OF_KEY } from '../../row-id.js';
+import { viewFolder } from '../../run/folder.js';
+import type { Shelf } from '../../run/journal.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
@@ -15,8 +15,9 @@ import type { RunKind } from '../../run-kind.js';
 import type { Domain } from '../../types.js';
 import { predictionState } from '../infer/inferring.js';
 import { judgementState } from '../judge/records.js';
+import { Ledger } from '../ledger.js';
 import type { RowState } from '../row-summary.js';
-import { openRun } from '../run.js';
+import { entryOf, STAMP_KEY, summaryOf } from '../run.js';
 import { episodeState } from '../simulate/episodes/records.js';
 import type { DomainStatus, FailureStatus, RunState, RunStatus } from './status.js';
 
@@ -64,7 +65,7 @@ async function namesIn(dir: string, shown: string): Promise<string[]> {
 }
 
 async function statusOf(dir: string, shown: string, name: string, manifest: Manifest, now: number): Promise<RunStatus> {
-  const records = new Records(STATE_OF[manifest.kind]);
+  const records = new Records();
   const spent = await readJournal(dir, name, manifest, records);
   const { kind, label, startedAt, endedAt, process: worker } = manifest;
   const isElsewhere = worker?.host !== hostname();
@@ -97,13 +98,20 @@ async function readJournal(dir: string, name: string, manifest: Manifest, record
     const { promptTokens = 0, completionTokens = 0 } = manifest.tokens ?? {};
     return { tokens: promptTokens + completionTokens };
   }
-  const run = await openRun({
-    ...{ kind: manifest.kind, dir, name, fresh: false, dryRun: true },
+  const { kind, price, unrecorded } = manifest;
+  const ledger = new Ledger(() => price);
+  if (unrecorded !== undefined) ledger.add(unrecorded);
+  const folder = await viewFolder<number>({
+    ...{ dir, name, fresh: false, shelf: records },
     identity: (stored) => stored?.identity ?? manifest.identity,
-    stateOf: (record) => records.add(record),
+    summarise(record) {
+      const state = STATE_OF[kind](record);
+      ledger.add(entryOf(summaryOf(state, record.log, STAMP_KEY[kind]), record.log));
+      return records.kindOf(record, state);
+    },
   });
-  await run.close();
-  const { tokens, usd } = run.ledger;
+  await folder.close();
+  const { tokens, usd } = ledger;
   return { tokens, ...(usd !== undefined && { usd }) };
 }
 
@@ -143,11 +151,10 @@ function recordedFailures({ counts }: Manifest): FailureStatus[] {
   return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
 }
 
-/** What the records of a journal say, the latest one of each row: some ten bytes a row. */
-class Records {
-  readonly #ids = new TextNumbers(WORDS_OF_KEY);
-  /** By a row's number: the number of what it has come to, in `#kinds`. */
-  readonly #kindOf = new Column(Uint32Array);
+/** What the records of a journal say, the latest one of each row: some ten bytes a row. A shelf of numbers of what rows have come to. */
+class Records implements Shelf<number> {
+  readonly #kindAt = new Column(Uint32Array);
+  #size = 0;
   readonly #kinds: { readonly domain?: string; readonly failure?: string; rows: number }[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #reasons = new Map<string, string>();
@@ -155,42 +162,42 @@ class Records {
   #timesRead = 0;
   lastAt: number | undefined;
 
-  constructor(private readonly state: (record: JournalRecord) => RowState) {}
-
   get isEmpty(): boolean {
-    return this.#ids.size === 0;
+    return this.#size === 0;
   }
 
-  /** @throws TypeError for what no run writes */
-  add(record: JournalRecord): RowState {
-    const state = this.state(record);
-    const { domain, at } = record.log;
-    const failure = state.status === 'failed' ? (state.class ?? 'unknown') : undefined;
-    if (failure !== undefined && state.reason !== undefined) this.#reasons.set(failure, state.reason);
-    this.#count(record.id, typeof domain === 'string' ? domain : undefined, failure);
+  put(number: number, kind: number): void {
+    if (number < this.#size) this.#count(this.#kindAt.at(number), -1);
+    this.#size = Math.max(this.#size, number + 1);
+    this.#kindAt.put(number, kind);
+    this.#count(kind, 1);
+  }
+
+  at(number: number): number {
+    return this.#kindAt.at(number);
+  }
+
+  #count(kind: number, more: number): void {
+    const counted = this.#kinds[kind];
+    if (counted !== undefined) counted.rows += more;
+  }
+
+  /** The number of what a record's row has come to; its time and reason are noted. */
+  kindOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): number {
+    const failure = status === 'failed' ? name : undefined;
+    if (failure !== undefined && reason !== undefined) this.#reasons.set(failure, reason);
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
     if (!Number.isNaN(time)) {
       this.#times.put(this.#timesRead++, time);
       this.lastAt = Math.max(time, this.lastAt ?? time);
     }
-    return state;
-  }
-
-  #count(id: string, domain: string | undefined, failure: string | undefined): void {
-    const before = this.#ids.find(id);
-    if (before !== undefined) this.#kind(this.#kindOf.at(before)).rows--;
-    const text = JSON.stringify([domain, failure]);
-    let number = this.#numbers.get(text);
-    if (number === undefined) {
-      number = this.#kinds.push({ ...(domain && { domain }), ...(failure && { failure }), rows: 0 }) - 1;
-      this.#numbers.set(text, number);
-    }
-    this.#kind(number).rows++;
-    this.#kindOf.put(this.#ids.add(id), number);
-  }
-
-  #kind(number: number): { rows: number } {
-    return this.#kinds[number] ?? { rows: 0 };
+    const text = `${failure ?? ''} ${typeof domain === 'string' ? domain : ''}`;
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    const kind = { ...(typeof domain === 'string' && { domain }), ...(failure !== undefined && { failure }), rows: 0 };
+    const number = this.#kinds.push(kind) - 1;
+    this.#numbers.set(text, number);
+    return number;
   }
 
   sums(): { readonly ok: number; readonly failed: number } {
