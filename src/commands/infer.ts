@@ -41,6 +41,7 @@ export const command = defineCommand({
       does: 'the whole benchmark',
     },
     { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
+    { line: 'awb infer … --shard 1/4', does: 'a part of the rows; awb merge joins the parts' },
     { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
     {
       line: 'awb infer … --rollout --output-dir results/rollout',

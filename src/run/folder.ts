@@ -130,11 +130,14 @@ async function makeFolder(dir: string): Promise<void> {
 }
 
 /** Nobody knows how rows without a manifest were made, so they are neither written over nor mixed with others. */
-export async function requireNoStray(paths: readonly string[]): Promise<void> {
+export async function requireNoStray(
+  paths: readonly string[],
+  remedy = 'choose another --output-dir, or --fresh to keep it aside',
+): Promise<void> {
   for (const path of paths) {
     if (((await sizeOf(path)) ?? 0) === 0) continue;
     throw new UserError(
-      `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; choose another --output-dir, or --fresh to keep it aside`,
+      `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; ${remedy}`,
       EXIT.cannotCreate,
     );
   }

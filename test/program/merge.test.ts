@@ -82,6 +82,20 @@ describe('a folder that cannot take the run', () => {
     expect(await readFile(run.path('merged', 'predictions.jsonl'), 'utf8')).toBe('mine\n');
   });
 
+  test('awaits results of batch files: it is left to its own command', async () => {
+    const run = await sharded();
+    await run.infer('1', '--shard', '1/2');
+    const batch = ['--batch-dir', run.path('batch'), '--assume-params'];
+    expect((await run.infer('merged', ...batch)).code).toBe(EXIT.later);
+    const { code, stderr } = await run.merge('1', 'merged');
+    expect([code, stderr]).toEqual([EXIT.later, expect.stringContaining('awaits results of its batch files')]);
+    const part = await run.merge('merged', '1', 'other');
+    expect([part.code, part.stdout]).toEqual([
+      EXIT.incomplete,
+      expect.stringMatching(/merged: predictions.jsonl holds no row|merged is awaiting/),
+    ]);
+  });
+
   test('lies where nothing can be made', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');

@@ -78,15 +78,24 @@ async function openAside(dir: string): Promise<string> {
   return aside;
 }
 
-/** What the output has of such a run already; undefined where it has none, or one without a row. */
+/** What the output has of such a run already; undefined where it has none, or one without a row. @throws UserError (75) while it awaits results */
 async function ownRun(dir: string, name: string, io: Io): Promise<Part | undefined> {
   const { manifestPath, outputPath, journalPath } = pathsOf({ dir, name });
   const manifest = await readManifest(manifestPath);
-  if (manifest === undefined) await requireNoStray([outputPath, journalPath]);
+  if (manifest === undefined) await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
+  // Merged, it would no longer know what it waits for, and pay for it twice.
+  if (manifest?.state === 'awaiting') throw awaiting(name, shownPath(dir, io));
   const isBegun = ((await sizeOf(journalPath)) ?? 0) > 0;
   return manifest === undefined || !isBegun
     ? undefined
     : { name: shownPath(dir, io), dir, manifest, journalPath, isBegun };
+}
+
+function awaiting(name: string, shown: string): UserError {
+  return new UserError(
+    `${name}.jsonl in ${shown} awaits results of its batch files; have its own command read them first, and merge then`,
+    EXIT.later,
+  );
 }
 
 /**
