@@ -14,6 +14,9 @@ usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 action=$1
 dir=$(realpath -m "$2")
 
+# Debian keeps daemons where only root looks.
+PATH=$PATH:/usr/sbin
+
 # Slots rather than processors: eight array tasks that wait for a server run side by side on two cores.
 SLOTS=${SLOTS:-8}
 
@@ -54,7 +57,6 @@ SlurmdPort=${ports[1]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-CredType=cred/munge
 # A requeued job waits until its old credential has expired, 120 s where nothing is said.
 AuthInfo=socket=$dir/munge/socket,cred_expire=5
 StateSaveLocation=$dir/state
@@ -66,16 +68,10 @@ SlurmdLogFile=$dir/log/slurmd.log
 # A container has no cgroups of its own to give away.
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/none
-MpiDefault=none
-SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
-JobRequeue=1
 KillWait=10
 ReturnToService=2
 NodeName=one NodeHostname=localhost NodeAddr=127.0.0.1 CPUs=$SLOTS State=UNKNOWN

@@ -27,7 +27,7 @@
 : "${JUDGE_SBATCH=--cpus-per-task=2 --mem=4G --time=08:00:00}"
 : "${MERGE_SBATCH=--cpus-per-task=2 --mem=4G --time=01:00:00}"
 
-# A task whose engine or node dies goes on by itself so many times. Then it is held, for somebody to look.
+# A task whose engine, awb or endpoint fails goes on by itself so many times. Then it is held, for somebody to look.
 : "${MAX_RESTARTS:=5}"
 # How long an engine may load its model.
 : "${WAIT_READY:=30m}"

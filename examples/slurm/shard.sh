@@ -3,7 +3,7 @@
 task=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
 # By the task's number, so that a requeued task comes back to its folder.
 folder=$OUT/shards/$SLURM_ARRAY_TASK_ID
-awb='' engine='' watcher='' stopped='' base_url=''
+awb='' engine='' watcher='' limit='' told='' base_url=''
 
 if [ -r "$KEYS" ]; then
   set -a
@@ -15,10 +15,10 @@ fi
 say() { echo "$(date -u +%FT%TZ) task $task: $*" >&2; }
 
 # Near the time limit, --signal=B:USR1@300 tells this script alone. awb saves what is finished and ends within seconds.
-trap 'stopped="the time limit is near"; [ -z "$awb" ] || kill -TERM "$awb"' USR1
+trap 'limit=1; [ -z "$awb" ] || kill -TERM "$awb"' USR1
 # scancel, preemption and scontrol requeue send TERM to every process of the task, and KILL after KillWait. This script outlives
-# the first, so that awb can end.
-trap : TERM
+# the first, so that awb can end, and leaves the rest to Slurm: a cancelled task that requeued itself would come back.
+trap 'told=1' TERM
 trap 'kill $watcher $engine 2> /dev/null' EXIT
 
 # Starts the engine that the command names, at a free port of this node; without one, the endpoint is the one given.
@@ -39,7 +39,8 @@ start_engine() {
 # Runs awb and leaves with what its exit code means for Slurm.
 run_and_leave() {
   local code=0
-  [ -z "$stopped" ] || again
+  [ -z "$told" ] || exit 143
+  [ -z "$limit" ] || requeue 'the time limit is near'
   "$@" &
   awb=$!
   # --wait-ready would wait its whole time for an engine that has died while it loaded.
@@ -50,15 +51,15 @@ run_and_leave() {
   # A trap ends `wait` early, with a code of its own.
   while kill -0 "$awb" 2> /dev/null; do wait "$awb" || true; done
   wait "$awb" || code=$?
-  if [ -z "$stopped" ] && [ -n "$engine" ] && ! kill -0 "$engine" 2> /dev/null; then stopped='the engine has died'; fi
+  [ -z "$told" ] || exit "$code"
   case $code in
     0) exit 0 ;;
     # Rows that failed for good hold nobody up: merge, score and gate count them as missing, and the gate says INCOMPLETE.
     3) say 'some rows failed; see the manifest'; exit 0 ;;
     # The endpoint has gone, or a signal (out of memory: 137) has ended awb: what is finished is safe, and the same command goes on.
     69 | 134 | 137 | 139) again "awb ended with $code" ;;
-    # TERM is ours, or Slurm's own: it cancels or requeues the task, and knows what becomes of it.
-    143) [ -z "$stopped" ] || again "$stopped"; exit 143 ;;
+    # We have told awb to stop, near the time limit or since its engine has died.
+    143) if [ -n "$limit" ]; then requeue 'the time limit is near'; else again 'the engine has died'; fi ;;
     # The budget is spent, or the key refused: somebody has to mend that and to release the task.
     75 | 77) hold "awb ended with $code" ;;
     # Flags, data, identity, disk: the same again would end the same. The jobs that depend on this one are cancelled.
@@ -66,11 +67,21 @@ run_and_leave() {
   esac
 }
 
-# Slurm ends a running task that is requeued, with TERM, and starts it again by the same command.
+# After a failure: once more, but not for ever. Time limits do not count, since between two of them a task gets as far as it can.
 again() {
-  local why=${1:-$stopped}
-  [ "${SLURM_RESTART_COUNT:-0}" -lt "$MAX_RESTARTS" ] || hold "$why, after $SLURM_RESTART_COUNT restarts"
-  say "$why; requeued"
+  local failures=$OUT/log/failures-$task
+  echo "$1" >> "$failures"
+  if [ "$(wc -l < "$failures")" -gt "$MAX_RESTARTS" ]; then
+    rm "$failures"
+    hold "$1, after $MAX_RESTARTS restarts"
+  fi
+  requeue "$1"
+}
+
+# Slurm ends a running task that is requeued, with TERM, and starts it again by the same command.
+requeue() {
+  [ -z "$told" ] || exit 143
+  say "$1; requeued"
   scontrol requeue "$task" || exit 1
   sleep 600 & wait
   exit 1
@@ -78,6 +89,7 @@ again() {
 
 # Held, the task keeps its place, and the jobs behind it wait.
 hold() {
+  [ -z "$told" ] || exit 143
   say "$1; held until: scontrol release $task"
   scontrol requeuehold "$task" || exit 1
   sleep 600 & wait

@@ -173,9 +173,11 @@ describe('examples/kubernetes', () => {
   });
 });
 
-test('the commands that examples/ray shows are understood for a shard', async () => {
-  const usage = /^ {4}python shards\.py [\s\S]*?\n\n/m.exec(await text('ray/shards.py'))?.[0] as string;
-  const line = usage.replaceAll('\\\n', ' ').replaceAll("'", '');
+test.each([
+  ['ray/shards.py', /^ {4}python shards\.py [\s\S]*?\n\n/m],
+  ['ray/README.md', /^python examples\/ray\/shards\.py [\s\S]*?\n```/m],
+])('the commands that examples/%s shows are understood for a shard', async (path, shown) => {
+  const line = (shown.exec(await text(path))?.[0] ?? '').replace('```', '').replaceAll('\\\n', ' ').replaceAll("'", '');
   const [, ...commands] = line.split(/ -- /).map((part) => part.trim().split(/\s+/));
   expect(commands.map(([name]) => name)).toEqual(['infer', 'judge']);
   for (const words of commands) {

@@ -79,10 +79,10 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
   }
 
   /** Submits one of the scripts alone, as an array into another folder; its number. */
-  async function submitScript(script: string, array: string, out: string): Promise<string> {
+  async function submitScript(script: string, array: string, out: string, other = {}): Promise<string> {
     const args = ['--parsable', `--array=${array}`, `--chdir=${SLURM}`, `--output=${join(out, '%a.log')}`];
     await mkdir(out, { recursive: true });
-    return slurm.run('sbatch', [...args, join(SLURM, script)], { ...env, OUT: out });
+    return slurm.run('sbatch', [...args, join(SLURM, script)], { ...env, OUT: out, ...other });
   }
 
   async function expectWhole(): Promise<void> {
@@ -150,7 +150,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
 
   test('a task whose key is refused is held, and goes on when somebody has mended that and released it', async () => {
     const out = join(dir, 'refused');
-    await cp(join(dir, 'step-2000/shards/0/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
+    await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
     trial.judge.refuses = true;
     const job = await submitScript('judge.sbatch', '0-0', out);
     while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) await wait(100);
@@ -160,7 +160,33 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       JobState: 'COMPLETED',
       Restarts: '1',
     });
-    expect(await readRows(join(out, 'shards/0/judged.jsonl'))).toHaveLength(ROWS / SHARDS);
+    expect(await readRows(join(out, 'shards/0/judged.jsonl'))).toHaveLength(ROWS);
+  }, 120_000);
+
+  test('a task that is cancelled stays so, although awb and its engine end by a signal', async () => {
+    const out = join(dir, 'cancelled');
+    await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
+    const before = trial.judge.asked;
+    trial.held.add('judge');
+    const job = await submitScript('judge.sbatch', '0-0', out, { JUDGE_SERVE: present(env.SERVE) });
+    while (trial.judge.asked === before) await wait(50);
+    await slurm.run('scancel', [job]);
+    await slurm.until(`${job}_0`, 'CANCELLED');
+    trial.held.delete('judge');
+    while (slurm.processes(job, 0).length > 0) await wait(100);
+    expect(await slurm.job(`${job}_0`)).toMatchObject({ JobState: 'CANCELLED', Restarts: '0' });
+    expect(await trial.text('cancelled/0.log')).not.toContain('requeued');
+  }, 120_000);
+
+  test('a task whose engine dies each time is held after as many restarts as it may have', async () => {
+    const out = join(dir, 'dying');
+    const job = await submitScript('judge.sbatch', '0-0', out, { JUDGE_SERVE: 'exit 3', MAX_RESTARTS: '1' });
+    while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) await wait(100);
+    expect(await slurm.job(`${job}_0`)).toMatchObject({ Restarts: '2' });
+    expect(await trial.text('dying/0.log')).toContain(
+      'the engine has died, after 1 restarts; held until: scontrol release',
+    );
+    await slurm.run('scancel', [job]);
   }, 120_000);
 
   test('an array of other than N tasks in a row fails at once, and nothing is asked', async () => {

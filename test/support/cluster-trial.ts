@@ -21,7 +21,7 @@ export interface ClusterTrial {
   readonly server: LoopbackServer;
   /** The requests to the world model so far, by row, those of the unsharded run left out. */
   readonly asked: string[];
-  /** Rows that get no answer before they are let go. */
+  /** Rows that get no answer before they are let go; `judge` is for all that the judge is asked. */
   readonly held: Set<string>;
   /** The values of the header `authorization` so far. */
   readonly keys: ReadonlySet<string | undefined>;
@@ -64,6 +64,7 @@ export async function startClusterTrial(rowsOfADomain: number): Promise<ClusterT
       keys.add(headers.authorization);
       if (body.model === 'judge') {
         judge.asked++;
+        while (held.has('judge')) await wait(20);
         return judge.refuses
           ? { status: 401, body: { error: { message: 'no such key' } } }
           : { content: verdictOn(body.messages) };
