@@ -20,7 +20,7 @@ const ROW_CHARACTERS = 185_000;
 export const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 
 /** A process of its own: its wall time in seconds, CPU time and peak memory. `root` is a folder for what it leaves. */
-export async function measured(root, args, { preload = [], env = {} } = {}) {
+export async function measured(root, args, { preload = [], env = {}, code: expected = 0 } = {}) {
   const usageFile = join(root, 'usage.json');
   const preloaded = [join(HERE, 'usage.mjs'), ...preload].flatMap((file) => ['--import', file]);
   const started = performance.now();
@@ -29,7 +29,7 @@ export async function measured(root, args, { preload = [], env = {} } = {}) {
     env: { ...process.env, ...env, BENCH_USAGE: usageFile },
   });
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
+  if (code !== expected) throw new Error(`${args[0]} ended with ${code}`);
   return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
 }
 

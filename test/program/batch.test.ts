@@ -1,11 +1,12 @@
 // Runs by batch files end as live runs do: the same replies make the same bytes, however their results come.
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
-import { awb, temporaryFolder } from '../support/cli.js';
+import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
@@ -140,4 +141,90 @@ describe('a run by batch files writes the bytes of a live run', () => {
     },
     60_000,
   );
+});
+
+describe('every kind of run', () => {
+  test('whose rows are asked several things goes on with the next one from each result', async () => {
+    const [out, plain] = [await temporaryFolder(), await temporaryFolder()];
+    const args = (folder: string) => [
+      ...['judge', '--predictions', join(live, 'predictions.jsonl'), '--output-dir', folder, '--quiet'],
+      ...['--mode', 'decision', '--judge-base-url', server.url, '--judge-model', 'agent', '--seed', '5'],
+    ];
+    const alive = await awb(args(plain));
+    const dir = join(out, 'batch');
+    const { code, rounds } = await untilDone(args(out), dir, (requests, round) =>
+      WAYS['one file as OpenAI writes it'](dir, requests as never[], round),
+    );
+    expect(code).toBe(alive.code);
+    expect(rounds).toBeGreaterThan(2);
+    expect(await readFile(join(out, 'judged.jsonl'), 'utf8')).toBe(await readFile(join(plain, 'judged.jsonl'), 'utf8'));
+  }, 60_000);
+
+  test('that calibrates a judge ends with the bytes of a live one', async () => {
+    const [out, plain] = [await temporaryFolder(), await temporaryFolder()];
+    const args = (folder: string) => [
+      ...['calibrate', '--data-dir', RECORDED, '--output-dir', folder, '--quiet', '--max-calls', '60', '--seed', '5'],
+      ...['--judge-base-url', server.url, '--judge-model', 'judge', '--db', join(folder, 'a.sqlite')],
+    ];
+    const alive = await awb(args(plain));
+    const dir = join(out, 'batch');
+    const { code } = await untilDone(args(out), dir, (requests, round) =>
+      WAYS['one file as OpenAI writes it'](dir, requests as never[], round),
+    );
+    expect(code).toBe(alive.code);
+    expect(await readFile(join(out, 'calibration.jsonl'), 'utf8')).toBe(
+      await readFile(join(plain, 'calibration.jsonl'), 'utf8'),
+    );
+  }, 60_000);
+});
+
+describe('a run that is killed', () => {
+  test('while it writes files, and while it reads results, continues to the same bytes', async () => {
+    const rows = 1500;
+    const folder = await writeDataset(await temporaryFolder(), { 'web_test.jsonl': madeUpRows('web', rows) });
+    const args = (out: string, batch: string) => [
+      ...['infer', '--data-dir', folder, '--output-dir', out, '--model-name', 'wm', '--assume-params', '--quiet'],
+      ...['--batch-dir', batch, '--seed', '7'],
+    ];
+    const whole = await temporaryFolder();
+    const [wholeBatch, batch] = [join(whole, 'batch'), join(await temporaryFolder(), 'batch')];
+    expect((await awb(args(whole, wholeBatch))).code).toBe(75);
+    const out = await temporaryFolder();
+    const random = randomFrom(12);
+    const kills = async (isThere: () => Promise<boolean>) => {
+      let midway = 0;
+      for (let kill = 0; kill < 5; kill++) {
+        const { child, ended } = startAwb(args(out, batch));
+        const end = ended.then(() => true);
+        while (!(await isThere()) && !(await Promise.race([end, wait(1).then(() => false)])));
+        await Promise.race([wait(random() * 150), end]);
+        child.kill('SIGKILL');
+        if ((await ended).signal === 'SIGKILL') midway++;
+      }
+      return midway;
+    };
+    const isWriting = async () => (await readdir(batch).catch(() => [])).length > 0;
+    expect(await kills(isWriting)).toBeGreaterThan(0);
+    expect((await startAwb(args(out, batch)).ended).code).toBe(75);
+    const files = async (dir: string) =>
+      Promise.all(
+        (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).map((name) => readFile(join(dir, name), 'utf8')),
+      );
+    expect((await readdir(batch)).sort()).toEqual(['batch.json', 'requests-0001.jsonl']);
+    expect(await files(batch)).toEqual(await files(wholeBatch));
+
+    const results = resultLines(await answersTo(await requestsIn(batch), server.url), 'vllm');
+    await writeResults(batch, 'outputs.jsonl', results);
+    await writeResults(wholeBatch, 'outputs.jsonl', results);
+    const journal = join(out, 'predictions.journal.jsonl');
+    const isReading = async () => (await readFile(journal, 'utf8').catch(() => '')).length > 0;
+    expect(await kills(isReading)).toBeGreaterThan(0);
+    const end = await startAwb(args(out, batch)).ended;
+    expect(end.code).toBe((await awb(args(whole, wholeBatch))).code);
+    expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).toBe(
+      await readFile(join(whole, 'predictions.jsonl'), 'utf8'),
+    );
+    const records = (await readFile(journal, 'utf8')).trim().split('\n');
+    expect(records).toHaveLength(rows);
+  }, 180_000);
 });

@@ -12,9 +12,10 @@ import type { Io } from '../../types.js';
 const MOST_PARTS = 10;
 
 /** The state of each file, and what is odd about the results. */
-export function batchLines({ dir, parts, awaited, written, notes }: BatchReport, io: Io): string[] {
+export function batchLines({ dir, parts, awaited, written, isLive, notes }: BatchReport, io: Io): string[] {
   if (parts.length === 0) return [];
   const requests = parts.reduce((sum, part) => sum + part.requests, 0);
+  const late = parts.reduce((sum, part) => sum + Math.max(0, part.requests - part.answered), 0);
   const fresh = written === 0 ? '' : `, ${grouped(written)} of them written now`;
   // What is awaited stands where one looks first; files of which nothing is, where there is room.
   const ordered = [...parts.filter((part) => part.awaited > 0), ...parts.filter((part) => part.awaited === 0)];
@@ -27,6 +28,9 @@ export function batchLines({ dir, parts, awaited, written, notes }: BatchReport,
     ),
     ...(ordered.length > shown.length ? [`  ... and ${ordered.length - shown.length} files more`] : []),
     ...notes.map((note) => `  ${printable(note)}`),
+    ...(isLive && late > 0
+      ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]
+      : []),
   ];
 }
 

@@ -82,10 +82,10 @@ async function requireUsable(run: Run, dir: string, settings: BatchSettings): Pr
 
 /** @throws UserError (78) for the folder of another run, with what differs */
 async function requireOwn({ run: owner }: Batch, run: Run, dir: string): Promise<void> {
-  const differences = [
-    ...(owner.kind === run.kind ? [] : [`command: awb ${owner.kind} before, awb ${run.kind} now`]),
-    ...differencesOf(begunUnder(owner.identity), begunUnder(run.identity)),
-  ];
+  const differences =
+    owner.kind === run.kind
+      ? differencesOf(begunUnder(owner.identity), begunUnder(run.identity))
+      : [`command: awb ${owner.kind} before, awb ${run.kind} now`];
   // A run that was moved is still the same.
   const isElsewhere = owner.dir !== run.dir && (await sizeOf(owner.dir)) !== undefined;
   if (isElsewhere) differences.unshift(`output-dir: ${owner.dir} before, ${run.dir} now`);

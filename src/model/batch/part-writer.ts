@@ -87,10 +87,11 @@ export class PartWriter {
 
   async #flush(): Promise<void> {
     await this.#writing;
-    const block = Buffer.concat(this.#waiting);
+    const lines = this.#waiting;
+    const size = this.#size;
     this.#waiting = [];
     this.#size = 0;
-    this.#writing = this.#handle?.writeFile(block) ?? Promise.resolve();
+    this.#writing = this.#handle === undefined ? Promise.resolve() : writeAll(this.#handle, lines, size);
     // Whoever waits for it next is told.
     this.#writing.catch(() => {});
   }
@@ -104,4 +105,11 @@ export class PartWriter {
       throw unwritable(path, error);
     }
   }
+}
+
+/** The lines one behind the other, without putting them together first. */
+async function writeAll(handle: FileHandle, lines: readonly Buffer[], size: number): Promise<void> {
+  if (size === 0) return;
+  const { bytesWritten } = await handle.writev(lines);
+  if (bytesWritten < size) await handle.writeFile(Buffer.concat(lines).subarray(bytesWritten));
 }

@@ -80,11 +80,15 @@ export class Results {
       ...(cutOff.count === 0
         ? []
         : [`cut off, so the last line is left out, and read again once the file has grown: ${cutOff.names}`]),
-      ...(unknown.count === 0 ? [] : [`${counted(unknown.count, 'result')} of unknown ids ignored: ${unknown.names}`]),
-      ...(odd.count === 0 ? [] : [`${counted(odd.count, 'line')} that are no results ignored: ${odd.names}`]),
+      ...(unknown.count === 0
+        ? []
+        : [`ignored, since their ids are unknown here: ${counted(unknown.count, 'result')} (${unknown.names})`]),
+      ...(odd.count === 0
+        ? []
+        : [`ignored, since no result stands there: ${counted(odd.count, 'line')} (${odd.names})`]),
       ...(this.#again === 0
         ? []
-        : [`${counted(this.#again, 'request')} answered more than once: the first usable result counts`]),
+        : [`answered more than once, and the first usable result counts: ${counted(this.#again, 'request')}`]),
     ];
   }
 

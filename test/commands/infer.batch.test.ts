@@ -1,0 +1,409 @@
+import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
+import { awb, temporaryFolder } from '../support/cli.js';
+import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
+
+const ROWS = 12;
+const servers: LoopbackServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+const fine: Handler = ({ body }) => ({
+  content: `<predicted_observation>\n${JSON.stringify(body.messages).length}\n</predicted_observation>`,
+});
+
+/** A folder of data, a server, and `awb infer` over both with the given flags. */
+async function setUp(script: Handler = fine, rows = ROWS) {
+  const server = await startLoopbackServer(script);
+  servers.push(server);
+  const root = await temporaryFolder();
+  const data = await writeDataset(join(root, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', rows) });
+  const [out, batch] = [join(root, 'out'), join(root, 'batch')];
+  const plain = ['infer', '--data-dir', data, '--output-dir', out, '--model-name', 'wm', '--json', '--quiet'];
+  const live = [...plain, '--model-base-url', server.url];
+  const infer = async (flags: readonly string[], of = live) => {
+    const { code, stdout, stderr } = await awb([...of, ...flags]);
+    return { code, stderr, said: stdout === '' ? undefined : JSON.parse(stdout) };
+  };
+  const byBatch = (...flags: string[]) => infer(['--batch-dir', batch, ...flags]);
+  const answer = async (name: string, from = 0, to = Number.POSITIVE_INFINITY) => {
+    const requests = (await requestsIn(batch)).slice(from, to);
+    await writeResults(batch, name, resultLines(await answersTo(requests, server.url), 'openai'));
+  };
+  return { server, root, data, out, batch, plain, infer, byBatch, answer };
+}
+
+/** The unasked line of a request, as OpenAI writes one into the file of errors. */
+const unasked = (custom_id: string, code = 'batch_expired') =>
+  JSON.stringify({ id: 'x', custom_id, response: null, error: { code, message: 'not in time' } });
+
+describe('infer --batch-dir', () => {
+  test('asks one row live, writes the others, and waits (75)', async () => {
+    const { server, out, batch, byBatch } = await setUp();
+    expect(await byBatch()).toMatchObject({
+      code: EXIT.later,
+      said: {
+        state: 'awaiting',
+        counts: { ok: 1, notDone: ROWS - 1 },
+        batch: { awaited: ROWS - 1, written: ROWS - 1 },
+      },
+    });
+    expect(server.count).toBe(1);
+    const requests = await requestsIn(batch);
+    expect(requests).toHaveLength(ROWS - 1);
+    for (const { custom_id, method, url, body } of requests) {
+      expect(custom_id).toMatch(/^[0-9a-f]{24}\.0_0_[0-9a-f]{12}$/);
+      expect({ method, url }).toEqual({ method: 'POST', url: '/v1/chat/completions' });
+      expect(body).not.toHaveProperty('stream');
+      expect(body).not.toHaveProperty('stream_options');
+    }
+    const manifest = JSON.parse(await readFile(join(out, 'predictions.manifest.json'), 'utf8'));
+    expect(manifest).toMatchObject({ state: 'awaiting', batch: { dir: batch } });
+  });
+
+  test('asks nobody under --assume-params, and needs no address', async () => {
+    const { server, infer, plain, batch } = await setUp();
+    expect(await infer(['--batch-dir', batch, '--assume-params'], plain)).toMatchObject({
+      code: EXIT.later,
+      said: { batch: { awaited: ROWS } },
+    });
+    expect(server.count).toBe(0);
+  });
+
+  test('writes nothing twice while it is awaited', async () => {
+    const { server, batch, byBatch, answer } = await setUp();
+    await byBatch();
+    const before = await readdir(batch);
+    const text = await readFile(join(batch, 'requests-0001.jsonl'), 'utf8');
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { awaited: ROWS - 1, written: 0 } } });
+    await answer('some.jsonl', 0, 4);
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { awaited: ROWS - 5, written: 0 } } });
+    expect((await readdir(batch)).filter((name) => name !== 'some.jsonl')).toEqual(before);
+    expect(await readFile(join(batch, 'requests-0001.jsonl'), 'utf8')).toBe(text);
+    expect(server.count).toBe(1 + 4);
+  });
+
+  test('asked for without the folder stops while results are awaited, and asks nobody', async () => {
+    const { server, infer, byBatch, out, batch } = await setUp();
+    await byBatch();
+    const manifest = await readFile(join(out, 'predictions.manifest.json'), 'utf8');
+    const stopped = await infer([]);
+    expect(stopped.code).toBe(EXIT.later);
+    expect(stopped.stderr).toContain(`--batch-dir ${batch}`);
+    expect(stopped.stderr).toContain('--finish-online');
+    const elsewhere = await infer(['--batch-dir', `${batch}-2`]);
+    expect(elsewhere).toMatchObject({ code: EXIT.later, stderr: expect.stringContaining(batch) });
+    expect(server.count).toBe(1);
+    expect(await readFile(join(out, 'predictions.manifest.json'), 'utf8')).toBe(manifest);
+  });
+
+  test('holds a run to its batch although no row has a record yet', async () => {
+    const { infer, plain, batch, server } = await setUp();
+    await infer(['--batch-dir', batch, '--assume-params'], plain);
+    expect(await infer([])).toMatchObject({ code: EXIT.later });
+    expect(await infer(['--batch-dir', batch, '--temperature', '0.1'])).toMatchObject({ code: EXIT.identityDiffers });
+    expect(server.count).toBe(0);
+  });
+
+  test('says of a file cut off that its last line is lost, and reads it once it has grown', async () => {
+    const { batch, byBatch, answer } = await setUp();
+    await byBatch();
+    await answer('outputs.jsonl');
+    const whole = await readFile(join(batch, 'outputs.jsonl'));
+    await truncate(join(batch, 'outputs.jsonl'), whole.length - 10);
+    const cut = await byBatch();
+    expect(cut).toMatchObject({ code: EXIT.later, said: { batch: { awaited: 1, written: 0 } } });
+    expect(cut.said.batch.notes).toEqual([expect.stringContaining(`outputs.jsonl:${ROWS - 1}`)]);
+    await writeFile(join(batch, 'outputs.jsonl'), whole.subarray(0, -1));
+    expect(await byBatch()).toMatchObject({ code: EXIT.done, said: { state: 'complete', batch: { notes: [] } } });
+  });
+
+  test('lists results of unknown ids and ignores them, and whatever is no result', async () => {
+    const { batch, byBatch, answer } = await setUp();
+    await byBatch();
+    await answer('outputs.jsonl');
+    const strangers = Array.from({ length: 9 }, (_, at) => ({ id: `stranger-${at}\u001b[31m`, status: 200, body: {} }));
+    const others = ['garbage', '[1]', '{"custom_id":7}', '{"key":"a prediction"}'];
+    await writeResults(batch, 'a.jsonl', [...resultLines(strangers, 'openai'), ...others]);
+    const { code, said } = await byBatch();
+    expect(code).toBe(EXIT.done);
+    const [unknown, odd] = said.batch.notes;
+    expect(unknown).toMatch(/9 results .*stranger-0.*stranger-4.*, \.\.\./);
+    expect(unknown).not.toContain('\u001b');
+    expect(unknown).not.toContain('stranger-5');
+    expect(odd).toMatch(/4 lines .*a\.jsonl:10/);
+  });
+
+  test('asks what has expired again, at no cost of a try', async () => {
+    const { batch, byBatch, answer } = await setUp();
+    await byBatch('--max-attempts', '1');
+    const requests = await requestsIn(batch);
+    await answer('outputs.jsonl', 2);
+    const [first, second] = requests.map(({ custom_id }) => custom_id);
+    await writeResults(batch, 'errors.jsonl', [unasked(first), unasked(second, 'batch_cancelled')]);
+    expect(await byBatch('--max-attempts', '1')).toMatchObject({
+      code: EXIT.later,
+      said: { counts: { failed: 0 }, batch: { awaited: 2, written: 2 } },
+    });
+    const again = await requestsIn(batch, ['requests-0002.jsonl']);
+    expect(again.map(({ custom_id }) => custom_id)).toEqual([first, second].map((id) => id.replace('_0_', '_1_')));
+    expect(again.map(({ body }) => body)).toEqual(requests.slice(0, 2).map(({ body }) => body));
+    await answer('late.jsonl', ROWS - 1);
+    expect(await byBatch('--max-attempts', '1')).toMatchObject({ code: EXIT.done });
+  });
+
+  test('tries passing failures again as often as live, and says then that the row has failed', async () => {
+    const broken = { status: 500, body: { error: { message: 'broken', type: 'server_error' } } };
+    const { batch, byBatch, answer, out } = await setUp(
+      ({ index, body }) => (index === 0 ? fine({ body } as never) : broken),
+      2,
+    );
+    await byBatch('--max-attempts', '3', '--seed', '1');
+    for (const [round, written] of [1, 1, 0].entries()) {
+      await answer(`outputs-${round}.jsonl`, round);
+      expect(await byBatch('--max-attempts', '3', '--seed', '1')).toMatchObject({ said: { batch: { written } } });
+    }
+    const seeds = (await requestsIn(batch)).map(({ body }) => body.seed);
+    expect(new Set(seeds).size).toBe(3);
+    const failed = (await readRows(join(out, 'predictions.journal.jsonl'))).filter(
+      ({ row }) => row.awb.status === 'failed',
+    );
+    expect(failed).toMatchObject([{ log: { attempts: 3, batched: 3 } }]);
+  });
+
+  test('asks failed rows again only once nothing is awaited any more, and then with new ids', async () => {
+    const refused = { content: '', finishReason: 'content_filter' };
+    const { batch, byBatch, answer } = await setUp(
+      ({ index, body }) => (index === 0 ? fine({ body } as never) : refused),
+      4,
+    );
+    await byBatch();
+    await answer('a.jsonl', 0, 2);
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { counts: { failed: 2 } } });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { asked: 0, batch: { written: 0 } } });
+    await answer('b.jsonl', 2);
+    expect(await byBatch()).toMatchObject({
+      code: EXIT.incomplete,
+      said: { counts: { failed: 3 }, batch: { awaited: 0 } },
+    });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { written: 3, awaited: 3 } } });
+    const ids = (await requestsIn(batch)).map(({ custom_id }) => custom_id);
+    expect(ids.slice(3)).toEqual(ids.slice(0, 3).map((id) => id.replace('_0_', '_1_')));
+  });
+
+  test('counts what a reply cost once, however often it is read', async () => {
+    const { byBatch, answer } = await setUp(
+      ({ index, body }) =>
+        index === 1
+          ? { content: 'x', finishReason: 'abort', usage: { prompt_tokens: 1000, completion_tokens: 100 } }
+          : { ...(fine({ body } as never) as object), usage: { prompt_tokens: 1000, completion_tokens: 100 } },
+      3,
+    );
+    await byBatch();
+    await answer('a.jsonl');
+    const spent = [];
+    for (let round = 0; round < 3; round++) spent.push((await byBatch()).said.spent.tokens);
+    // The live row, and two replies of which one was no answer.
+    expect(spent).toEqual([3300, 3300, 3300]);
+    await answer('b.jsonl', 2);
+    await byBatch();
+    const { said } = await byBatch();
+    expect(said).toMatchObject({ counts: { ok: 3 }, spent: { tokens: 4400 } });
+  });
+});
+
+describe('what a server does not take', () => {
+  const rejects =
+    (name: string): Handler =>
+    (request) =>
+      name in request.body
+        ? {
+            status: 400,
+            body: { error: { message: `Unsupported parameter: ${name}`, param: name, code: 'unsupported_parameter' } },
+          }
+        : fine(request);
+
+  test('is found out by one live row before anything is written', async () => {
+    const { batch, byBatch } = await setUp(rejects('top_k'));
+    expect(await byBatch('--top-k', '20')).toMatchObject({ code: EXIT.usage });
+    expect(await readdir(batch)).toEqual([]);
+    expect(await byBatch('--top-k', '20', '--allow-param-drop')).toMatchObject({ code: EXIT.later });
+    for (const { body } of await requestsIn(batch)) expect(body).not.toHaveProperty('top_k');
+    expect(JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'))).toMatchObject({ dropped: ['top_k'] });
+  });
+
+  test('is sent under its newer name from the first file on', async () => {
+    const { batch, byBatch, answer } = await setUp(rejects('max_tokens'));
+    await byBatch();
+    for (const { body } of await requestsIn(batch)) {
+      expect(body).toMatchObject({ max_completion_tokens: 32_768 });
+      expect(body).not.toHaveProperty('max_tokens');
+    }
+    await answer('outputs.jsonl');
+    expect(await byBatch()).toMatchObject({ code: EXIT.done });
+  });
+
+  test('stops the run where a result says so, and is left out of new files under --allow-param-drop', async () => {
+    const { batch, infer, plain, answer } = await setUp(rejects('top_k'));
+    const flags = ['--batch-dir', batch, '--assume-params', '--top-k', '20'];
+    await infer(flags, plain);
+    await answer('a.jsonl');
+    const stopped = await infer(flags, plain);
+    expect(stopped).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('a.jsonl') });
+    const dropping = [...flags, '--allow-param-drop'];
+    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.later, said: { batch: { written: ROWS } } });
+    expect(await infer(dropping, plain)).toMatchObject({
+      code: EXIT.later,
+      said: { batch: { written: 0, awaited: ROWS } },
+    });
+    const again = await requestsIn(batch, ['requests-0002.jsonl']);
+    for (const { body } of again) expect(body).not.toHaveProperty('top_k');
+    await answer('b.jsonl', ROWS);
+    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.done });
+  });
+});
+
+describe('--finish-online', () => {
+  test('asks the rest live, and later results of those rows are ignored', async () => {
+    const { server, infer, byBatch, answer, out, batch } = await setUp();
+    await byBatch();
+    await answer('a.jsonl', 0, 4);
+    const before = server.count;
+    expect(await infer(['--finish-online'])).toMatchObject({ code: EXIT.done, said: { counts: { ok: ROWS } } });
+    expect(server.count - before).toBe(ROWS - 5);
+    const predictions = await readFile(join(out, 'predictions.jsonl'), 'utf8');
+    const late = (await requestsIn(batch)).slice(4).map(({ custom_id: id }) => ({
+      id,
+      status: 200,
+      body: { choices: [{ index: 0, message: { role: 'assistant', content: 'late' }, finish_reason: 'stop' }] },
+    }));
+    await writeResults(batch, 'late.jsonl', resultLines(late, 'openai'));
+    expect(await byBatch()).toMatchObject({ code: EXIT.done });
+    expect(await infer([])).toMatchObject({ code: EXIT.done });
+    expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).toBe(predictions);
+  });
+
+  test('ends a batch whose folder is gone', async () => {
+    const { infer, byBatch, batch } = await setUp();
+    await byBatch();
+    await rm(batch, { recursive: true });
+    const lost = await byBatch();
+    expect(lost).toMatchObject({ code: EXIT.inputMissing, stderr: expect.stringContaining('batch.json') });
+    expect(await infer(['--finish-online'])).toMatchObject({ code: EXIT.done, said: { counts: { ok: ROWS } } });
+  });
+});
+
+describe('a batch folder', () => {
+  test('of another run is refused with what differs', async () => {
+    const { root, data, byBatch, batch, server } = await setUp();
+    await byBatch();
+    const other = (...flags: string[]) =>
+      awb([
+        ...['infer', '--data-dir', data, '--model-name', 'wm', '--model-base-url', server.url, '--quiet'],
+        ...['--output-dir', join(root, 'other'), '--batch-dir', batch, ...flags],
+      ]);
+    expect(await other()).toMatchObject({ code: EXIT.identityDiffers, stderr: expect.stringContaining('output-dir:') });
+    expect(await other('--temperature', '0.1')).toMatchObject({
+      code: EXIT.identityDiffers,
+      stderr: expect.stringContaining('sampling.temperature: 0.6 before, 0.1 now'),
+    });
+    expect(server.count).toBe(1);
+  });
+
+  test('may be moved with its run', async () => {
+    const { root, data, byBatch, batch, out, server, answer } = await setUp();
+    await byBatch();
+    await answer('a.jsonl');
+    await cp(out, join(root, 'moved'), { recursive: true });
+    await rm(out, { recursive: true });
+    const moved = await awb([
+      ...['infer', '--data-dir', data, '--model-name', 'wm', '--model-base-url', server.url, '--quiet'],
+      ...['--output-dir', join(root, 'moved'), '--batch-dir', batch],
+    ]);
+    expect(moved).toMatchObject({ code: EXIT.done });
+  });
+
+  test("that holds other files of lines, is the run's own, or is a file is refused before anything is asked", async () => {
+    const { server, infer, data, out } = await setUp();
+    expect(await infer(['--batch-dir', data])).toMatchObject({ code: EXIT.cannotCreate });
+    expect(await infer(['--batch-dir', out])).toMatchObject({ code: EXIT.usage });
+    expect(await infer(['--batch-dir', join(data, 'mcp_test.jsonl')])).toMatchObject({ code: EXIT.inputMissing });
+    expect(server.count).toBe(0);
+  });
+
+  test('whose requests were changed or are gone is not read', async () => {
+    const { byBatch, batch } = await setUp();
+    await byBatch();
+    const path = join(batch, 'requests-0001.jsonl');
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, `${text}\n`);
+    expect(await byBatch()).toMatchObject({ code: EXIT.badData, stderr: expect.stringContaining(path) });
+    await rm(path);
+    expect(await byBatch()).toMatchObject({ code: EXIT.inputMissing, stderr: expect.stringContaining(path) });
+    await writeFile(path, text);
+    expect(await byBatch()).toMatchObject({ code: EXIT.later });
+  });
+
+  test('is begun anew under --fresh, and what lay in it is kept aside', async () => {
+    const { byBatch, batch, answer } = await setUp();
+    await byBatch();
+    await answer('a.jsonl');
+    expect(await byBatch('--fresh')).toMatchObject({ code: EXIT.later, said: { batch: { awaited: ROWS - 1 } } });
+    const [aside = ''] = (await readdir(batch)).filter((name) => name.startsWith('before-'));
+    expect((await readdir(join(batch, aside))).sort()).toEqual(['a.jsonl', 'batch.json', 'requests-0001.jsonl']);
+  });
+});
+
+describe('with --batch-dir', () => {
+  test.each([
+    ['--rollout', ['--rollout']],
+    ['--scenarios', ['--scenarios', 'standard']],
+  ])('%s is refused', async (name, flags) => {
+    const { server, byBatch } = await setUp();
+    expect(await byBatch(...flags)).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining(name) });
+    expect(server.count).toBe(0);
+  });
+
+  test('a model that is served here is refused with the command that answers files by it', async () => {
+    const { data, batch } = await setUp();
+    const { code, stderr } = await awb(['infer', '--data-dir', data, '--local', 'x.gguf', '--batch-dir', batch]);
+    expect(code).toBe(EXIT.usage);
+    expect(stderr).toContain(`awb batch run ${batch} --local x.gguf`);
+  });
+
+  test('--dry-run shows the bill and writes nothing', async () => {
+    const { root, byBatch, server } = await setUp();
+    expect(await byBatch('--dry-run')).toMatchObject({ code: EXIT.done });
+    expect(await readdir(root)).toEqual(['data']);
+    expect(server.count).toBe(0);
+  });
+
+  test('a budget that the files would exceed keeps them from being written', async () => {
+    const { batch, byBatch, server } = await setUp();
+    const refused = await byBatch('--budget-tokens', '100');
+    expect(refused).toMatchObject({ code: EXIT.later, stderr: expect.stringContaining('--budget-tokens') });
+    expect(server.count).toBe(0);
+    expect(await readdir(batch).catch(() => [])).toEqual([]);
+    expect(await byBatch('--budget-tokens', '100000')).toMatchObject({ said: { batch: { written: ROWS - 1 } } });
+  });
+
+  test('results are read although they were dearer than the budget, and nothing more is written', async () => {
+    const dear = { usage: { prompt_tokens: 50_000, completion_tokens: 50_000 } };
+    const { byBatch, answer } = await setUp(({ index, body }) =>
+      index === 3
+        ? { content: 'x', finishReason: 'abort', ...dear }
+        : { ...(fine({ body } as never) as object), ...dear },
+    );
+    await byBatch('--budget-tokens', '200000');
+    await answer('a.jsonl');
+    const stopped = await byBatch('--budget-tokens', '200000');
+    expect(stopped).toMatchObject({ code: EXIT.later, stderr: expect.stringContaining('budget') });
+    const { said } = await byBatch('--budget-tokens', '20000000');
+    expect(said).toMatchObject({ counts: { ok: ROWS - 1 }, batch: { written: 1 } });
+  });
+});
