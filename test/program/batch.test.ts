@@ -60,7 +60,7 @@ beforeAll(async () => {
   live = await temporaryFolder();
   expect((await awb(inferArgs(live))).code).toBe(3);
   expect((await awb(judgeArgs(join(live, 'predictions.jsonl'), live))).code).toBe(3);
-}, 60_000);
+}, 180_000);
 
 afterAll(() => server.close());
 
@@ -158,7 +158,7 @@ describe('every kind of run', () => {
     expect(code).toBe(alive.code);
     expect(rounds).toBeGreaterThan(2);
     expect(await readFile(join(out, 'judged.jsonl'), 'utf8')).toBe(await readFile(join(plain, 'judged.jsonl'), 'utf8'));
-  }, 60_000);
+  }, 180_000);
 
   test('that calibrates a judge ends with the bytes of a live one', async () => {
     const [out, plain] = [await temporaryFolder(), await temporaryFolder()];
@@ -175,7 +175,7 @@ describe('every kind of run', () => {
     expect(await readFile(join(out, 'calibration.jsonl'), 'utf8')).toBe(
       await readFile(join(plain, 'calibration.jsonl'), 'utf8'),
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('a run that is killed', () => {
