@@ -33,8 +33,10 @@ export interface AnswerOptions {
 export class Missing {
   constructor(
     readonly id: string,
-    readonly body: string,
+    readonly body: Buffer,
     readonly way: Way,
+    /** Its number, where it was written. */
+    readonly request: number | undefined,
   ) {}
 }
 
@@ -128,13 +130,13 @@ export class Answers {
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
   async #lookUp(course: Course, way: Way, body: Body): Promise<AttemptReply | AttemptFailure> {
-    const text = JSON.stringify(body);
+    const bytes = Buffer.from(JSON.stringify(body));
     for (;;) {
-      const id = customId({ job: course.job, attempt: course.batched, body: text });
+      const id = customId({ job: course.job, attempt: course.batched, body: bytes });
       const request = this.requests.find(id);
-      if (request === undefined || !this.results.has(request)) throw new Missing(id, text, way);
-      const found = await this.#resultOf(request, way, body);
-      if (found === undefined) throw new Missing(id, text, way);
+      const found =
+        request !== undefined && this.results.has(request) ? await this.#resultOf(request, way, body) : undefined;
+      if (found === undefined) throw new Missing(id, bytes, way, request);
       if (found === 'unasked') {
         course.batched++;
         continue;

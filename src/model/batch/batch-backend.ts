@@ -50,6 +50,8 @@ export interface NamedBatch {
   onWrite(): void;
 }
 
+/** What stands behind a request's body. */
+const END = Buffer.from('}\n');
 /** So many rows are tried live until one is answered. */
 const MOST_PROBES = 3;
 
@@ -166,7 +168,7 @@ class BatchBackend implements OpenBackend {
       const answers = new Answers(this.#answers, requests, results);
       const end = await passOver(jobs, answers, hooks, signals, async (unanswered) => {
         const { job, missing } = unanswered;
-        const request = requests.find(missing.id);
+        const { request } = missing;
         if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, request !== undefined);
         if (request === undefined) await this.#write(missing, writer);
         else left.awaitedOf(requests.partOf(request));
@@ -187,7 +189,7 @@ class BatchBackend implements OpenBackend {
     const url = urlOf(way);
     this.#batch ??= await this.#begin(url);
     if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
-    await writer.add(Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`));
+    await writer.add([Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":`), body, END]);
   }
 
   async #begin(url: BatchUrl): Promise<Batch> {

@@ -9,7 +9,7 @@ interface RequestName {
   /** Requests made for the job before this one. */
   readonly attempt: number;
   /** The request's body as it is sent. */
-  readonly body: string;
+  readonly body: Uint8Array;
 }
 
 /** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */
@@ -31,6 +31,6 @@ function safe(job: string): string {
   return isPlain ? text : `_${digestOf(job, LONGEST_JOB - 1)}`;
 }
 
-function digestOf(text: string, digits: number): string {
+function digestOf(text: string | Uint8Array, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { type BatchPart, MOST_BYTES, MOST_REQUESTS, partName, putInPlace, unwritable } from './folder.js';
 
 const BLOCK_BYTES = 1 << 20;
+/** As many pieces as systems take at once. */
+const BLOCK_PIECES = 1000;
 
 /** What a file may hold at most. */
 interface Bounds {
@@ -38,17 +40,18 @@ export class PartWriter {
     this.#bounds = bounds;
   }
 
-  /** The line as it is to stand in the file, its end included. @throws UserError (74, 73) where the disk refuses */
-  async add(line: Buffer): Promise<void> {
-    const isFull = this.#requests >= this.#bounds.requests || this.#bytes + line.length > this.#bounds.bytes;
+  /** A line as it is to stand in the file, in pieces, its end included. @throws UserError (74, 73) where the disk refuses */
+  async add(line: readonly Buffer[]): Promise<void> {
+    const length = line.reduce((sum, piece) => sum + piece.length, 0);
+    const isFull = this.#requests >= this.#bounds.requests || this.#bytes + length > this.#bounds.bytes;
     if (isFull && this.#requests > 0) await this.end();
     await this.#onDisk(async () => {
       this.#handle ??= await open(this.#temporary, 'w');
-      this.#waiting.push(line);
+      this.#waiting.push(...line);
       this.#requests++;
-      this.#bytes += line.length;
-      this.#size += line.length;
-      if (this.#size >= BLOCK_BYTES) await this.#flush();
+      this.#bytes += length;
+      this.#size += length;
+      if (this.#size >= BLOCK_BYTES || this.#waiting.length >= BLOCK_PIECES) await this.#flush();
     });
   }
 

@@ -6,7 +6,7 @@ import { type BatchPart, MOST_BYTES, MOST_REQUESTS } from '../../../src/model/ba
 import { PartWriter } from '../../../src/model/batch/part-writer.js';
 import { temporaryFolder } from '../../support/cli.js';
 
-const line = (text: string) => Buffer.from(`${text}\n`);
+const line = (text: string) => [Buffer.from(text), Buffer.from('\n')];
 
 async function written(texts: readonly string[], bounds: { requests: number; bytes: number }) {
   const dir = await temporaryFolder();
@@ -39,6 +39,13 @@ describe('files of requests', () => {
     const texts = Array.from({ length: 60 }, (_, at) => `${at}`.repeat(30_000));
     const { files } = await written(texts, { requests: 1000, bytes: 1e9 });
     expect(files).toEqual([texts.map((text) => `${text}\n`).join('')]);
+  });
+
+  it('come out whole where they are many and short', async () => {
+    const texts = Array.from({ length: 5000 }, (_, at) => `${at}`);
+    const { files, parts } = await written(texts, { requests: 10_000, bytes: 1e9 });
+    expect(files).toEqual([texts.map((text) => `${text}\n`).join('')]);
+    expect(parts).toMatchObject([{ requests: 5000, bytes: files[0]?.length }]);
   });
 
   it('are taken away where they are not whole', async () => {
