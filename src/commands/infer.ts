@@ -40,6 +40,7 @@ export const command = defineCommand({
       line: 'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
       does: 'the whole benchmark',
     },
+    { line: 'awb infer … --batch-dir batch', does: 'by files for a batch engine; docs/batch.md' },
     { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
     { line: 'awb infer … --shard 1/4', does: 'a part of the rows; awb merge joins the parts' },
     { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
