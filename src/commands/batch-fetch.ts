@@ -10,7 +10,7 @@ import type { Io } from '../types.js';
 
 export const command = defineCommand({
   description:
-    'Fetches the results of batches that have ended, whole or in part, into outputs-0001.jsonl and errors-0001.jsonl of the folder. Nothing is fetched twice. Exit code 0: everything is here; 75: batches are awaited; 3: a part came to nothing.',
+    'Fetches the results of batches that have ended, whole or in part, into outputs-0001.jsonl and errors-0001.jsonl of the folder. Nothing is fetched twice. Exit code 0: everything is here; 75: batches are awaited; 3: a part came to less than it should.',
   examples: [{ line: 'awb batch fetch B', does: 'whatever has come; then the command that wrote B, once more' }],
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
@@ -18,10 +18,10 @@ export const command = defineCommand({
 });
 
 async function fetchFolder(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  const { isEnded, isFetched, hasFailed } = await atDesk(settings, io, async ({ desk, say, step }) => {
+  const { isEnded, isFetched, isShort } = await atDesk(settings, io, async ({ desk, say, step }) => {
     await refresh(desk);
     await fetchResults(desk, say, step);
   });
   if (!isEnded || !isFetched) return EXIT.later;
-  return hasFailed ? EXIT.incomplete : EXIT.done;
+  return isShort ? EXIT.incomplete : EXIT.done;
 }

@@ -21,7 +21,7 @@ const OPTIONS = {
 
 export const command = defineCommand({
   description:
-    "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command goes on where it ended, and submits nothing twice. Exit code 0: all batches have ended; 75: they are awaited; 3: a part came to nothing.",
+    "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command goes on where it ended, and submits nothing twice. Exit code 0: all batches have ended; 75: they are awaited; 3: a part came to less than it should.",
   examples: [
     { line: 'awb batch submit B --base-url https://api.openai.com/v1', does: 'all parts; the key is OPENAI_API_KEY' },
     { line: 'awb batch submit B --wait && awb batch fetch B', does: 'wait until all have ended, then fetch' },
@@ -43,7 +43,7 @@ async function submitFolder(settings: Settings<typeof OPTIONS>, io: Io): Promise
   return exitCodeOf(standing);
 }
 
-function exitCodeOf({ isEnded, hasFailed }: Standing): ExitCode {
+function exitCodeOf({ isEnded, isShort }: Standing): ExitCode {
   if (!isEnded) return EXIT.later;
-  return hasFailed ? EXIT.incomplete : EXIT.done;
+  return isShort ? EXIT.incomplete : EXIT.done;
 }

@@ -77,6 +77,21 @@ describe('awb batch fetch', () => {
     expect(server.batches).toHaveLength(1);
   });
 
+  test('says what has no result although its batch has ended, and the rest is sent when told to', async () => {
+    const { server, dir } = await submitted([3], {
+      end: (batch) => (batch === 0 ? { status: 'expired', answered: 1, isSilent: true } : { status: 'completed' }),
+    });
+    server.finish();
+    const { code, stdout } = await fetchAll(dir);
+    expect(code).toBe(EXIT.incomplete);
+    expect(stdout).toContain(`submit ${dir} --again, since requests have no result`);
+    expect((await awb(['batch', 'submit', dir, '--again'])).stderr).toContain('2 requests without a result');
+    server.finish();
+    expect((await fetchAll(dir)).code).toBe(EXIT.done);
+    expect(await idsIn(dir, 'outputs-0001.jsonl')).toEqual(['row-1_0_abc']);
+    expect(await idsIn(dir, 'outputs-0001-2.jsonl')).toEqual(['row-2_0_abc', 'row-3_0_abc']);
+  });
+
   test('starts a download over that broke off in the middle', async () => {
     const troubles: Trouble[] = ['half', 'reset', 'half'];
     const trouble = ({ path }: { path: string }) => (path.endsWith('/content') ? troubles.shift() : undefined);
@@ -129,8 +144,10 @@ describe('awb batch fetch', () => {
   test('says which results the server has no more', async () => {
     const { server, dir } = await submitted([1, 1], { unknown: /file-0002/ });
     server.finish();
-    const { stderr } = await fetchAll(dir);
+    const { code, stdout, stderr } = await fetchAll(dir);
     expect(stderr).toContain('has the outputs of requests-0001.jsonl no more');
+    expect(code).toBe(EXIT.incomplete);
+    expect(stdout).toContain(`submit ${dir} --again`);
     expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-2_0_abc']);
     expect((await awb(['batch', 'submit', dir, '--again'])).code).toBe(EXIT.later);
     expect(server.batches).toHaveLength(3);

@@ -269,6 +269,16 @@ describe('awb batch submit', () => {
     expect(await readFile(join(dir, 'submission.json'), 'utf8')).not.toContain('pass-0123456789');
   });
 
+  test('keeps the query of an address for later commands, but no key in it', async () => {
+    const server = await serve();
+    const dir = await batchFolder([1]);
+    const address = `${server.url}?api-version=2025-04-01&api-key=secret-0123456789`;
+    expect((await awb(['batch', 'submit', dir, '--base-url', address])).code).toBe(EXIT.later);
+    expect((await submissionOf(dir)).baseUrl).toBe(`${server.url}?api-version=2025-04-01`);
+    await awb(['batch', 'status', dir]);
+    expect(server.requests.at(-1)?.path).toBe('/batches/batch_0000?api-version=2025-04-01');
+  });
+
   test('that waits can be interrupted, and goes on', async () => {
     const server = await serve({ looks: 1000 });
     const dir = await batchFolder([1]);

@@ -10,12 +10,12 @@ export interface BatchAnswer {
 }
 
 /**
- * How a batch ends: `completed`; `expired` and `cancelled` after so many of its requests were answered; `failed` at validation with
+ * How a batch ends (a silent server does not list what was not answered): `completed`; `expired` and `cancelled` after so many of its requests were answered; `failed` at validation with
  * these errors.
  */
 export type BatchEnd =
   | { readonly status: 'completed' }
-  | { readonly status: 'expired'; readonly answered: number }
+  | { readonly status: 'expired'; readonly answered: number; readonly isSilent?: boolean }
   | { readonly status: 'failed'; readonly errors: readonly Record<string, unknown>[] };
 
 /**
@@ -288,7 +288,8 @@ class Api {
     const next = NEXT[status];
     if (status === 'cancelling') this.#answerSome(batch, 'cancelled', 1);
     else if (status === 'validating' && end.status === 'failed') this.#fail(batch, end.errors);
-    else if (next === 'finalizing' && end.status === 'expired') this.#answerSome(batch, 'expired', end.answered);
+    else if (next === 'finalizing' && end.status === 'expired')
+      this.#answerSome(batch, 'expired', end.answered, end.isSilent);
     else if (next === undefined) this.#answerSome(batch, 'completed', batch.lines.length);
     else this.#set(batch, next);
   }
@@ -305,11 +306,12 @@ class Api {
   }
 
   /** Results come in another order than the requests, and what was not answered in time stands in the error file. */
-  #answerSome(batch: StoredBatch, status: string, answered: number): void {
+  #answerSome(batch: StoredBatch, status: string, answered: number, isSilent = false): void {
     const outputs: string[] = [];
     const errors: string[] = [];
     for (const [index, { custom_id, body }] of batch.lines.entries()) {
       const head = { id: `batch_req_${batch.number}_${index}`, custom_id };
+      if (index >= answered && isSilent) continue;
       if (index >= answered) {
         const error = {
           code: `batch_${status}`,

@@ -69,13 +69,16 @@ function problemsOf({ part, sent }: PartStanding): string[] {
 /** What to type next, or what to wait for. */
 function nextStep(desk: Desk, standing: Standing, io: Io): string {
   const { shown, batch } = desk.opened;
-  const { isEnded, isFetched, hasFailed, parts } = standing;
+  const { isEnded, isFetched, isShort, parts } = standing;
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
   const isWaiting = parts.some(({ sent, isEnded }) => !isEnded && sent?.batchId === undefined);
   if (parts.some((part) => part.isEnded && !part.isFetched)) return command('fetch', shown);
   if (isWaiting) return command('submit', shown);
   if (!isEnded) return `${command('status', shown)}, until all have ended (or submit --wait)`;
-  if (hasFailed) return `mend what is said above, then ${command('submit', shown, '--again')}`;
+  if (isShort) {
+    const again = `${command('submit', shown, '--again')}, since requests have no result`;
+    return parts.some((part) => problemsOf(part).length > 0) ? `mend what is said above, then ${again}` : again;
+  }
   const same = `the awb ${batch.run.kind} command with --batch-dir that wrote the folder, once more`;
   return isFetched ? same : command('fetch', shown);
 }
@@ -96,6 +99,7 @@ export function standingDocument(desk: Desk, { parts, isEnded, isFetched }: Stan
       state,
       ended: flags.isEnded,
       fetched: flags.isFetched,
+      short: flags.isShort,
       sent_requests: sent?.requests ?? null,
       input_file_id: sent?.inputFileId ?? null,
       batch_id: sent?.batchId ?? null,

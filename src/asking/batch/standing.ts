@@ -13,6 +13,8 @@ export interface PartStanding {
   readonly isEnded: boolean;
   /** What was sent of it has ended, and every result that the server has of it is here. */
   readonly isFetched: boolean;
+  /** Nothing is awaited any more, and requests have no result all the same. */
+  readonly isShort: boolean;
 }
 
 export interface Standing {
@@ -20,8 +22,8 @@ export interface Standing {
   /** Nothing is waited for. */
   readonly isEnded: boolean;
   readonly isFetched: boolean;
-  /** Some part came to nothing. */
-  readonly hasFailed: boolean;
+  /** Some part has come to nothing, or to less than it should have. */
+  readonly isShort: boolean;
 }
 
 /** A state that comes from here and not from the server. */
@@ -30,27 +32,33 @@ const STATES = { none: 'not submitted', uploaded: 'uploaded', open: 'being made'
 const ANSWERED = 'answered';
 
 export async function standingOf(desk: Desk): Promise<Standing> {
-  const answered = await partsAnsweredElsewhere(desk);
-  const parts = desk.parts.map((part): PartStanding => {
-    const sent = desk.latest(part);
-    if (sent === undefined && answered.has(part.file)) {
-      return { part, sent, state: ANSWERED, isEnded: true, isFetched: true };
-    }
-    const times = desk.sent.filter((each) => each.part === part.file);
-    const isEnded = sent?.isEnded === true;
-    const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
-    return { part, sent, state: stateOf(sent), isEnded, isFetched };
-  });
+  const answered = new Answered(desk);
+  const parts: PartStanding[] = [];
+  for (const part of desk.parts) parts.push(await standingOfPart(desk, part, answered));
   return {
     parts,
     isEnded: parts.every((part) => part.isEnded),
     isFetched: parts.every((part) => part.isFetched),
-    hasFailed: parts.some(({ sent }) => sent?.isEnded === true && sent.outputs === undefined && isVain(sent)),
+    isShort: parts.some((part) => part.isShort),
   };
 }
 
-function isVain({ outputFileId, errorFileId }: Sent): boolean {
-  return outputFileId === undefined && errorFileId === undefined;
+async function standingOfPart(desk: Desk, part: BatchPart, answered: Answered): Promise<PartStanding> {
+  const sent = desk.latest(part);
+  if (sent === undefined && (await answered.all(part))) {
+    return { part, sent, state: ANSWERED, isEnded: true, isFetched: true, isShort: false };
+  }
+  const times = desk.sent.filter((each) => each.part === part.file);
+  const isEnded = sent?.isEnded === true;
+  const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
+  const isShort = isFetched && mayBeShort(sent) && !(await answered.all(part));
+  return { part, sent, state: stateOf(sent), isEnded, isFetched, isShort };
+}
+
+/** Only what has ended in another way than it should is held against the folder: that reads all results. */
+function mayBeShort({ status, lost, counts }: Sent): boolean {
+  const isWhole = counts === undefined || counts.completed + counts.failed >= counts.total;
+  return status !== 'completed' || lost !== undefined || !isWhole;
 }
 
 function stateOf(sent: Sent | undefined): string {
@@ -61,20 +69,18 @@ function stateOf(sent: Sent | undefined): string {
   return sent.inputFileId === undefined ? STATES.none : STATES.uploaded;
 }
 
-/** Parts that were never sent and of which every request has a result all the same, such as those of `awb batch run`. */
-async function partsAnsweredElsewhere(desk: Desk): Promise<ReadonlySet<string>> {
-  const unsent = desk.parts.filter((part) => desk.latest(part) === undefined);
-  if (unsent.length === 0) return new Set();
-  const answered = await idsWithResult(desk.opened.dir);
-  const whole = new Set<string>();
-  if (answered.size === 0) return whole;
-  for (const part of unsent) {
-    if (await isAnswered(desk.opened.dir, part, answered)) whole.add(part.file);
-  }
-  return whole;
-}
+/** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. It is read when it is first asked for. */
+class Answered {
+  #ids: ReadonlySet<string> | undefined;
 
-async function isAnswered(dir: string, part: BatchPart, answered: ReadonlySet<string>): Promise<boolean> {
-  for await (const { id } of requestsIn(dir, part)) if (!answered.has(id)) return false;
-  return true;
+  constructor(private readonly desk: Desk) {}
+
+  /** Whether every request of a part has one. */
+  async all(part: BatchPart): Promise<boolean> {
+    const { dir } = this.desk.opened;
+    this.#ids ??= await idsWithResult(dir);
+    if (this.#ids.size === 0) return false;
+    for await (const { id } of requestsIn(dir, part)) if (!this.#ids.has(id)) return false;
+    return true;
+  }
 }

@@ -53,7 +53,7 @@ export class BatchApi {
   constructor({ baseUrl, apiKey, proxy, retryMs, stop, onNotice, clock = systemClock }: ApiOptions) {
     this.#address = readAddress(baseUrl, apiKey);
     this.host = this.#address.host;
-    this.baseUrl = this.#address.baseUrl;
+    this.baseUrl = this.#address.baseUrl + openQuery(this.#address);
     this.#redact = openRedaction([apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? [])]);
     this.#wire = new Wire(this.#address, apiKey, proxy);
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
@@ -215,6 +215,12 @@ export class BatchApi {
     }
     return { status: 'ok', value: undefined };
   }
+}
+
+/** What of an address's query is no secret, such as the version of an API: later commands send it along. */
+function openQuery({ query, secrets }: Address): string {
+  const open = Object.entries(query).filter(([, value]) => !secrets.includes(value));
+  return open.length === 0 ? '' : `?${new URLSearchParams(open)}`;
 }
 
 function pageIn(value: ReturnType<typeof parseObject>): { data: readonly unknown[]; hasMore: boolean } | undefined {
