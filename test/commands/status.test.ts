@@ -151,6 +151,14 @@ test("another host's process is not taken for dead", async () => {
   expect(stdout).toContain(`running on gpu-7, if process ${manifest.process.pid} lives there`);
 });
 
+test('a run that awaits results of batch files is not over', async () => {
+  const run = await setUp();
+  await awb(run.args);
+  const path = join(run.out, 'predictions.manifest.json');
+  await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), state: 'awaiting' }));
+  expect(await run.status('out')).toMatchObject({ code: EXIT.later, runs: [{ state: 'awaiting', ok: 10 }] });
+});
+
 test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read', async () => {
   const run = await setUp();
   await awb(run.args);
