@@ -1,6 +1,7 @@
 // Whether the order of asking pays: what a server with a prefix cache as vLLM's is charged, beside the least possible (the size of the
 // tree that all prompts make). What it showed stands in bench/README.md.
-// node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch]   (`npm run build` first)
+// node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch] [serve]   (`npm run build` first;
+// `serve` alone starts `awb serve` with a tiny model, and needs node-llama-cpp)
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +10,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from './prefix-blocks.mjs';
+import { startOurs } from './serve-sides.mjs';
 import { BIN, HERE } from './workbench.mjs';
 
 const RECORDED = join(HERE, '../fixtures/recorded');
@@ -19,16 +22,19 @@ const VERDICT =
 const { values: flags, positionals } = parseArgs({
   options: {
     slots: { type: 'string', default: '8' },
+    /** Slots of `awb serve`. */
+    parallel: { type: 'string', default: '2' },
     /** How many trajectories are made of each recorded one. */
     copies: { type: 'string', default: '24' },
     shards: { type: 'string', default: '4' },
     repeats: { type: 'string', default: '1' },
     order: { type: 'string', default: 'prefix' },
+    rounds: { type: 'string', default: '3' },
   },
   allowPositionals: true,
 });
 const slots = Number(flags.slots);
-const does = (name) => positionals.length === 0 || positionals.includes(name);
+const does = (name) => positionals.includes(name) || (positionals.length === 0 && name !== 'serve');
 const root = mkdtempSync(join(tmpdir(), 'awb-prefix-'));
 
 try {
@@ -76,8 +82,53 @@ try {
     show('infer, batch files', [await batch([...infer, join(root, 'batched')], 'model')]);
     show('judge, batch files', [await batch([...judge, join(root, 'batched')], 'judge')]);
   }
+  if (does('serve')) await serveRounds();
 } finally {
   rmSync(root, { recursive: true });
+}
+
+/** `awb infer` in as many slots as `awb serve` has, beside the ideal: one trajectory after the other in one slot. They take turns. */
+async function serveRounds() {
+  const parallel = Number(flags.parallel);
+  for (let round = 0; round < Number(flags.rounds); round++) {
+    const ideal = await serveRound(`ideal-${round}`, parallel, 1);
+    const ours = await serveRound(`prefix-${round}`, parallel, parallel);
+    console.log(
+      `awb serve, ${parallel} slots: ${ours.cpu.toFixed(1)} s of CPU against ${ideal.cpu.toFixed(1)} = ${(ours.cpu / ideal.cpu).toFixed(3)}; ` +
+        `${ours.evaluated} tokens evaluated against ${ideal.evaluated} = ${(ours.evaluated / ideal.evaluated).toFixed(4)}`,
+    );
+  }
+}
+
+/** One run of infer against a server of its own: the server's CPU seconds, and the tokens of prompts that it had to evaluate. */
+async function serveRound(name, parallel, concurrency) {
+  const model = await keptModel(RANDOM_MODELS.tiny, root);
+  const settings = { gpu: 'off', threads: '1', slots: parallel, context: 16_384 };
+  const server = await startOurs(model, settings);
+  const cpu = () => {
+    const [user, system] = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13);
+    return (Number(user) + Number(system)) / 100;
+  };
+  const before = cpu();
+  const out = join(root, name);
+  const asking = [
+    '--model-base-url',
+    server.url,
+    '--model-name',
+    server.model,
+    '--concurrency',
+    String(concurrency),
+    '--max-tokens',
+    '16',
+  ];
+  await awb(
+    ['infer', '--data-dir', RECORDED, '--domains', 'mcp,terminal', '--order', 'prefix', '--output-dir', out, ...asking],
+    [0, 3],
+  );
+  const used = cpu() - before;
+  const { tokens } = JSON.parse(readFileSync(join(out, 'predictions.manifest.json'), 'utf8'));
+  await server.stop();
+  return { cpu: used, evaluated: tokens.promptTokens - (tokens.cachedTokens ?? 0) };
 }
 
 /** Runs awb against a server with a cache, and says what that was charged. */

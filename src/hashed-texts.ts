@@ -148,21 +148,31 @@ class PartColumns {
 
 /** Hex digits of a word of 32 bits. */
 const DIGITS = 8;
-const HEX = 16;
-/** Lower-case hex alone is a hash: the text has to come back as it was. */
-const HASHES = [0, 1, 2, 3].map((words) => new RegExp(`^[0-9a-f]{${words * DIGITS}}`));
+const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
+/** Lower-case hex alone is a hash: the text has to come back as it was. Digit by digit, since every look at a row by its id comes here. */
 function partsOf(text: string, wordCount: number): Parts {
   const words: number[] = [];
-  if (!present(HASHES[wordCount]).test(text)) return { words, ending: text };
   const end = wordCount * DIGITS;
-  for (let at = 0; at < end; at += DIGITS) words.push(Number.parseInt(text.slice(at, at + DIGITS), HEX));
+  let word = 0;
+  for (let at = 0; at < end; at++) {
+    const digit = digitOf(text.charCodeAt(at));
+    if (digit === -1) return { words: [], ending: text };
+    word = (word << 4) | digit;
+    if (at % DIGITS === DIGITS - 1) words.push(word >>> 0);
+  }
   return { words, ending: text.slice(end) };
+}
+
+/** What a lower-case hex digit stands for; -1 for anything else, and behind a text's end. */
+function digitOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
 }
 
 function hexOf(words: readonly number[]): string {
   let hex = '';
-  for (const word of words) hex += word.toString(HEX).padStart(DIGITS, '0');
+  for (const word of words) for (let shift = 24; shift >= 0; shift -= 8) hex += HEX_OF_BYTE[(word >>> shift) & 0xff];
   return hex;
 }
 
