@@ -8,7 +8,7 @@ import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } fro
 import type { ContextWatch } from '../endpoint/context.js';
 import { afterOverflow } from '../endpoint/fitting.js';
 import { Reading } from '../endpoint/reading.js';
-import { type Asked, type Body, budgetOf, requestBody, type Way, wayOf } from '../endpoint/request.js';
+import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rule.js';
 import { cleaned } from '../http/wording.js';
@@ -130,7 +130,7 @@ export class Answers {
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
   async #lookUp(course: Course, way: Way, body: Body): Promise<AttemptReply | AttemptFailure> {
-    const bytes = Buffer.from(JSON.stringify(body));
+    const bytes = Buffer.from(bodyText(body));
     for (;;) {
       const id = customId({ job: course.job, attempt: course.batched, body: bytes });
       const request = this.requests.find(id);

@@ -8,7 +8,7 @@ import { startClocks, type TimeLimits } from '../http/time-limits.js';
 import { readStart, type Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';
 import { Reading } from './reading.js';
-import { type Body, budgetOf, type Way } from './request.js';
+import { type Body, bodyText, budgetOf, type Way } from './request.js';
 
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
@@ -40,7 +40,7 @@ export async function exchange(
     attempt.status === 'failed' && isTaken && !attempt.down ? { ...attempt, received: reading.received } : attempt;
   const context = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
   try {
-    const response = await wire.post(way.path, Buffer.from(JSON.stringify(body)), clocks.signal);
+    const response = await wire.post(way.path, Buffer.from(bodyText(body)), clocks.signal);
     const { status, headers } = response;
     if (status < 200 || status > 299) {
       clocks.tail();

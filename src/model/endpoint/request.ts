@@ -56,6 +56,16 @@ export function requestBody(
   return dialect.translate(Object.assign(body, sampling.extraBody));
 }
 
+/**
+ * A body as JSON. Half of a surrogate pair has no form in UTF-8, and every engine refuses a text with one, some as if the server had
+ * failed: U+FFFD takes its place, as where any such text is encoded.
+ */
+export function bodyText(body: Body): string {
+  const text = JSON.stringify(body);
+  if (!text.includes('\\ud')) return text;
+  return text.replace(/(\\\\)|\\ud[89a-f][0-9a-f]{2}/g, (_half, backslashes?: string) => backslashes ?? '\ufffd');
+}
+
 /** The output budget of a body, in tokens; undefined where it has none. */
 export function budgetOf(body: Body): number | undefined {
   const budget = body[MAX_TOKENS] ?? body[MAX_COMPLETION_TOKENS];

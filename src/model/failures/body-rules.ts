@@ -26,7 +26,7 @@ export function maxTokensRenamed({ said, status, sent }: Situation): Classified 
  * LM Studio, Bedrock and OpenRouter report them.
  */
 const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|maximum (?:context|prompt|model) length|model's (?:maximum )?context length|context length (?:is|of)(?: only)? \d|exceeds? (?:the )?(?:available |maximum )?context|exceeds? (?:the|your|this model's)[^.]{0,40}context window|exceed context limit|prompt is too long|input is too long|input token count.{0,40}exceeds|large for model with \d+ maximum context|`inputs` (?:tokens|must have less)|must be at least 1, got -\d/i;
+  /context_length_exceeded|exceed_context_size|maximum (?:context|prompt|model) length|model's (?:maximum )?context length|context length (?:is|of)(?: only)? \d|exceeds? (?:the )?(?:available |maximum )?context|exceeds? (?:the|your|this model's)[^.]{0,40}context window|exceed context limit|prompt is too long|input is too long|input token count.{0,40}exceeds|large for model with \d+ maximum context|`inputs` (?:tokens|must have less)|must be at least 1, got -\d|max_tokens=\d+ cannot be greater than max_model_len/i;
 
 const CONTEXT_TOKENS = [
   /(?:maximum )?(?:context|prompt|model) length(?: is| of|:)?(?: only)? \(?(\d[\d,]*)/i,
@@ -36,6 +36,7 @@ const CONTEXT_TOKENS = [
   /`max_new_tokens` must be <= (\d+)/i,
   /number of tokens allowed \((\d+)\)/i,
   /for model with (\d+) maximum context/i,
+  /cannot be greater than max_model_len=(\d+)/i,
 ];
 
 /** Only exact counts: newer vLLM stops counting where the budget ends and says "at least". */

@@ -25,7 +25,7 @@ export function filtered({ said, status }: Situation): Classified | undefined {
 const UNKNOWN_MODEL_CODE =
   /^(?:model_not_found|model_not_available|model_not_exist|DeploymentNotFound|invalid_model)$/i;
 const UNKNOWN_MODEL =
-  /\bmodel\b.{0,200}?(?:not found|does ?n[o']t exist|not exist|is not available|not a valid model)|no endpoints found for|not a valid model|invalid model name|deployment\b.{0,100}?does not exist|^model: \S+\s*$/im;
+  /\bmodel\b.{0,200}?(?:not found|does ?n[o']t exist|not exist|is not available|not a valid model)|no endpoints found for|not a valid model|invalid model name|deployment\b.{0,100}?does not exist|^server is pinned to |^model: \S+\s*$/im;
 
 export function unknownModel(situation: Situation): Classified | undefined {
   const { said, status, model, flagPrefix } = situation;

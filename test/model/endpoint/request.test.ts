@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { UserError } from '../../../src/errors.js';
-import { seedOf } from '../../../src/model/endpoint/request.js';
+import { bodyText, seedOf } from '../../../src/model/endpoint/request.js';
 import { ask, closeAll, closers, KEY, MESSAGES, NEVER, open, REQUEST, reply, serve } from '../../support/endpoint.js';
 
 afterEach(closeAll);
@@ -75,6 +75,19 @@ describe('a request', () => {
 
   it('is refused for a key with a line end', () => {
     expect(() => open('http://localhost/v1', { apiKey: 'sk-abcdef\n' })).toThrow(/API key/);
+  });
+});
+
+describe('the text of a body', () => {
+  it.each([
+    ['half of a surrogate pair', 'a\ud800b\udfff', 'a\ufffdb\ufffd'],
+    ['the halves of a pair the wrong way round', '\udc00\ud83d', '\ufffd\ufffd'],
+    ['a whole pair', '🙂', '🙂'],
+    ['a backslash in front of the letters of an escape', 'C:\\ud800 \\\\udc00', 'C:\\ud800 \\\\udc00'],
+    ['a backslash in front of half a pair', '\\\ud800', '\\\ufffd'],
+  ])('has a form in UTF-8 where a message holds %s', (_, content, sent) => {
+    const text = Buffer.from(bodyText({ messages: [{ role: 'user', content }] })).toString();
+    expect(JSON.parse(text).messages[0].content).toBe(sent);
   });
 });
 
