@@ -67,21 +67,39 @@ def make_tokenizer(paths):
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=MERGED, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(texts(paths), trainer)
+    tokenizer = with_tokens(tokenizer, VERDICT)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token="<|endoftext|>", clean_up_tokenization_spaces=False
     )
     fast.add_special_tokens({"additional_special_tokens": SPECIAL})
-    fast.add_tokens([*OBSERVATION, *VERDICT])
+    fast.add_tokens(OBSERVATION)
     fast.chat_template = TEMPLATE
     fast.model_max_length = CONTEXT
     return fast
+
+
+def in_bytes(text):
+    """A text as the vocabulary has it, where a space is written as another character."""
+    return text.replace(" ", "Ġ")
+
+
+def with_tokens(tokenizer, more):
+    """The tokenizer with further tokens that no text is ever split into, so that only the model writes them.
+
+    As added tokens they would be no text for what holds replies to a schema.
+    """
+    written = json.loads(tokenizer.to_str())
+    vocabulary = written["model"]["vocab"]
+    for text in more:
+        vocabulary[in_bytes(text)] = len(vocabulary)
+    return Tokenizer.from_str(json.dumps(written))
 
 
 def edges(tokenizer):
     """Which token follows which, by number."""
     (line_feed,), (two,) = tokenizer.encode("\n"), tokenizer.encode("\n\n")
     for start, chain in ((line_feed, OBSERVATION), (two, VERDICT)):
-        path = [start, *map(tokenizer.convert_tokens_to_ids, [*chain, END])]
+        path = [start, *map(tokenizer.convert_tokens_to_ids, [*map(in_bytes, chain), END])]
         yield from zip(path, path[1:], strict=False)
 
 
