@@ -36,7 +36,7 @@ interface Answering {
 }
 
 /** Who answers a folder: the backend, and the answers that were no success. */
-export interface Answerer {
+interface Answerer {
   readonly backend: Backend;
   /** @throws UserError where no request fares better (auth, an unknown model), and 69 where nobody answers any more */
   run(): Promise<void>;

@@ -8,7 +8,7 @@ import { type Standing, standingOf } from './standing.js';
 import { standingDocument, standingText } from './standing-text.js';
 
 /** What a command is given to do its work with. */
-export interface AtDesk {
+interface AtDesk {
   readonly desk: Desk;
   /** A line for good on stderr. */
   readonly say: (text: string) => void;

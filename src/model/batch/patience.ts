@@ -14,7 +14,7 @@ import type { Clock } from '../schedule/clock.js';
 /** What came of a question: an answer, or a refusal that no other try would change. */
 export type Asked<T> = { readonly status: 'ok'; readonly value: T } | ({ readonly status: 'refused' } & Refusal);
 
-export interface Refusal {
+interface Refusal {
   /** The HTTP status. */
   readonly http: number;
   /** The server's code for the error; empty where it gave none. */

@@ -6,7 +6,7 @@ import type { BatchCounts, BatchProblem, ServedBatch } from './served-batch.js';
 const SCHEMA = 'awb.batch-submission/1';
 
 /** A file of results that lies in the folder. */
-export interface FetchedFile {
+interface FetchedFile {
   readonly file: string;
   readonly bytes: number;
 }
