@@ -146,6 +146,7 @@ export function likelihoodsOf(paths, folder) {
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line));
+  if (rows.length === 0) return undefined;
   const apart = rows.map(({ awb: [told], here: [found] }) => Math.abs(told - found) / found);
   const tokens = rows.every(({ awb: [, told], here: [, found] }) => told === found);
   const words = `${rows.length} rows, ${tokens ? 'the same tokens' : 'other tokens'}, nats apart by ${Math.max(...apart).toExponential(1)} at most`;
