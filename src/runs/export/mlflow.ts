@@ -6,7 +6,7 @@ import { type MlflowRecord, RUN_TAG } from './mlflow-record.js';
 import { MlflowRefusal, type MlflowServer, objectIn, textIn } from './mlflow-server.js';
 
 /** What came of an export. */
-export interface MlflowExport {
+interface MlflowExport {
   readonly experimentId: string;
   readonly runId: string;
   /** Whether the run was there already. */
