@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 
 export interface Checkpoint {
@@ -61,13 +61,36 @@ async function stampOf(path: string, marker: string): Promise<string | undefined
   const lines: string[] = [];
   if (!found.isDirectory()) lines.push(lineOf('', found));
   else {
-    const names = await readdir(path, { recursive: true }).catch(() => []);
-    for (const name of names.sort()) {
+    for (const name of (await namesBelow(path)).sort()) {
       const file = name === marker ? undefined : await statOf(join(path, name));
       if (file !== undefined && !file.isDirectory()) lines.push(lineOf(name, file));
     }
   }
   return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
+}
+
+/** What lies in a folder, at any depth, also behind links. Each folder counts once, and none above it: links may lead back. */
+async function namesBelow(path: string): Promise<string[]> {
+  const seen = new Set<string>();
+  const names: string[] = [];
+  const real = await realpath(path).catch(() => path);
+  for (let above = dirname(real); !seen.has(above); above = dirname(above)) seen.add(above);
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const place = await realpath(join(path, folder)).catch(() => undefined);
+    if (place === undefined || seen.has(place)) continue;
+    seen.add(place);
+    const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const name = join(folder, entry.name);
+      names.push(name);
+      const isFolder = entry.isSymbolicLink()
+        ? (await statOf(join(place, entry.name)))?.isDirectory()
+        : entry.isDirectory();
+      if (isFolder) folders.push(name);
+    }
+  }
+  return names;
 }
 
 function lineOf(name: string, { size, mtimeMs }: Stats): string {

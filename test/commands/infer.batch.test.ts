@@ -1,4 +1,4 @@
-import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
@@ -137,6 +137,38 @@ describe('infer --batch-dir', () => {
     expect(unknown).not.toContain('\u001b');
     expect(unknown).not.toContain('stranger-5');
     expect(odd).toMatch(/4 lines .*a\.jsonl:10/);
+  });
+
+  test('names lines that begin as a result and hold none, and does not count them as answers', async () => {
+    const { batch, byBatch, answer } = await setUp();
+    await byBatch();
+    await answer('outputs.jsonl', 4);
+    const [torn, empty, list, deep] = (await requestsIn(batch)).map(({ custom_id }) => custom_id);
+    const nested = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    await writeResults(batch, 'odd.jsonl', [
+      `{"id":"x","custom_id":"${torn}","response":{"sta`,
+      JSON.stringify({ custom_id: empty, response: null, error: null }),
+      JSON.stringify({ custom_id: list, response: [{ choices: [] }] }),
+      `{"custom_id":"${deep}","response":{"status_code":500,"body":${nested}}}`,
+    ]);
+    const found = await byBatch();
+    expect(found).toMatchObject({ code: EXIT.later, said: { batch: { awaited: 4, written: 0 } } });
+    expect(found.said.batch.parts).toMatchObject([{ answered: ROWS - 5, awaited: 4 }]);
+    expect(found.said.batch.notes).toEqual([
+      expect.stringMatching(
+        /no result stands there: 4 lines \(odd\.jsonl:1, odd\.jsonl:2, odd\.jsonl:3, odd\.jsonl:4\)/,
+      ),
+    ]);
+  });
+
+  test('names a folder among the results that is to be moved away', async () => {
+    const { batch, byBatch } = await setUp();
+    await byBatch();
+    await mkdir(join(batch, 'old.jsonl'));
+    expect(await byBatch()).toMatchObject({
+      code: EXIT.badData,
+      stderr: expect.stringMatching(/old\.jsonl is no file .*move it away/),
+    });
   });
 
   test('asks what has expired again, at no cost of a try', async () => {
@@ -326,6 +358,25 @@ describe('a batch folder', () => {
       ...['--output-dir', join(root, 'moved'), '--batch-dir', batch],
     ]);
     expect(moved).toMatchObject({ code: EXIT.done });
+  });
+
+  test('may be moved with its run while it lies in it', async () => {
+    const { root, plain, infer, server } = await setUp();
+    const [before, moved] = [join(root, 'before'), join(root, 'moved')];
+    const live = ['--model-base-url', server.url];
+    await infer(['--output-dir', before, '--batch-dir', join(before, 'b'), ...live], plain);
+    await rename(before, moved);
+    const requests = await requestsIn(join(moved, 'b'));
+    await writeResults(join(moved, 'b'), 'a.jsonl', resultLines(await answersTo(requests, server.url), 'openai'));
+    expect(await infer(['--output-dir', moved, ...live], plain)).toMatchObject({
+      code: EXIT.later,
+      stderr: expect.stringContaining('name the place that it was moved to'),
+    });
+    expect(await infer(['--output-dir', moved, '--batch-dir', join(moved, 'b'), ...live], plain)).toMatchObject({
+      code: EXIT.done,
+      said: { state: 'complete' },
+    });
+    expect(server.count).toBe(ROWS);
   });
 
   test("that holds other files of lines, is the run's own, or is a file is refused before anything is asked", async () => {

@@ -1,6 +1,6 @@
 // Checkpoints in a folder: their order, their markers, and when one counts as another.
 
-import { mkdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
@@ -60,4 +60,18 @@ test('a folder that cannot be read is named', async () => {
     exitCode: EXIT.inputMissing,
     message: `cannot read the folder of checkpoints ${dir} (ENOENT)`,
   });
+});
+
+test('links that lead back up or around are no folders of a checkpoint, and what lies behind others counts', async () => {
+  const dir = await folder('step-1/a/weights', 'step-1/COMPLETE', 'step-2/x', 'elsewhere/weights');
+  for (const name of ['up', 'again']) await symlink('..', join(dir, 'step-1', name));
+  await symlink('.', join(dir, 'step-1/a/around'));
+  await symlink('nowhere', join(dir, 'step-1/a/lost'));
+  await symlink('../elsewhere', join(dir, 'step-1/behind'));
+  const stamp = async () => (await checkpointsIn(dir, 'step-1', 'COMPLETE')).complete[0]?.stamp;
+  const first = await stamp();
+  await writeFile(join(dir, 'step-2/x'), 'a neighbour that grows');
+  expect(await stamp()).toBe(first);
+  await utimes(join(dir, 'elsewhere/weights'), 1, 1);
+  expect(await stamp()).not.toBe(first);
 });

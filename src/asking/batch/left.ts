@@ -8,7 +8,7 @@ import { parseObject } from '../../json.js';
 import { splitLines } from '../../lines.js';
 import type { FileToSend } from '../../model/batch/file-form.js';
 import { type BatchPart, resultFiles, unreadable } from '../../model/batch/folder.js';
-import { readResult } from '../../model/batch/result-line.js';
+import { parseLine, readResult } from '../../model/batch/result-line.js';
 
 const CHUNK = 1 << 18;
 /** As this program writes a request: its id comes first. */
@@ -50,7 +50,7 @@ export async function idsWithResult(dir: string): Promise<ReadonlySet<string>> {
     const path = join(dir, name);
     try {
       for await (const { bytes } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
-        const line = parseObject(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) ?? {};
+        const line = parseLine(bytes) ?? {};
         const { custom_id: id } = line;
         // A copy of the requests answers none of them.
         if (typeof id === 'string' && readResult(line) !== undefined) ids.add(id);

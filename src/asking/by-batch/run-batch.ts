@@ -29,7 +29,7 @@ export async function chooseBatch(
 ): Promise<boolean> {
   const before = run.stored?.batch?.dir;
   const dir = batchDirOf(settings, io) ?? (settings.finishOnline ? before : undefined);
-  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before);
+  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, dir);
   run.batch = dir === undefined ? undefined : { dir };
   if (dir === undefined) return false;
   if (dir === run.dir) {
@@ -48,19 +48,22 @@ export async function chooseBatch(
   return true;
 }
 
-/** @throws UserError (75, 66) */
-async function requireNothingAwaited(run: Run, dir: string): Promise<void> {
+/** @param given the folder that is named now @throws UserError (75, 66, 65) */
+async function requireNothingAwaited(run: Run, dir: string, given: string | undefined): Promise<void> {
   const batch = await readBatch(dir);
   if (batch === undefined && run.stored?.state !== 'awaiting') return;
   if (batch !== undefined && batch.parts.length === 0) return;
+  // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
+  const isMoved = batch === undefined && given !== undefined && (await readBatch(given)) !== undefined;
+  if (isMoved) return;
+  const wayOn =
+    batch === undefined
+      ? 'the folder is not there any more: name the place that it was moved to with --batch-dir, or'
+      : `${shellLine(['--batch-dir', dir])} reads what has come,`;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${wayOn(dir)}`,
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${wayOn} --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
   );
-}
-
-function wayOn(dir: string): string {
-  return `${shellLine(['--batch-dir', dir])} reads what has come, --finish-online asks the rest live, --fresh starts over`;
 }
 
 /** Whether a folder without batch.json can be begun. */

@@ -1,6 +1,6 @@
 // A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
 
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
@@ -53,13 +53,27 @@ export function partName(number: number): string {
   return `requests-${String(number).padStart(4, '0')}.jsonl`;
 }
 
-/** Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder. */
+/**
+ * Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder.
+ * @throws UserError: 65 for one that is no file, such as a pipe, which would never end; 66 where the folder cannot be read
+ */
 export async function resultFiles(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw unreadable(dir, error);
   });
-  return names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
+  const files = names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
+  for (const name of files) await requireFile(join(dir, name));
+  return files;
+}
+
+async function requireFile(path: string): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => codeOf(error));
+  if (typeof found === 'object' && found.isFile()) return;
+  throw new UserError(
+    `${path} is no file (${typeof found === 'object' ? 'a folder or a pipe' : found}), and results are read from every *.jsonl beside the requests: move it away`,
+    EXIT.badData,
+  );
 }
 
 /** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */

@@ -1,6 +1,6 @@
 // A line of a result file, in any of the shapes in which engines write them. Nothing of it is trusted.
 
-import { asObject, isInteger, isObject, type JsonObject } from '../../json.js';
+import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
 
 /**
  * What a line says of its request: a completion; another answer, as a server would have sent it; or that nobody has worked on it, since
@@ -14,12 +14,27 @@ export type Result =
 /** Codes of requests on which nobody has worked. */
 const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
 
+/** The object of a line. Files written on Windows may begin with a byte order mark. */
+export function parseLine(bytes: Uint8Array): JsonObject | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+}
+
 /**
  * Reads a line that was parsed: OpenAI's shape (`response` with `status_code` and `body`, or `error`), vLLM's (whose errors stand beside
  * a response without a body), or a completion directly under `response`. Undefined for what is no result, such as a request.
  */
 export function readResult(line: JsonObject): Result | undefined {
-  const { response, error } = line;
+  try {
+    return resultOf(line);
+  } catch (error) {
+    // No engine writes what nests so deeply that it cannot be printed anew.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function resultOf({ response, error }: JsonObject): Result | undefined {
   if (UNASKED.test(String(asObject(error).code))) return { kind: 'unasked' };
   if (isObject(response)) return readResponse(response, error);
   if (isSaid(error)) return { kind: 'answer', status: undefined, body: errorText(error) };

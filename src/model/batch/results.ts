@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { Column } from '../../column.js';
 import { throwIfStopped } from '../../errors.js';
 import { counted } from '../../figures.js';
-import { type JsonObject, parseObject } from '../../json.js';
 import { type Line, splitLines } from '../../lines.js';
 import { present } from '../../present.js';
 import { oneLine } from '../../printable.js';
 import { resultFiles, unreadable } from './folder.js';
 import type { Requests } from './requests.js';
-import { idOf, type Result, readResult } from './result-line.js';
+import { idOf, parseLine, type Result, readResult } from './result-line.js';
 
 const READ_BYTES = 1 << 20;
 /** How many ids, and how many places, are named. */
@@ -32,12 +31,21 @@ class Some {
   }
 }
 
+/** Where a line lies. */
+interface Place {
+  readonly file: number;
+  readonly number: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
 /** About 30 bytes a line. */
 export class Results {
-  readonly #files: { readonly name: string; readonly handle: FileHandle }[] = [];
+  readonly #files: { readonly path: string; readonly name: string; readonly handle: FileHandle }[] = [];
   readonly #requests: Requests;
-  /** By line: its file, where it lies, how long it is, and the next line (and 1) that answers the same request. */
+  /** By line: its file, its number there, where it lies, how long it is, and the next line (and 1) that answers the same request. */
   readonly #file = new Column(Uint32Array);
+  readonly #number = new Column(Uint32Array);
   readonly #offset = new Column(Float64Array);
   readonly #length = new Column(Uint32Array);
   readonly #next = new Column(Uint32Array);
@@ -49,28 +57,42 @@ export class Results {
   readonly #unknown = new Some();
   readonly #cutOff = new Some();
   readonly #odd = new Some();
+  /** Lines that name a request and hold no result, as looking them up has shown. */
+  readonly #void = new Set<number>();
 
   constructor(requests: Requests) {
     this.#requests = requests;
   }
 
-  /** Whether any line answers the request. */
+  /** Whether any line names the request, and has not been found to hold no result. */
   has(request: number): boolean {
     return this.#first.at(request) > 0;
   }
 
   /** What the lines that answer a request say, in the order of the files' names. @throws UserError (66) where a file cannot be read any more */
   async *of(request: number): AsyncGenerator<{ readonly result: Result; readonly file: string }> {
+    let isAnswered = false;
     for (let line = this.#first.at(request); line > 0; line = this.#next.at(line - 1)) {
-      const { name, handle } = present(this.#files[this.#file.at(line - 1)]);
+      const { path, name, handle } = present(this.#files[this.#file.at(line - 1)]);
       const bytes = Buffer.allocUnsafe(this.#length.at(line - 1));
       await handle.read(bytes, 0, bytes.length, this.#offset.at(line - 1)).catch((error: unknown) => {
-        throw unreadable(name, error);
+        throw unreadable(path, error);
       });
-      // It was a whole line when the file was looked through; whoever writes over it since has taken it away.
       const result = readResult(parseLine(bytes) ?? {});
-      if (result !== undefined) yield { result, file: name };
+      if (result === undefined) this.#addVoid(line - 1, name);
+      else {
+        isAnswered = true;
+        yield { result, file: path };
+      }
     }
+    if (!isAnswered) this.#first.put(request, 0);
+  }
+
+  /** Its beginning names a request: whether it is a result is seen once it is read whole. */
+  #addVoid(line: number, name: string): void {
+    if (this.#void.has(line)) return;
+    this.#void.add(line);
+    this.#odd.add(placeOf(name, this.#number.at(line)));
   }
 
   /** What is odd about the files, a sentence each. */
@@ -97,7 +119,7 @@ export class Results {
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, 'r');
-      const file = this.#files.push({ name: path, handle }) - 1;
+      const file = this.#files.push({ path, name, handle }) - 1;
       const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
       for await (const line of splitLines(stream)) {
         throwIfStopped(stop);
@@ -113,20 +135,21 @@ export class Results {
   }
 
   #note({ bytes, offset, number, ended, tooLong }: Line, file: number, name: string): void {
-    const place = `${oneLine(name, MOST_ID_COLUMNS)}:${number}`;
+    const place = placeOf(name, number);
     const id = tooLong ? undefined : (idOf(bytes) ?? parseLine(bytes)?.custom_id);
     if (!ended && (tooLong || parseLine(bytes) === undefined)) this.#cutOff.add(place);
     else if (typeof id !== 'string') this.#odd.add(place);
     else {
       const request = this.#requests.find(id);
       if (request === undefined) this.#unknown.add(oneLine(id, MOST_ID_COLUMNS));
-      else this.#put(request, file, offset, bytes.length);
+      else this.#put(request, { file, number, offset, length: bytes.length });
     }
   }
 
-  #put(request: number, file: number, offset: number, length: number): void {
+  #put(request: number, { file, number, offset, length }: Place): void {
     const line = this.#lines++;
     this.#file.put(line, file);
+    this.#number.put(line, number);
     this.#offset.put(line, offset);
     this.#length.put(line, length);
     const last = this.#last.at(request);
@@ -149,7 +172,6 @@ export async function openResults(dir: string, requests: Requests, stop: AbortSi
   }
 }
 
-function parseLine(bytes: Uint8Array): JsonObject | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+function placeOf(name: string, number: number): string {
+  return `${oneLine(name, MOST_ID_COLUMNS)}:${number}`;
 }
