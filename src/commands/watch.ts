@@ -1,6 +1,7 @@
 // awb watch: checkpoints that arrive in a folder are served, inferred, judged, scored and gated against a fixed base.
 
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { isObject, type JsonObject, parseObject } from '../json.js';
 import { readRun } from '../runs/find.js';
 import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
 import type { Settings } from '../settings/options.js';
@@ -12,7 +13,7 @@ import { watch } from '../watch/watching.js';
 
 export const command = defineCommand({
   description:
-    'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 69 a checkpoint could not be evaluated; the worst of all.',
+    'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 75 results of --judge-batch are awaited, 69 a checkpoint could not be evaluated; the worst of all.',
   examples: [
     {
       line: "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'",
@@ -48,7 +49,14 @@ async function watchFolder(
 async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promise<void> {
   for (const step of STEPS) {
     let said = '';
-    const sink = { isTTY: false, columns: 80, write() {} };
+    let shown = '';
+    const sink = { isTTY: false, columns: 80 };
+    const stdout = {
+      ...sink,
+      write(text: string) {
+        shown += text;
+      },
+    };
     const stderr = {
       ...sink,
       write(text: string) {
@@ -56,8 +64,20 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
       },
     };
     const args = argumentsOf(step, { name: 'checkpoint', dir: settings.outputDir }, settings);
-    const code = await awb([...args, '--print-config'], { ...io, stdout: sink, stderr });
+    const code = await awb([...args, '--print-config', '--json'], { ...io, stdout, stderr });
     if (code !== EXIT.done) throw new UserError(said.trim().replace(/^awb: /, ''), code);
+    if (step === 'infer' || !settings.judgeBatch) requireNoBatchDir(step, parseObject(shown));
   }
   await readRun(settings.base, { db: [settings.db], quiet: true }, io);
+}
+
+/** One folder of batch files for all checkpoints would be that of another run from the second one on. */
+function requireNoBatchDir(step: string, shown: JsonObject | undefined): void {
+  const given = isObject(shown?.settings) ? shown.settings['batch-dir'] : undefined;
+  if (!isObject(given) || given.value === null) return;
+  throw new UserError(
+    step === 'judge'
+      ? 'awb watch gives each checkpoint batch files of its own: take batch-dir out of the settings of judge, and give --judge-batch'
+      : `awb watch asks a checkpoint that is served live: take batch-dir out of the settings of ${step}`,
+  );
 }

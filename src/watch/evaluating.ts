@@ -2,14 +2,15 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { counted, grouped } from '../figures.js';
 import type { JsonObject } from '../json.js';
 import type { Io } from '../types.js';
 import type { WatchLog } from './log.js';
 import type { WatchSettings } from './options.js';
 import { type CheckpointRecord, type Kept, keepRecord, recordIn, STEPS, type Step } from './records.js';
-import { type Outcome, tellResult, totalOf, writeResult } from './results.js';
+import { type AwaitedBatch, type Outcome, tellResult, totalOf, writeResult } from './results.js';
 import { NotEvaluated, startServer } from './server.js';
-import { documentOf, runAwb, runStep } from './steps.js';
+import { Awaiting, documentOf, runAwb, runStep } from './steps.js';
 
 export interface Work {
   readonly settings: WatchSettings;
@@ -44,7 +45,9 @@ export async function evaluate(work: Work, found: Kept): Promise<Told> {
   try {
     outcome = await decided(work, () => kept, keep);
   } catch (error) {
-    if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
+    if (io.stop.aborted) throw error;
+    if (error instanceof Awaiting) return await tellAwaited(work, kept, error.batch);
+    if (!(error instanceof NotEvaluated)) throw error;
     const failures = kept.record.failures + 1;
     outcome = { verdict: 'FAILED', reason: error.message, willRetry: failures < settings.tries };
     await keep({ failures, failedAt: Date.now() });
@@ -58,6 +61,22 @@ export async function evaluate(work: Work, found: Kept): Promise<Told> {
   });
   await tellResult(path, kept, await readFile(path, 'utf8'), settings, io, log);
   if (outcome.verdict !== 'FAILED') await keep({ verdict: outcome.verdict, finishedAt: new Date().toISOString() });
+  return { outcome, text, name, path };
+}
+
+/** Told once for each new file of requests, since somebody has to hand it in; between them only its document is kept up. */
+async function tellAwaited(work: Work, { dir, record }: Kept, batch: AwaitedBatch): Promise<Told> {
+  const { settings, io, log } = work;
+  const outcome: Outcome = { verdict: 'AWAITING', batch };
+  const now = { dir, record: { ...record, awaited: { requests: batch.requests, at: Date.now() } } };
+  const path = await writeResult(now, outcome, settings);
+  const { name } = record;
+  const text = `${name}: ${sentenceOf(outcome)}`;
+  if (record.awaited?.requests !== batch.requests) {
+    await log.say('awaiting', text, { checkpoint: name, verdict: outcome.verdict, result: path });
+    await tellResult(path, now, await readFile(path, 'utf8'), settings, io, log);
+  }
+  await keepRecord(now);
   return { outcome, text, name, path };
 }
 
@@ -150,6 +169,10 @@ function sentenceOf(outcome: Outcome): string {
   if (outcome.verdict === 'FAILED') {
     const next = outcome.willRetry ? 'it is tried again' : 'it is left until it changes';
     return `not evaluated: ${outcome.reason}; ${next}`;
+  }
+  if (outcome.verdict === 'AWAITING') {
+    const { awaited, requests, dir } = outcome.batch;
+    return `AWAITING: ${grouped(awaited)} of ${counted(requests, 'result')} of its judge are awaited in ${dir}`;
   }
   const { verdict, gate, lastGo } = outcome;
   const { difference } = totalOf(lastGo?.comparison) ?? {};

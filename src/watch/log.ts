@@ -9,7 +9,7 @@ import type { TextSink } from '../types.js';
 const SCHEMA = 'awb.watch/1';
 const LONGEST_COLUMNS = 400;
 
-type WatchEvent = 'started' | 'serving' | 'step' | 'result' | 'failed' | 'command' | 'stopped';
+type WatchEvent = 'started' | 'serving' | 'step' | 'awaiting' | 'result' | 'failed' | 'command' | 'stopped';
 
 export interface WatchLog {
   /** Members beside the text are for programs. */

@@ -54,6 +54,11 @@ export const WATCH_OPTIONS = {
     group: 'Server',
     help: 'longest wait until the server lists its models',
   },
+  'judge-batch': {
+    kind: 'boolean',
+    group: 'Judge',
+    help: "ask the judge by batch files in the checkpoint's folder; it is looked at again as results come (exit 75 of --once)",
+  },
   base: {
     kind: 'text',
     namesRun: true,

@@ -22,6 +22,8 @@ export interface CheckpointRecord {
   /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
   readonly failures: number;
   readonly failedAt?: number;
+  /** Of its batch files, how many requests were told of, and when their results were looked for the last time. */
+  readonly awaited?: { readonly requests: number; readonly at: number };
   /** Set once its result has been told. */
   readonly verdict?: string;
   readonly finishedAt?: string;

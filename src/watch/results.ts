@@ -24,7 +24,16 @@ export type Outcome =
       /** Against the last checkpoint that passed, for information. */
       readonly lastGo?: { readonly name: string; readonly comparison: JsonObject | undefined };
     }
+  | { readonly verdict: 'AWAITING'; readonly batch: AwaitedBatch }
   | { readonly verdict: 'FAILED'; readonly reason: string; readonly willRetry: boolean };
+
+/** Batch files whose results have not all come. */
+export interface AwaitedBatch {
+  /** Absolute. */
+  readonly dir: string;
+  readonly requests: number;
+  readonly awaited: number;
+}
 
 /** Writes the document. @throws UserError (74) where it cannot be written */
 export async function writeResult({ dir, record }: Kept, outcome: Outcome, settings: WatchSettings): Promise<string> {
@@ -39,6 +48,7 @@ function documentOf(outcome: Outcome): object {
   if (outcome.verdict === 'FAILED') {
     return { verdict: outcome.verdict, reason: outcome.reason, will_retry: outcome.willRetry };
   }
+  if (outcome.verdict === 'AWAITING') return { verdict: outcome.verdict, batch: outcome.batch };
   const { verdict, exitCode, gate, score, lastGo } = outcome;
   return {
     ...{ verdict, exit_code: exitCode, summary: gate?.summary ?? null, advice: gate?.advice ?? null },

@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EXIT } from '../errors.js';
-import { type JsonObject, parseObject } from '../json.js';
+import { counted } from '../figures.js';
+import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Io } from '../types.js';
 import { PROGRAM, startGuarded } from './guarded.js';
 import type { WatchSettings } from './options.js';
 import type { Step } from './records.js';
+import type { AwaitedBatch } from './results.js';
 import { NotEvaluated, tailOf } from './server.js';
 import { endpointAt } from './words.js';
 
@@ -26,6 +28,21 @@ const WORKED: Readonly<Record<Step, readonly number[]>> = {
   score: [EXIT.done, EXIT.incomplete],
   gate: [EXIT.done, EXIT.noGo, EXIT.inconclusive, EXIT.incomplete],
 };
+
+/** A step has written its requests into batch files, and waits for their results. */
+export class Awaiting extends Error {
+  constructor(readonly batch: AwaitedBatch) {
+    super(`${counted(batch.awaited, 'result')} of batch files awaited in ${batch.dir}`);
+  }
+}
+
+/** A step ends with 75 for a budget that is spent as well. */
+function awaitedIn(document: JsonObject | undefined): AwaitedBatch | undefined {
+  const batch = document?.batch;
+  if (document?.state !== 'awaiting' || !isObject(batch) || !Array.isArray(batch.parts)) return undefined;
+  const requests = batch.parts.reduce((sum: number, part) => sum + (isObject(part) ? Number(part.requests) : 0), 0);
+  return { dir: String(batch.dir), requests, awaited: Number(batch.awaited) };
+}
 
 /** Where a checkpoint's run lies, and who answers for it. */
 interface StepPlace {
@@ -52,7 +69,10 @@ export function argumentsOf(step: Step, { name, dir, server }: StepPlace, settin
         ],
       ];
     case 'judge':
-      return ['judge', ...common, '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir];
+      return [
+        ...['judge', ...common, '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir],
+        ...(settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : []),
+      ];
     case 'score':
       return ['score', ...common, '--predictions', judged, '--db', db, `--label=${name}`];
     case 'gate':
@@ -70,7 +90,8 @@ function documentPath(dir: string, name: string): string {
 /**
  * Runs a step to its end.
  * @returns its exit code, and the document that it printed
- * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
+ * @throws NotEvaluated where it could not do its work, Awaiting where batch files have not been answered; the reason of `lost` once that
+ * is aborted
  */
 export async function runStep(
   step: Step,
@@ -87,6 +108,8 @@ export async function runStep(
     code = await run();
   }
   if (WORKED[step].includes(code)) return { code, document: await documentOf(place.dir, step) };
+  const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
+  if (batch !== undefined) throw new Awaiting(batch);
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
 }
 

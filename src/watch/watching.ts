@@ -19,7 +19,10 @@ import { argumentsOf } from './steps.js';
 import { filled, wordsOf } from './words.js';
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
-const WORST_FIRST: readonly ExitCode[] = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive, EXIT.done];
+const WORST_FIRST: readonly ExitCode[] = [
+  ...[EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive],
+  ...[EXIT.later, EXIT.done],
+];
 
 /**
  * Watches until it is interrupted, or takes what is there.
@@ -81,15 +84,18 @@ function showResults(told: readonly Told[], { json }: WatchSettings, io: Io): Ex
 
 function codeOfOutcome(outcome: Outcome): ExitCode {
   if (outcome.verdict === 'FAILED') return EXIT.unavailable;
+  if (outcome.verdict === 'AWAITING') return EXIT.later;
   return WORST_FIRST.find((code) => code === outcome.exitCode) ?? EXIT.unavailable;
 }
 
 /** Under --once nothing waits for another round: the next call is that round. */
 function stateOf({ record }: Kept, settings: WatchSettings, now: number): 'done' | 'given up' | 'waiting' | 'due' {
-  const { verdict, failures, failedAt } = record;
+  const { verdict, failures, failedAt, awaited } = record;
   if (verdict !== undefined) return 'done';
   if (failures >= settings.tries) return 'given up';
-  if (failedAt === undefined || settings.once) return 'due';
+  if (settings.once) return 'due';
+  if (awaited !== undefined && now < awaited.at + settings.retryWait * 1000) return 'waiting';
+  if (failedAt === undefined) return 'due';
   return now < failedAt + settings.retryWait * 1000 * 2 ** (failures - 1) ? 'waiting' : 'due';
 }
 

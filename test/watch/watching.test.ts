@@ -23,17 +23,23 @@ afterEach(async () => {
 /** Good predictions are rated 4 or 5, bad ones 1 or 2, by a hash, so that no two checkpoints are rated alike. */
 function rated(messages: unknown): string {
   const text = JSON.stringify(messages);
-  const bit = createHash('sha256').update(text).digest()[0] as number;
-  return verdict((text.includes('bad prediction') ? 1 : 4) + (bit % 2));
+  return verdict((text.includes('bad prediction') ? 1 : 4) + bitOf(text));
+}
+
+function bitOf(text: string): number {
+  return (createHash('sha256').update(text).digest()[0] as number) % 2;
 }
 
 interface Files {
   readonly [path: string]: object;
 }
 
-async function setUp(checkpoints: Files, more = '') {
+async function setUp(checkpoints: Files, more = '', { drop = 25, judgeMore = '' } = {}) {
   const judge = await startLoopbackServer(({ body }) => {
-    return { content: body.model === 'base' ? 'good prediction of the base' : rated(body.messages) };
+    if (body.model === 'base') return { content: 'good prediction of the base' };
+    const text = JSON.stringify(body.messages);
+    const isJudged = !text.includes('half judged prediction') || bitOf(text) === 0;
+    return { content: isJudged ? rated(body.messages) : 'no verdict' };
   });
   servers.push(judge);
   const dir = await temporaryFolder();
@@ -50,8 +56,8 @@ async function setUp(checkpoints: Files, more = '') {
   const serve = [process.execPath, join(ROOT, 'test/support/checkpoint-server.mjs'), '{checkpoint}', '{port}'];
   const config = `
 infer: { data-dir: data, concurrency: 2 }
-judge: { judge-base-url: "${judge.url}", judge-model: judge }
-gate: { max-drop: 25, max-domain-drop: 40 }
+judge: { judge-base-url: "${judge.url}", judge-model: judge${judgeMore} }
+gate: { max-drop: ${drop}, max-domain-drop: 40 }
 watch:
   serve-command: ${JSON.stringify(serve)}
   base: base
@@ -84,6 +90,7 @@ ${more}`;
   const lines = async (name: string) => readRows(join(dir, name)).catch(() => []);
   return {
     dir,
+    judge,
     arrive,
     start,
     once: (...flags: string[]) => start('--once', ...flags).ended,
@@ -227,6 +234,77 @@ test('--dry-run shows what would be done, marked or not, and names are never rea
   expect((await run.once()).code).toBe(EXIT.done);
   expect(await run.served()).toEqual([hostile, 'step-3.bin']);
   expect(await readdir(run.dir)).not.toContain('gone');
+}, 300_000);
+
+test('too little evidence ends --once with its own code, and missing evidence comes before it', async () => {
+  const run = await setUp(complete('step-1', {}), '', { drop: 0.1 });
+  const unsure = await run.once();
+  expect([unsure.code, (await run.result('step-1')).verdict]).toEqual([EXIT.inconclusive, 'INCONCLUSIVE']);
+  await run.arrive({ ...complete('step-2', { answer: 'half judged' }), ...complete('step-3', {}) });
+  const missing = await run.once('--json');
+  expect(JSON.parse(missing.stdout)).toMatchObject({
+    exit_code: EXIT.incomplete,
+    results: [{ verdict: 'INCOMPLETE' }, { verdict: 'INCONCLUSIVE' }],
+  });
+  expect(missing.code).toBe(EXIT.incomplete);
+  expect(await run.result('step-2')).toMatchObject({ verdict: 'INCOMPLETE', exit_code: EXIT.incomplete });
+}, 300_000);
+
+test('under --judge-batch a checkpoint awaits its results without a try or a server, and holds up no other', async () => {
+  const run = await setUp(
+    { ...complete('step-1', {}), ...complete('step-2', {}) },
+    `
+  judge-batch: true
+  tries: 1
+  on-result: [sh, -c, 'tr -d "\\n" >> told.jsonl; echo >> told.jsonl']
+`,
+  );
+  const verdicts = async () => (await readRows(join(run.dir, 'told.jsonl'))).map(({ verdict }) => verdict);
+  const batchOf = (name: string) => join(run.dir, 'watch', name, 'batch');
+  const answer = async (name: string) => {
+    const words = ['batch', 'run', batchOf(name), '--model-base-url', run.judge.url, '--quiet'];
+    expect((await awb(words, { cwd: run.dir })).code).toBe(EXIT.done);
+  };
+  const first = await run.once();
+  expect(first.code).toBe(EXIT.later);
+  expect(first.stdout).toContain(
+    `step-1: AWAITING: ${ROWS - 1} of ${ROWS - 1} results of its judge are awaited in ${batchOf('step-1')}`,
+  );
+  expect(await run.result('step-2')).toMatchObject({
+    verdict: 'AWAITING',
+    batch: { dir: batchOf('step-2'), requests: ROWS - 1, awaited: ROWS - 1 },
+  });
+  await answer('step-2');
+  const second = await run.once();
+  expect([second.code, await verdicts()]).toEqual([EXIT.later, ['AWAITING', 'AWAITING', 'GO']]);
+  await answer('step-1');
+  const third = await run.once();
+  expect([third.code, await verdicts()]).toEqual([EXIT.done, ['AWAITING', 'AWAITING', 'GO', 'GO']]);
+  expect(await run.served()).toEqual(['step-1', 'step-2']);
+}, 300_000);
+
+test.each([
+  ['judge', ', batch-dir: batch', /give --judge-batch/],
+  ['infer', '', /asks a checkpoint that is served live: take batch-dir out of the settings of infer/],
+])(
+  'one folder of batch files for all checkpoints is refused at the start: %s',
+  async (step, judgeMore, message) => {
+    const run = await setUp(complete('step-1', {}), '', { judgeMore });
+    const path = join(run.dir, 'awb.yaml');
+    const config = await readFile(path, 'utf8');
+    if (step === 'infer') await writeFile(path, config.replace('infer: {', 'infer: { batch-dir: batch,'));
+    const { code, stderr } = await run.once();
+    expect([code, await run.served()]).toEqual([EXIT.usage, []]);
+    expect(stderr).toMatch(message);
+  },
+  60_000,
+);
+
+test('a budget that is spent is no batch: it counts as a failed round', async () => {
+  const run = await setUp(complete('step-1', {}), '', { judgeMore: ', budget-tokens: 20' });
+  const { code, stderr } = await run.once();
+  expect(code).toBe(EXIT.unavailable);
+  expect(stderr).toMatch(/not evaluated: awb judge ended with exit code 75.*budget.*it is tried again/);
 }, 300_000);
 
 test.each([
