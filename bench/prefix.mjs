@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from './prefix-blocks.mjs';
-import { startOurs } from './serve-sides.mjs';
+import { cpuSeconds, startOurs } from './serve-sides.mjs';
 import { BIN, HERE } from './workbench.mjs';
 
 const RECORDED = join(HERE, '../fixtures/recorded');
@@ -29,7 +29,9 @@ const { values: flags, positionals } = parseArgs({
     shards: { type: 'string', default: '4' },
     repeats: { type: 'string', default: '1' },
     order: { type: 'string', default: 'prefix' },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
+    /** Also asks one request at a time. */
+    alone: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -87,48 +89,69 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** `awb infer` in as many slots as `awb serve` has, beside the ideal: one trajectory after the other in one slot. They take turns. */
+/**
+ * `awb infer` in as many slots as `awb serve` has, beside the ideal order: as many runs of one request at a time, each with whole
+ * trajectories of its own, so that evaluations are shared by as many slots. Beside them, one request at a time. They take turns.
+ */
 async function serveRounds() {
   const parallel = Number(flags.parallel);
+  const found = { alone: [], ideal: [], ours: [] };
   for (let round = 0; round < Number(flags.rounds); round++) {
-    const ideal = await serveRound(`ideal-${round}`, parallel, 1);
-    const ours = await serveRound(`prefix-${round}`, parallel, parallel);
+    if (flags.alone) found.alone.push(await serveRound(`alone-${round}`, parallel, 1, 1));
+    found.ideal.push(await serveRound(`ideal-${round}`, parallel, 1, parallel));
+    found.ours.push(await serveRound(`prefix-${round}`, parallel, parallel, 1));
+    const [ideal, ours] = [found.ideal.at(-1), found.ours.at(-1)];
+    const alone = found.alone.at(-1);
     console.log(
       `awb serve, ${parallel} slots: ${ours.cpu.toFixed(1)} s of CPU against ${ideal.cpu.toFixed(1)} = ${(ours.cpu / ideal.cpu).toFixed(3)}; ` +
-        `${ours.evaluated} tokens evaluated against ${ideal.evaluated} = ${(ours.evaluated / ideal.evaluated).toFixed(4)}`,
+        `${ours.evaluated} tokens evaluated against ${ideal.evaluated} = ${(ours.evaluated / ideal.evaluated).toFixed(4)}; ` +
+        `${ours.wall.toFixed(1)} s against ${ideal.wall.toFixed(1)}` +
+        (alone === undefined
+          ? ''
+          : `; one request at a time ${alone.cpu.toFixed(1)} s of CPU, ${alone.evaluated} tokens`),
+    );
+  }
+  for (const [name, of] of [
+    ['CPU', ({ cpu }) => cpu],
+    ['tokens', ({ evaluated }) => evaluated],
+  ]) {
+    const [ideal, ours] = [found.ideal, found.ours].map((rounds) => rounds.map(of).sort((a, b) => a - b));
+    const middle = (sorted) => sorted[(sorted.length - 1) >> 1];
+    console.log(
+      `${name}: least ${(ours[0] / ideal[0]).toFixed(3)} of the ideal order's, median ${(middle(ours) / middle(ideal)).toFixed(3)}`,
     );
   }
 }
 
-/** One run of infer against a server of its own: the server's CPU seconds, and the tokens of prompts that it had to evaluate. */
-async function serveRound(name, parallel, concurrency) {
+/** Runs of infer side by side against a server of its own: the server's CPU seconds, and the tokens of prompts that it had to evaluate. */
+async function serveRound(name, parallel, concurrency, runs) {
   const model = await keptModel(RANDOM_MODELS.tiny, root);
   const settings = { gpu: 'off', threads: '1', slots: parallel, context: 16_384 };
   const server = await startOurs(model, settings);
-  const cpu = () => {
-    const [user, system] = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13);
-    return (Number(user) + Number(system)) / 100;
-  };
-  const before = cpu();
-  const out = join(root, name);
+  const [before, began] = [cpuSeconds(server), performance.now()];
   const asking = [
-    '--model-base-url',
-    server.url,
-    '--model-name',
-    server.model,
-    '--concurrency',
-    String(concurrency),
-    '--max-tokens',
-    '16',
+    ...['--model-base-url', server.url, '--model-name', server.model],
+    ...['--concurrency', String(concurrency), '--max-tokens', '16'],
   ];
-  await awb(
-    ['infer', '--data-dir', RECORDED, '--domains', 'mcp,terminal', '--order', 'prefix', '--output-dir', out, ...asking],
-    [0, 3],
+  const outs = Array.from({ length: runs }, (_, at) => join(root, `${name}-${at}`));
+  await Promise.all(
+    outs.map((out, at) =>
+      awb(
+        [
+          ...['infer', '--data-dir', RECORDED, '--domains', 'mcp,terminal', '--order', 'prefix'],
+          ...['--shard', `${at + 1}/${runs}`, '--output-dir', out, ...asking],
+        ],
+        [0, 3],
+      ),
+    ),
   );
-  const used = cpu() - before;
-  const { tokens } = JSON.parse(readFileSync(join(out, 'predictions.manifest.json'), 'utf8'));
+  const [cpu, wall] = [cpuSeconds(server) - before, (performance.now() - began) / 1000];
+  const evaluated = outs.reduce((sum, out) => {
+    const { tokens } = JSON.parse(readFileSync(join(out, 'predictions.manifest.json'), 'utf8'));
+    return sum + tokens.promptTokens - (tokens.cachedTokens ?? 0);
+  }, 0);
   await server.stop();
-  return { cpu: used, evaluated: tokens.promptTokens - (tokens.cachedTokens ?? 0) };
+  return { cpu, wall, evaluated };
 }
 
 /** Runs awb against a server with a cache, and says what that was charged. */

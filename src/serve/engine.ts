@@ -55,6 +55,9 @@ function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Pro
 /** Generates nothing and scores nothing. */
 const NO_SCORES = { reply: false, top: 0 };
 
+/** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
+const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
+
 function createSlots(loaded: Loaded, { parallel, ...settings }: EngineSettings): Evaluator<Request>[] {
   const checkpointBytes = Math.floor(settings.checkpointBytes / parallel);
   const calls = settings.byLibrary ? undefined : innerCalls(loaded);
@@ -71,6 +74,7 @@ function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, s
   const scheduler = new Scheduler(createSlots(loaded, settings), {
     batchSize: facts.batchSize,
     reuse: !settings.noReuse,
+    tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
   });
   const prompts = new PromptTokens(loaded.model, template, facts.contextSize);
   const prepare = new Preparation(loaded, prompts, template, facts);

@@ -1,6 +1,6 @@
 // Which request goes next and into which slot, and how slots step together: the engine without its model.
 
-import { addCheckpoint, chooseSlot, type Prompt, shareBatch } from './slots.js';
+import { addCheckpoint, chooseSlot, continuedPrefix, type Prompt, type SlotMemory, shareBatch } from './slots.js';
 
 /** A request as the scheduler sees it. */
 export interface Scheduled {
@@ -32,6 +32,8 @@ interface SchedulerOptions {
   readonly batchSize: number;
   /** Whether slots go on from what they hold; otherwise every prompt is evaluated from its start. */
   readonly reuse: boolean;
+  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
+  readonly tokensPerStep: number;
 }
 
 /** How many later requests may be served before one that waits. */
@@ -41,6 +43,8 @@ interface Waiting<R> {
   readonly request: R;
   /** How many later ones were admitted before it. */
   overtaken: number;
+  /** `#spent` when it was first held back. */
+  heldFrom?: number;
 }
 
 interface Slot<R> {
@@ -68,6 +72,9 @@ interface Work<R> {
  *
  * A free slot takes the waiting request that can go on from most of what a free slot holds, the earliest of equals: turns of a
  * trajectory then follow each other, however many trajectories are sent side by side. At most eight later requests overtake one.
+ *
+ * Slots share nothing. So a request that goes on where a working slot will end waits for that slot, though another is free, until what
+ * could have been evaluated meanwhile is as much as what is saved. While others' prompts fill the batches, waiting costs next to nothing.
  */
 export class Scheduler<R extends Scheduled> {
   readonly #slots: readonly Slot<R>[];
@@ -75,6 +82,10 @@ export class Scheduler<R extends Scheduled> {
   /** In order of arrival; so the first is also the one overtaken most. */
   readonly #waiting: Waiting<R>[] = [];
   #uses = 0;
+  /** Tokens of prompts for which the steps so far had room left: what a request that is held back could have had evaluated. */
+  #spent = 0;
+  /** Where `#spent` stands when the queue is looked through again: now after a change, else when a wait has cost enough. */
+  #lookAt = 0;
   #running: Promise<void> | undefined;
 
   constructor(evaluators: readonly Evaluator<R>[], options: SchedulerOptions) {
@@ -101,6 +112,7 @@ export class Scheduler<R extends Scheduled> {
 
   submit(request: R): void {
     this.#waiting.push({ request, overtaken: 0 });
+    this.#lookAt = 0;
     this.#wake();
   }
 
@@ -134,13 +146,15 @@ export class Scheduler<R extends Scheduled> {
   async #run(): Promise<void> {
     for (;;) {
       for (const slot of this.#slots) if (slot.work?.over) await this.#vacate(slot);
-      await this.#admit();
+      if (this.#spent >= this.#lookAt) await this.#admit();
       if (this.#slots.every(({ work }) => work === undefined)) return;
       const working = this.#slots.flatMap((slot) => (slot.work?.over === false ? [{ slot, work: slot.work }] : []));
       const shares = shareBatch(
         working.map(({ work }) => demandOf(work)),
         this.#options.batchSize,
       );
+      const filled = shares.reduce((sum, share) => sum + share, 0);
+      this.#spent += Math.max(1, this.#options.tokensPerStep - filled);
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
       await Promise.all(working.map(({ slot, work }, index) => this.#advance(slot, work, shares[index] ?? 0)));
     }
@@ -164,9 +178,11 @@ export class Scheduler<R extends Scheduled> {
       forget(slot);
     }
     slot.work = undefined;
+    this.#lookAt = 0;
   }
 
   async #admit(): Promise<void> {
+    this.#lookAt = Number.POSITIVE_INFINITY;
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       this.#waiting.splice(next.place, 1);
       for (const passed of this.#waiting.slice(0, next.place)) passed.overtaken++;
@@ -179,14 +195,32 @@ export class Scheduler<R extends Scheduled> {
     const free = this.#slots.filter(({ work }) => work === undefined);
     const first = this.#waiting[0];
     if (free.length === 0 || first === undefined) return undefined;
-    const candidates = first.overtaken >= MOST_OVERTAKING ? [first] : this.#waiting;
-    const offers = candidates.flatMap(({ request }, place) => {
+    const isDue = first.overtaken >= MOST_OVERTAKING;
+    const candidates = isDue ? [first] : this.#waiting;
+    const offers = candidates.flatMap((waiting, place) => {
+      const { request } = waiting;
       const choice = chooseSlot(free, request.prompt);
       const slot = free.find((one) => one.slot === choice?.slot);
       if (choice === undefined || slot === undefined) return [];
-      return [{ request, place, slot, reuse: this.#options.reuse ? choice.reuse : 0 }];
+      const offer = { request, place, slot, reuse: this.#options.reuse ? choice.reuse : 0 };
+      return !isDue && this.#isHeld(waiting, offer.reuse) ? [] : [offer];
     });
-    return offers.reduce((best, offer) => (offer.reuse > best.reuse ? offer : best));
+    return offers.reduce((best, offer) => (offer.reuse > (best?.reuse ?? -1) ? offer : best), offers[0]);
+  }
+
+  /** Whether the request still waits for a slot that works, where a free one would give it no more than `reuse`. */
+  #isHeld(waiting: Waiting<R>, reuse: number): boolean {
+    if (!this.#options.reuse) return false;
+    const continued = this.#slots.map((slot) =>
+      slot.work === undefined ? 0 : continuedPrefix(memoryOnceOver(slot, slot.work), waiting.request.prompt),
+    );
+    const saved = Math.max(...continued) - reuse;
+    if (saved < this.#options.batchSize) return false;
+    waiting.heldFrom ??= this.#spent;
+    const until = waiting.heldFrom + saved;
+    if (this.#spent >= until) return false;
+    this.#lookAt = Math.min(this.#lookAt, until);
+    return true;
   }
 
   /** Brings the slot to the state that is reused. Where the slot restored less, that counts. */
@@ -213,7 +247,11 @@ export class Scheduler<R extends Scheduled> {
     try {
       if (work.wants !== undefined) work.wants = await slot.evaluator.step(request);
       else if (position + share < request.prompt.tokens.length) await this.#feed(slot, work, position + share);
-      else work.wants = await slot.evaluator.begin(request, position);
+      else {
+        work.wants = await slot.evaluator.begin(request, position);
+        // What the slot holds is certain now.
+        this.#lookAt = 0;
+      }
       if (work.wants === 0) work.over = true;
     } catch (error) {
       work.over = true;
@@ -233,6 +271,14 @@ export class Scheduler<R extends Scheduled> {
       slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
     }
   }
+}
+
+/** What a slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
+function memoryOnceOver<R extends Scheduled>(slot: Slot<R>, { request, position, wants }: Work<R>): SlotMemory {
+  const { prompt } = request;
+  const coming = slot.evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
+  const restorable = [...slot.restorable, ...(wants === undefined ? coming.filter((at) => at > position) : [])];
+  return { slot: slot.slot, prompt, restorable, lastUsed: slot.lastUsed };
 }
 
 /** Nothing is reused of a slot in an unknown state. */

@@ -42,6 +42,16 @@ export function reusablePrefix(memory: SlotMemory, prompt: Prompt): number {
 }
 
 /**
+ * The same where the prompt goes on in what this slot holds: behind the first pause, up to which prompts of other trajectories are alike,
+ * and with more reused than lost. Else 0.
+ */
+export function continuedPrefix(memory: SlotMemory, prompt: Prompt): number {
+  const reuse = reusablePrefix(memory, prompt);
+  const isOwn = reuse > (memory.prompt?.pauses[0] ?? Number.POSITIVE_INFINITY);
+  return isOwn && 2 * reuse > (memory.restorable.at(-1) ?? 0) ? reuse : 0;
+}
+
+/**
  * The free slot that gains most: tokens reused less restorable tokens lost, since what lies behind the reused prefix is overwritten.
  * Where none gains, the least recently used one (a fresh one first), so that trajectories that are still being asked keep their state.
  * Equal slots: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.

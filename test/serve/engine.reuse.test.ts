@@ -77,6 +77,16 @@ describe('along a recorded trajectory', () => {
     }
   });
 
+  test('turns that are sent side by side wait for each other, though a slot is free', async () => {
+    const later = (await turns(true)).slice(2);
+    const apart = await start(random, { parallel: 2 });
+    for (const messages of later) await ask(apart.engine, messages, { maxTokens: 8 });
+    const together = await start(random, { parallel: 2 });
+    const answers = await Promise.all(later.map((messages) => ask(together.engine, messages, { maxTokens: 8 })));
+    expect(evaluated(together.batches)).toBe(evaluated(apart.batches));
+    expect(answers.map(({ end }) => usageOf(end).cachedTokens > 0)).toEqual(later.map((_, at) => at > 0));
+  });
+
   test('a repeated request evaluates its end alone', async () => {
     const { engine } = await start(random);
     const messages = (await turns(true))[3] as EngineMessage[];

@@ -17,7 +17,7 @@ interface Row extends Scheduled {
 const RECORDED = new URL('../../fixtures/recorded/', import.meta.url);
 const MARKS = { opener: '<s>', openerId: 1, closer: '<e>' };
 const REPLY_TOKENS = 5;
-const OPTIONS = { batchSize: 512, reuse: true };
+const OPTIONS = { batchSize: 512, reuse: true, tokensPerStep: 32 };
 
 /** A word, a run of white space or a sign is a token. */
 const ids = new Map<string, number>([
@@ -176,6 +176,16 @@ describe('on recorded trajectories', () => {
     expect(served).toBeLessThanOrEqual(1.05 * ideal);
   });
 
+  test.each([2, 4, 8])('turns of one trajectory wait for its slot of %d, though others are free', async (slots) => {
+    for (const [domain, rows] of byDomain) {
+      const ideal = await serve(rows, slots, 1);
+      const served = await serve(rows, slots, slots);
+      // A trajectory that begins in a slot of its own evaluates the system prompt again.
+      expect(served.evaluated, domain).toBeLessThanOrEqual(1.1 * ideal.evaluated);
+      expect(served.overtaken, domain).toBeLessThanOrEqual(8);
+    }
+  });
+
   test.each([
     [1, 8],
     [1, 63],
@@ -258,5 +268,74 @@ describe('the queue', () => {
     const { evaluated } = counter;
     await new Promise(setImmediate);
     expect([scheduler.waiting, scheduler.busy, counter.evaluated]).toEqual([0, 0, evaluated]);
+  });
+});
+
+describe('a request that goes on where a working slot will end', () => {
+  type Named = Scheduled & { name: string };
+  /** 2,000 tokens that all share, then 2,000 of the trajectory, then ten of the turn. */
+  const turn = (trajectory: number, own: number): Named => ({
+    name: `${trajectory}.${own}`,
+    prompt: {
+      tokens: Array.from({ length: 4010 }, (_, at) => (at < 2000 ? 1 : at < 4000 ? 10 + trajectory : 100 + own)),
+      pauses: [2000, 4000],
+      checkpoints: [2000, 4000],
+    },
+    fail: (error) => {
+      throw error;
+    },
+  });
+  /** Two slots whose replies have so many tokens; what was admitted behind how many steps of the first reply. */
+  function start(replyTokens: number): { scheduler: Scheduler<Named>; counters: Counter<Named>[]; admitted: string[] } {
+    let steps = 0;
+    class Replying extends Counter<Named> {
+      #said = 0;
+      override async step(request: Named): Promise<number> {
+        if (request.name === '1.1') steps++;
+        if (++this.#said < replyTokens) return 1;
+        this.#said = 0;
+        return 0;
+      }
+    }
+    const admitted: string[] = [];
+    const counters = [1, 2].map(() => new Replying(({ name }) => admitted.push(`${name} after ${steps}`)));
+    return { scheduler: new Scheduler<Named>(counters, OPTIONS), counters, admitted };
+  }
+  async function finish(scheduler: Scheduler<Named>): Promise<void> {
+    while (scheduler.waiting + scheduler.busy > 0) await new Promise(setImmediate);
+  }
+
+  test('waits for it, while one of another trajectory takes the free slot at once', async () => {
+    const { scheduler, counters, admitted } = start(50);
+    for (const request of [turn(1, 1), turn(1, 2), turn(2, 1)]) scheduler.submit(request);
+    await finish(scheduler);
+    expect(admitted).toEqual(['1.1 after 0', '2.1 after 0', '1.2 after 50']);
+    expect(counters.reduce((sum, { evaluated }) => sum + evaluated, 0)).toBe(4010 + 4010 + 10);
+  });
+
+  test('waits no longer than evaluating anew takes', async () => {
+    const { scheduler, admitted } = start(1000);
+    for (const request of [turn(1, 1), turn(1, 2)]) scheduler.submit(request);
+    await finish(scheduler);
+    const [, after] = /^1\.2 after (\d+)$/.exec(admitted[1] ?? '') ?? [];
+    // A step has room for 31 tokens more, and 4,000 are saved.
+    expect(Math.abs(Number(after) - 4000 / 31)).toBeLessThan(3);
+  });
+
+  test('does not wait where less than a batch is saved, or nothing is reused', async () => {
+    const short = (own: number): Named => ({
+      ...turn(1, own),
+      prompt: { tokens: [...Array(500).fill(1), own], pauses: [10, 500], checkpoints: [10, 500] },
+    });
+    const { scheduler, admitted } = start(50);
+    for (const request of [short(1), short(2)]) scheduler.submit(request);
+    await finish(scheduler);
+    expect(admitted).toEqual(['1.1 after 0', '1.2 after 0']);
+    const names: string[] = [];
+    const counters = [1, 2].map(() => new Counter<Named>(({ name }) => names.push(name)));
+    const forgetful = new Scheduler<Named>(counters, { ...OPTIONS, reuse: false });
+    for (const request of [turn(1, 1), turn(1, 2)]) forgetful.submit(request);
+    await finish(forgetful);
+    expect(counters.map(({ evaluated }) => evaluated)).toEqual([4010, 4010]);
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import {
   addCheckpoint,
   chooseSlot,
+  continuedPrefix,
   type Prompt,
   reusablePrefix,
   type SlotMemory,
@@ -37,6 +38,16 @@ describe('what can be reused', () => {
     ['not what was reached over other pauses', memory(0, prompt(upTo(9), [3, 7]), [7]), prompt(upTo(12), [4, 7]), 0],
   ])('%s', (_, slot, next, reuse) => {
     expect(reusablePrefix(slot, next)).toBe(reuse);
+  });
+});
+
+describe('what goes on in a slot', () => {
+  test.each([
+    ['the next turn, from where this one is kept', prompt([...upTo(7), 99, 99], [2, 3, 7]), 7],
+    ['another trajectory, alike up to the first pause, does not', prompt([...upTo(5), 99, 99], [2]), 0],
+    ['nor what loses more than it reuses', prompt([...upTo(4), 99, 99], [2, 3]), 0],
+  ])('%s', (_, next, reuse) => {
+    expect(continuedPrefix(memory(0, prompt(upTo(9), [2, 3, 7]), [2, 3, 7]), next)).toBe(reuse);
   });
 });
 
