@@ -5,6 +5,7 @@ import { type Spent, usdOfBoth } from '../costs.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
+import { SpentRows } from '../spent-rows.js';
 import type { CallLog } from '../types.js';
 import { addUsage, callsIn, countsIn, isUncounted } from '../usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
@@ -19,9 +20,9 @@ export async function readCosts(
   path: string,
   price: Price | undefined,
   stop?: AbortSignal,
-): Promise<ReadonlyMap<string, Spent> | undefined> {
+): Promise<SpentRows | undefined> {
   if (!existsSync(path)) return undefined;
-  const costs = new Map<string, Spent>();
+  const costs = new SpentRows();
   const hint = 'it says what asking cost; move it away to go on without';
   const handle = await openToRead(path, hint);
   try {
@@ -29,9 +30,7 @@ export async function readCosts(
       const found = textOf(line);
       const record = 'text' in found ? recordIn(found.text) : undefined;
       if (record === undefined) continue;
-      const before = costs.get(record.id);
-      const spent = spentIn(record.log, price);
-      costs.set(record.id, before === undefined ? spent : together(before, spent));
+      costs.add(record.id, spentIn(record.log, price), together);
     }
   } finally {
     await handle.close();

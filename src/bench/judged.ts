@@ -2,13 +2,16 @@
 
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { Column } from '../column.js';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
+import { TextNumbers } from '../hashed-texts.js';
 import type { JsonObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
+import { JudgedRows } from '../judged-rows.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
-import { rowId } from '../row-id.js';
+import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
 import { badLine, parseJudgedLine } from './judged-line.js';
@@ -16,9 +19,9 @@ import { openToRead, readLines } from './line-file.js';
 import { EqualRows } from './row-keys.js';
 import { domainOf, readRow } from './sample.js';
 
-interface JudgedFile {
+interface JudgedFile<Rows> {
   /** In file order. */
-  readonly rows: readonly JudgedRow[];
+  readonly rows: Rows;
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
   /** Ratings that no judge can have meant, a sentence each, with file and line; of many the first. */
@@ -38,52 +41,76 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
 export async function readJudged(
   path: string,
   stop?: AbortSignal,
-  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
-): Promise<JudgedFile> {
+  onRow: OnRow = () => {},
+): Promise<JudgedFile<readonly JudgedRow[]>> {
+  const rows: JudgedRow[] = [];
+  const told = await readRows(path, stop, (row, fields, line) => {
+    rows.push(row);
+    onRow(row, fields, line);
+  });
+  return { rows, ...told };
+}
+
+/** The same with the rows in columns: of 100,000 they take some 10 MB. @throws UserError as `readJudged`. */
+export async function readJudgedRows(
+  path: string,
+  stop: AbortSignal | undefined,
+  onRow: OnRow,
+): Promise<JudgedFile<JudgedRows>> {
+  const rows = new JudgedRows();
+  const told = await readRows(path, stop, (row, fields, line) => {
+    rows.add(row);
+    onRow(row, fields, line);
+  });
+  return { rows, ...told };
+}
+
+type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
+type Told = Omit<JudgedFile<never>, 'rows'>;
+
+async function readRows(path: string, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
   const handle = await openToRead(path, HINT);
   try {
-    return await readRows(path, handle, stop, onRow);
+    return await rowsIn(path, handle, stop, onRow);
   } finally {
     await handle.close();
   }
 }
 
-async function readRows(
-  path: string,
-  handle: FileHandle,
-  stop: AbortSignal | undefined,
-  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void,
-): Promise<JudgedFile> {
+async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
-  const lines = new Map<string, number>();
-  const rows: JudgedRow[] = [];
+  const ids = new TextNumbers(WORDS_OF_KEY);
+  const lines = new Column(Float64Array);
   const warnings: string[] = [];
   let judged = false;
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
     const { fields, text } = parseJudgedLine(path, line, 'awb judge');
     if (isBesideSamples(fields)) continue;
     const row = rowOf(path, line, fields, text, equals);
-    const id = rowId(row.key, row.repeat, row.index);
-    const earlier = lines.get(id);
-    if (earlier !== undefined) {
-      throw badLine(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
+    const count = ids.size;
+    const number = ids.add(rowId(row.key, row.repeat, row.index));
+    if (number < count) {
+      throw badLine(
+        path,
+        line.number,
+        `the row of line ${lines.at(number)} stands here again; take one of the two out`,
+      );
     }
-    lines.set(id, line.number);
+    lines.put(number, line.number);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
-    rows.push(row);
     onRow(row, fields, line);
   }
-  if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
+  if (ids.size === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
   if (!judged) {
     throw new UserError(
       `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
       EXIT.badData,
     );
   }
-  return { rows, sha256: hash.digest('hex'), warnings: shortened(warnings) };
+  return { sha256: hash.digest('hex'), warnings: shortened(warnings) };
 }
 
 function impossibleIn(row: JudgedRow): string | undefined {

@@ -1,7 +1,9 @@
 // Turns of the event loop, shared out among those who read rows: many reads may end at one time, and what is done with a large row takes
 // milliseconds. Timers, signals and the sockets of other calls wait for all that one turn does.
 
+import { throwIfStopped } from '../errors.js';
 import { itemsAt, type List } from '../list.js';
+import type { Steps } from '../steps.js';
 
 /** A turn that has been at work for so long takes up no further row. */
 const LONG_MS = 8;
@@ -39,6 +41,21 @@ export async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<T> {
   for (const item of items) {
     if (++count % AT_ONCE === 0) await roomInTurn();
     yield item;
+  }
+}
+
+/** Drives work in steps to its end, in as many turns as it takes. @throws UserError (130, 143) once `stop` is aborted; the work is given up. */
+export async function stepsInTurns<T>(steps: Steps<T>, stop: AbortSignal | undefined): Promise<T> {
+  try {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      await roomInTurn();
+      throwIfStopped(stop);
+    }
+  } finally {
+    // What is returned here goes nowhere.
+    steps.return(undefined as never);
   }
 }
 

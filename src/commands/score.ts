@@ -1,7 +1,8 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
-import { readJudged } from '../bench/judged.js';
+import { readJudgedRows } from '../bench/judged.js';
+import { stepsInTurns } from '../bench/loop-turn.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
 import { askedWord, measureOf } from '../judge/modes.js';
@@ -23,14 +24,14 @@ import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
 import { scenarioRows } from '../runs/score/scenarios.js';
 import { trustIn } from '../runs/trust.js';
-import { aggregate } from '../score/aggregate.js';
-import { equivalenceCard } from '../score/equivalence.js';
+import { aggregateInSteps } from '../score/aggregate.js';
+import { equivalenceInSteps } from '../score/equivalence.js';
 import { defineCommand } from '../settings/command.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { RunRecord, StoredJudgement, StoredName } from '../store/records.js';
-import { openStore } from '../store/store.js';
-import type { Io, JudgedRow, ScoreCard } from '../types.js';
+import type { StoredName } from '../store/records.js';
+import { openStore, type Store } from '../store/store.js';
+import type { Io, JudgedRow } from '../types.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {
@@ -102,7 +103,7 @@ export const command = defineCommand({
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
   const source = judgedFileOf(settings.predictions, io);
   const scenarios = scenarioRows();
-  const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
+  const { rows, sha256, warnings } = await readJudgedRows(source, io.stop, scenarios.take);
   const manifest = await readManifest(manifestBeside(source));
   const prices = await pricesOf(manifest, settings.prices, io);
   const { judgements, costs } = await countCosts(
@@ -114,9 +115,10 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
   const made = madeWith(manifest);
-  const card = aggregate(rows, made.chosen, measureOf);
-  const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
-  const equivalence = equivalenceCard(rows);
+  const card = await stepsInTurns(aggregateInSteps(rows, made.chosen, measureOf), io.stop);
+  const stepped = rows.hasRollout || settings.teacherForced !== undefined ? [...rows] : [];
+  const rollout = rolloutOf(stepped, card, await forcedRows({ made, rows: stepped }, settings, io));
+  const equivalence = await stepsInTurns(equivalenceInSteps(rows), io.stop);
   const run = {
     ...recordOf({ source, sha256, manifest, made }, settings.label),
     costs,
@@ -125,7 +127,9 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
-  const { id, replaced, runs, calibrations } = storeRun(db, run, judgements, card, labelOver);
+  const { id, replaced, runs, calibrations } = await storeRun(db, (store) =>
+    stepsInTurns(store.saveRun(run, judgements, card, labelOver), io.stop),
+  );
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
   const trust = trustIn(made, calibrations);
@@ -167,20 +171,11 @@ async function forcedRows(
   return forced.rows;
 }
 
-function storeRun(
-  db: string,
-  run: RunRecord,
-  judgements: readonly StoredJudgement[],
-  card: ScoreCard,
-  labelOver: (before: StoredName) => string | undefined,
-) {
+/** Stores the run; what the file holds then. */
+async function storeRun<T>(db: string, save: (store: Store) => Promise<T>) {
   const store = openStore(db);
   try {
-    return {
-      ...store.saveRun(run, judgements, card, labelOver),
-      runs: store.runs(),
-      calibrations: store.calibrations(),
-    };
+    return { ...(await save(store)), runs: store.runs(), calibrations: store.calibrations() };
   } finally {
     store.close();
   }

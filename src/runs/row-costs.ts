@@ -2,14 +2,19 @@
 
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../bench/costs.js';
-import { costsByDomain, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
+import { inTurns } from '../bench/loop-turn.js';
+import { CostSums, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
+import { TextNumbers } from '../hashed-texts.js';
 import { isObject } from '../json.js';
+import { type List, listOf } from '../list.js';
+import { present } from '../present.js';
 import type { Price } from '../price.js';
-import { rowId } from '../row-id.js';
+import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { asksWorldModel } from '../run-kind.js';
 import { placeIn } from '../scenario-row.js';
+import type { SpentRows } from '../spent-rows.js';
 import type { StoredJudgement } from '../store/records.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { journalBeside, manifestBeside } from './judged-path.js';
@@ -20,14 +25,14 @@ interface JudgedRun {
   /** Absolute path of the judged file. */
   readonly source: string;
   readonly manifest: Partial<Manifest> | undefined;
-  readonly rows: readonly JudgedRow[];
+  readonly rows: List<JudgedRow>;
   /** What is known of its costs without the journals. */
   readonly costs: RunCosts;
 }
 
 interface CountedRun {
   /** Each row with what judging it took, and its prediction. */
-  readonly judgements: readonly StoredJudgement[];
+  readonly judgements: List<StoredJudgement>;
   readonly costs: RunCosts;
 }
 
@@ -41,45 +46,54 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
   const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
   const isJudged = !asksWorldModel(run.manifest?.kind);
   const judged = isJudged ? await readCosts(journalBeside(source), prices.judge, stop) : undefined;
-  const judgements = rows.map((row) => {
+  const judgements = listOf(rows.length, (place): StoredJudgement => {
+    const row = present(rows.at(place));
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const calls = (all: ReadonlyMap<string, Spent>) =>
+  const calls = (all: SpentRows) =>
     run.manifest?.kind === 'scenarios' ? callsBeside(judgements, all) : predictionsIn(judgements);
-  const worldModel = predicted === undefined ? told.world_model : spendingOf(calls(predicted), prices.world_model);
-  const judge = judged === undefined ? told.judge : spendingOf(judgementsIn(judgements), prices.judge);
+  const worldModel =
+    predicted === undefined ? told.world_model : await spendingOf(calls(predicted), prices.world_model);
+  const judge = judged === undefined ? told.judge : await spendingOf(judgementsIn(judgements), prices.judge);
   return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) } };
 }
 
 /** What judging took, row by row. */
-export function judgementsIn(judgements: readonly StoredJudgement[]): (readonly [Domain, Spent])[] {
-  return judgements.map(({ row, log, usd }) => [
-    row.domain,
-    { ...(log && { log }), ...(usd === undefined ? {} : { usd }) },
-  ]);
+export function* judgementsIn(judgements: Iterable<StoredJudgement>): Generator<readonly [Domain, Spent]> {
+  for (const { row, log, usd } of judgements) {
+    yield [row.domain, { ...(log && { log }), ...(usd === undefined ? {} : { usd }) }];
+  }
 }
 
 /** What predicting took: each prediction once, however often it was judged. */
-export function predictionsIn(judgements: readonly StoredJudgement[]): (readonly [Domain, Spent | undefined])[] {
-  const once = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat), one]));
-  return [...once.values()].map(({ row, prediction }) => [row.domain, prediction]);
+export function* predictionsIn(judgements: Iterable<StoredJudgement>): Generator<readonly [Domain, Spent | undefined]> {
+  const ids = new TextNumbers(WORDS_OF_KEY);
+  for (const { row, prediction } of judgements) {
+    const count = ids.size;
+    if (ids.add(rowId(row.key, row.repeat)) === count) yield [row.domain, prediction];
+  }
 }
 
 /** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
-function callsBeside(
-  judgements: readonly StoredJudgement[],
-  predicted: ReadonlyMap<string, Spent>,
-): (readonly [Domain, Spent])[] {
-  const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
-  return Array.from(predicted).flatMap(([id, spent]) => {
+function* callsBeside(
+  judgements: Iterable<StoredJudgement>,
+  predicted: SpentRows,
+): Generator<readonly [Domain, Spent]> {
+  const domains = new Map(Array.from(judgements, ({ row }) => [placeIn(row.key), row.domain]));
+  for (const [id, spent] of predicted) {
     const domain = domains.get(placeIn(id));
-    return domain === undefined ? [] : [[domain, spent] as const];
-  });
+    if (domain !== undefined) yield [domain, spent];
+  }
 }
 
-function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
-  const domains = costsByDomain(rows);
+async function spendingOf(
+  rows: Iterable<readonly [Domain, Spent | undefined]>,
+  price: Price | undefined,
+): Promise<Spending> {
+  const sums = new CostSums();
+  for await (const [domain, spent] of inTurns(rows)) sums.add(domain, spent);
+  const { domains } = sums;
   return { ...(price && { price }), total: sumOf(domains.values()), domains };
 }
 

@@ -2,21 +2,29 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
-import { groupBy, type Some } from '../groups.js';
+import { groupedLists } from '../grouped-lists.js';
+import { groupBy } from '../groups.js';
+import { joined, type List } from '../list.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
 import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
+import { present } from '../present.js';
+import { atOnce, eachInSteps, type Steps } from '../steps.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
-import { clusteredEstimate, clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { clusteredMeanInSteps, meanOfEstimates, type Observation } from './clusters.js';
 import { countPredictions } from './counts.js';
 import { type Scale, withInterval } from './intervals.js';
-import { mean } from './mean.js';
-import { isJudgedAgain, type Judgements, meanFigure, predictionsOf } from './predictions.js';
+import {
+  type Clusters,
+  clustersOf,
+  Figures,
+  isJudgedAgain,
+  predictionLists,
+  type Repeats,
+  samplesOf,
+} from './samples.js';
 import { meanOfSplits } from './sampling.js';
 import { bounded } from './uniform-bounds.js';
 import { varianceOf } from './variance.js';
-
-/** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
-type Repeats = Some<Judgements>;
 
 /**
  * The score card of a judged file, the official script's included.
@@ -51,10 +59,23 @@ export function aggregate(
   chosen?: ReadonlyMap<Domain, number>,
   measureOf: MeasureLookup = measuresOf(),
 ): ScoreCard {
-  const byDomain = groupBy(rows, (row) => row.domain);
-  const scored = domainNames(byDomain, chosen).map((domain) =>
-    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf),
-  );
+  return atOnce(aggregateInSteps(Array.from(rows), chosen, measureOf));
+}
+
+/** The same in steps, of rows that need not be there at one time. */
+export function* aggregateInSteps(
+  rows: List<JudgedRow>,
+  chosen: ReadonlyMap<Domain, number> | undefined,
+  measureOf: MeasureLookup,
+): Steps<ScoreCard> {
+  const groups = yield* groupedLists(rows, 0, (row) => row.domain);
+  const byDomain = new Map(Array.from(groups, (own) => [present(own.at(0)).domain, own]));
+  const clusters = clustersOf();
+  const scored: Scored[] = [];
+  for (const domain of domainNames(byDomain, chosen)) {
+    const asked = chosen?.get(domain) ?? 0;
+    scored.push(yield* scoreDomain({ domain, rows: byDomain.get(domain) ?? [], asked, clusters }, measureOf));
+  }
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
@@ -70,10 +91,7 @@ export function aggregate(
       () => 'score',
     ),
     macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
-    overallMicro: scoreSet(
-      scored.flatMap(({ samples }) => samples),
-      officialRating,
-    ),
+    overallMicro: yield* scoreSet(FIGURES.map((name) => joined(scored.map(({ figures }) => figures.get(name) ?? [])))),
     overallWithFailures: macro(
       counted.map((score) => score.withFailures),
       () => 'score',
@@ -87,7 +105,7 @@ export function aggregate(
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
     coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
-    ...judgementsIn([...byDomain.values()].flat()),
+    ...(yield* judgementsIn(joined([...byDomain.values()]))),
   };
 }
 
@@ -117,11 +135,12 @@ function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'vari
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
-function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
-  if (!isJudgedAgain(rows)) return {};
+function* judgementsIn(rows: List<JudgedRow>): Steps<Pick<ScoreCard, 'judgements'>> {
+  if (!(yield* isJudgedAgain(rows))) return {};
   const failures: Record<string, number> = {};
-  for (const { failure } of rows)
+  yield* eachInSteps(rows, ({ failure }) => {
     if (failure !== undefined) failures[failure.class] = (failures[failure.class] ?? 0) + 1;
+  });
   return { judgements: { count: rows.length, failures } };
 }
 
@@ -138,33 +157,63 @@ function domainNames(
   return [...known].sort(inTableOrder);
 }
 
-function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup) {
-  const predictions = predictionsOf(rows);
-  const samples: Repeats[] = [...groupBy(predictions, ([{ key }]) => key).values()];
-  const { counts, covered } = countPredictions(predictions, asked);
-  const withFailures = scoreSet(samples, countedRating);
-  const variance = varianceOf(samples, withFailures.total);
+/** A domain of a judged file, as it is to be scored. */
+interface OfDomain {
+  readonly domain: Domain;
+  readonly rows: List<JudgedRow>;
+  readonly asked: number;
+  readonly clusters: Clusters;
+}
+
+/** A domain's score, with the official figures that it comes from. */
+interface Scored {
+  readonly score: DomainScore;
+  readonly covered: number;
+  readonly figures: ReadonlyMap<string, List<Observation>>;
+}
+
+function* scoreDomain({ domain, rows, asked, clusters }: OfDomain, measureOf: MeasureLookup): Steps<Scored> {
+  const predictions = yield* predictionLists(rows, yield* isJudgedAgain(rows));
+  const samples = yield* samplesOf(predictions);
+  const { counts, covered } = yield* countPredictions(predictions, asked);
+  const withFailures = yield* scoreSet(inOrder(yield* ratingsOf(samples, countedRating, clusters)));
+  const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
+  const figures = yield* ratingsOf(samples, officialRating, clusters);
   const score: DomainScore = {
     domain,
     ...counts,
     coverage: covered / counts.chosen,
-    scores: scoreSet(samples, officialRating),
+    scores: yield* scoreSet(inOrder(figures)),
     withFailures,
     ...(variance === undefined ? {} : { variance }),
-    measures: measureSet(samples, measureOf),
+    measures: yield* measureSet(samples, clusters, measureOf),
   };
-  return { score, samples, covered };
+  return { score, covered, figures };
 }
 
-function scoreSet(
-  samples: readonly Repeats[],
+function* ratingsOf(
+  samples: List<Repeats>,
   ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
-): ScoreSet {
+  clusters: Clusters,
+): Steps<ReadonlyMap<string, List<Observation>>> {
+  const figures = new Figures(clusters);
+  yield* eachInSteps(samples, (repeats) => {
+    for (const name of FIGURES) figures.take(name, repeats, (row) => ratingOf(row, name));
+  });
+  return figures.byName;
+}
+
+function inOrder(figures: ReadonlyMap<string, List<Observation>>): List<Observation>[] {
+  return FIGURES.map((name) => figures.get(name) ?? []);
+}
+
+/** @param ratings those of each figure, in their order */
+function* scoreSet(ratings: readonly List<Observation>[]): Steps<ScoreSet> {
   const scores: Partial<Record<Figure, Estimate>> = {};
-  for (const name of FIGURES) {
-    const ratings = observations(samples, (row) => ratingOf(row, name));
-    if (ratings.length > 0) {
-      scores[name] = asScore(clusteredMean(ratings));
+  for (const [place, name] of FIGURES.entries()) {
+    const own = present(ratings[place]);
+    if (own.length > 0) {
+      scores[name] = asScore(yield* clusteredMeanInSteps(own));
     }
   }
   return scores;
@@ -178,28 +227,25 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
     : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
 }
 
-function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
-  const names = new Set(samples.flat(2).flatMap((row) => Object.keys(row.measures ?? {})));
-  return Object.fromEntries(
-    [...names].map((name) => {
-      const found = observations(samples, (row) => row.measures?.[name]);
-      const { range, bounded: isBounded = false } = measureOf(name);
-      const estimate = clusteredEstimate(found, range);
-      return [name, isBounded ? bounded(estimate, range) : estimate];
-    }),
-  );
-}
-
-/** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
-export function observations(
-  samples: readonly Repeats[],
-  figure: (row: JudgedRow) => number | undefined,
-): Observation[] {
-  return samples.flatMap((repeats) => {
-    const values = repeats.map((judgements) => meanFigure(judgements, figure)).filter((value) => value !== undefined);
-    const [[{ trajectory }]] = repeats;
-    return values.length === 0 ? [] : [{ value: mean(values), cluster: trajectory }];
+function* measureSet(
+  samples: List<Repeats>,
+  clusters: Clusters,
+  measureOf: MeasureLookup,
+): Steps<Record<string, Estimate>> {
+  const figures = new Figures(clusters);
+  yield* eachInSteps(samples, (repeats) => {
+    const names = new Set(
+      repeats.flatMap((judgements) => judgements.flatMap((row) => Object.keys(row.measures ?? {}))),
+    );
+    for (const name of names) figures.take(name, repeats, (row) => row.measures?.[name]);
   });
+  const estimates: [string, Estimate][] = [];
+  for (const [name, found] of figures.byName) {
+    const { range, bounded: isBounded = false } = measureOf(name);
+    const estimate = withInterval(yield* clusteredMeanInSteps(found), range);
+    estimates.push([name, isBounded ? bounded(estimate, range) : estimate]);
+  }
+  return Object.fromEntries(estimates);
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */

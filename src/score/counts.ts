@@ -1,7 +1,8 @@
 // What a run's predictions come to, counted: how many are valid, of how many anything is known, and why the others are not.
 
-import { groupBy } from '../groups.js';
+import type { List } from '../list.js';
 import { countedRating, isModelCaused, isRated } from '../points.js';
+import { eachInSteps, type Steps } from '../steps.js';
 import type { DomainScore, JudgedRow } from '../types.js';
 import type { Judgements } from './predictions.js';
 
@@ -12,21 +13,29 @@ type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'fl
  * its judgements is, covered where any is, and has each of its flags once.
  * @param asked how many predictions the run chose; more in the file count as chosen, too
  */
-export function countPredictions(
-  predictions: readonly Judgements[],
+export function* countPredictions(
+  predictions: List<Judgements>,
   asked: number,
-): { readonly counts: Counts; readonly covered: number } {
+): Steps<{ readonly counts: Counts; readonly covered: number }> {
   const chosen = Math.max(asked, predictions.length);
-  const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
   const missing = chosen - predictions.length;
+  let [valid, covered] = [0, 0];
+  const failures = new Map<string, number>();
+  const flags = new Map<string, number>();
+  yield* eachInSteps(predictions, (judgements) => {
+    if (judgements.some(isValid)) valid++;
+    if (judgements.some(isCovered)) covered++;
+    for (const failure of failureOf(judgements)) failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    for (const flag of flagsOf(judgements)) flags.set(flag, (flags.get(flag) ?? 0) + 1);
+  });
   const counts = {
     chosen,
     valid,
     failed: predictions.length - valid,
-    failures: { ...tally(predictions.flatMap(failureOf)), ...(missing > 0 ? { 'not-judged': missing } : {}) },
-    flags: tally(predictions.flatMap(flagsOf)),
+    failures: { ...Object.fromEntries(failures), ...(missing > 0 ? { 'not-judged': missing } : {}) },
+    flags: Object.fromEntries(flags),
   };
-  return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
+  return { counts, covered };
 }
 
 function isValid(row: JudgedRow): boolean {
@@ -56,8 +65,4 @@ function flagsOf(judgements: Judgements): readonly string[] {
   const [{ flags }, ...more] = judgements;
   if (more.length === 0) return flags;
   return [...new Set(judgements.flatMap((row) => row.flags))];
-}
-
-function tally(names: readonly string[]): Record<string, number> {
-  return Object.fromEntries([...groupBy(names, (name) => name)].map(([name, found]) => [name, found.length]));
 }

@@ -3,15 +3,17 @@
 import type { Interval } from '../comparison.js';
 import { domainsOfMean, inTableOrder } from '../domains.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
-import { groupBy } from '../groups.js';
+import { groupedLists } from '../grouped-lists.js';
+import { joined, type List } from '../list.js';
+import { present } from '../present.js';
 import { quantile } from '../quantile.js';
 import { type Random, randomOf } from '../random.js';
+import { atOnce, eachInSteps, type Steps } from '../steps.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../types.js';
-import { observations } from './aggregate.js';
 import { LEAST_UNIFORM } from './intervals.js';
 import { normalTail } from './normal.js';
-import { predictionsOf } from './predictions.js';
 import type { Resampling } from './resampling.js';
+import { type Clusters, clustersOf, Figures, isJudgedAgain, predictionLists, samplesOf } from './samples.js';
 import { studentTQuantile } from './student.js';
 
 /** Seeded, so that the same rows give the same intervals. */
@@ -45,17 +47,31 @@ const SLOTS = 2 * FIGURES.length;
  * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the interval of ceiling minus floor is not wholly above 0, and none where a
  * domain has fewer than five trajectories. Undefined where no domain has all the figures.
  */
-export function equivalenceCard(
-  rows: readonly JudgedRow[],
+export function equivalenceCard(rows: readonly JudgedRow[], resampling?: Resampling): EquivalenceCard | undefined {
+  return atOnce(equivalenceInSteps(rows, resampling));
+}
+
+/** The same in steps, of rows that need not be there at one time. */
+export function* equivalenceInSteps(
+  rows: List<JudgedRow>,
   { draws, seed }: Resampling = RESAMPLING,
-): EquivalenceCard | undefined {
-  const domains = [...groupBy(rows, ({ domain }) => domain)]
-    .flatMap(([domain, own]) => sumsOf(domain, own) ?? [])
-    .sort((a, b) => inTableOrder(a.domain, b.domain));
+): Steps<EquivalenceCard | undefined> {
+  const clusters = clustersOf();
+  const found: Sums[] = [];
+  for (const own of yield* groupedLists(rows, 0, ({ domain }) => domain)) found.push(...(yield* sumsOf(own, clusters)));
+  const domains = found.sort((a, b) => inTableOrder(a.domain, b.domain));
   if (domains.length === 0) return undefined;
   const names = domainsOfMean(domains.map(({ domain }) => domain));
   const random = randomOf(seed);
-  const samples = domains.map((sums) => Array.from({ length: draws }, () => drawnMeans(sums, random)));
+  const samples: Means[][] = [];
+  for (const sums of domains) {
+    const drawn: Means[] = [];
+    for (let draw = 0; draw < draws; draw++) {
+      drawn.push(drawnMeans(sums, random));
+      yield;
+    }
+    samples.push(drawn);
+  }
   const behind = domains.flatMap((sums, at) =>
     names.includes(sums.domain) ? [{ sums, drawn: samples[at] ?? [] }] : [],
   );
@@ -74,23 +90,35 @@ export function equivalenceCard(
   };
 }
 
-/** Undefined where a figure is missing throughout. */
-function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
-  const samples = [...groupBy(predictionsOf(rows), ([{ key }]) => key).values()];
-  const figures = FIGURES.map((name) => observations(samples, (row) => row.measures?.[name]));
-  if (figures.some((found) => found.length === 0)) return undefined;
-  const places = new Map<string, number>();
-  for (const { cluster } of figures.flat()) if (!places.has(cluster)) places.set(cluster, places.size);
+/** None where a figure is missing throughout. */
+function* sumsOf(rows: List<JudgedRow>, clusters: Clusters): Steps<Sums[]> {
+  let isThere = false;
+  yield* eachInSteps(rows, ({ measures }) => {
+    isThere ||= measures?.[AGREEMENT.predicted] !== undefined;
+  });
+  if (!isThere) return [];
+  const samples = yield* samplesOf(yield* predictionLists(rows, yield* isJudgedAgain(rows)));
+  const taken = new Figures(clusters);
+  yield* eachInSteps(samples, (repeats) => {
+    for (const name of FIGURES) taken.take(name, repeats, (row) => row.measures?.[name]);
+  });
+  const figures = FIGURES.map((name) => taken.byName.get(name) ?? []);
+  if (figures.some((found) => found.length === 0)) return [];
+  const places = new Map<string | number, number>();
+  yield* eachInSteps(joined(figures), ({ cluster }) => {
+    if (!places.has(cluster)) places.set(cluster, places.size);
+  });
   const slots = new Float64Array(places.size * SLOTS);
   for (const [figure, found] of figures.entries()) {
-    for (const { value, cluster } of found) {
+    yield* eachInSteps(found, ({ value, cluster }) => {
       // Every cluster has its place, and both slots lie within.
       const at = (places.get(cluster) as number) * SLOTS + 2 * figure;
       slots[at] = (slots[at] as number) + value; // as above
       slots[at + 1] = (slots[at + 1] as number) + 1; // as above
-    }
+    });
   }
-  return { domain, rows: Math.max(...figures.map((found) => found.length)), clusters: places.size, slots };
+  const { domain } = present(rows.at(0));
+  return [{ domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: places.size, slots }];
 }
 
 function meansOf({ slots, clusters }: Sums): Means {

@@ -21,7 +21,7 @@ interface ClusterSum {
 }
 
 function clusterSums(observations: readonly Observation[]): ClusterSum[] {
-  const sums = new Map<string, ClusterSum>();
+  const sums = new Map<string | number, ClusterSum>();
   for (const { value, cluster } of observations) {
     const { sum, size } = sums.get(cluster) ?? { sum: 0, size: 0 };
     sums.set(cluster, { sum: sum + value, size: size + 1 });

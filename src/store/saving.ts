@@ -1,6 +1,8 @@
 // A run into the tables of the SQLite file.
 
 import { ASKED, type Cost, type RunCosts } from '../costs.js';
+import type { List } from '../list.js';
+import { eachInSteps, type Steps } from '../steps.js';
 import type { Estimate, ScoreCard } from '../types.js';
 import { COST_COLUMNS, JUDGEMENT_KEY, PREDICTION_COLUMNS, QUERY_COLUMNS, READ_COLUMNS } from './columns.js';
 import { saveEquivalence } from './equivalence.js';
@@ -10,28 +12,28 @@ import { saveScenarios } from './scenarios.js';
 import type { Sqlite } from './sqlite.js';
 
 /**
- * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
+ * Writes a run with its judgements and scores in one transaction of many steps: all of it is stored, or the file stays as it was.
  * @param labelOver the label under which it replaces an earlier one
  */
 export function saveRun(
   database: Sqlite,
   run: RunRecord,
-  judgements: readonly StoredJudgement[],
+  judgements: List<StoredJudgement>,
   card: ScoreCard,
   labelOver: (before: StoredName) => string | undefined,
-): { id: number; replaced: boolean } {
-  return database.immediate(() => {
+): Steps<{ id: number; replaced: boolean }> {
+  return database.immediateSteps(function* () {
     const found = database.prepare('SELECT id, label, manifest FROM runs WHERE identity = ?').get(run.identity);
     const before = found && new Row(found);
     const id = before?.number('id') ?? null;
-    if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+    if (id !== null) yield* removeRun(database, id);
     // Read in the transaction, so that a run is not given back the label that it loses at this moment.
     const label = before && labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') });
     const values = runValues(before === undefined ? run : { ...run, label }, card);
     const inserted = insert(database, 'runs', ['id', ...Object.keys(values)]).run({ id, ...values });
     const runId = Number(inserted.lastInsertRowid);
-    saveJudgements(database, runId, judgements);
-    savePredictions(database, runId, judgements);
+    yield* saveJudgements(database, runId, judgements);
+    yield* savePredictions(database, runId, judgements);
     saveCosts(database, runId, run.costs ?? {});
     saveScores(database, runId, card);
     saveEquivalence(database, runId, run.equivalence);
@@ -39,6 +41,26 @@ export function saveRun(
     return { id: runId, replaced: id !== null };
   });
 }
+
+/** Rows of the database that one statement removes. */
+const REMOVED_AT_ONCE = 256;
+
+/** A run with all that belongs to it. Judgements take their measures along; to leave all of them to the last statement takes seconds. */
+function* removeRun(database: Sqlite, id: number): Steps<void> {
+  for (const [table, key] of LARGE_TABLES) {
+    const names = key.join(', ');
+    const some = database.prepare(
+      `DELETE FROM ${table} WHERE run_id = @id AND (${names}) IN (SELECT ${names} FROM ${table} WHERE run_id = @id ORDER BY ${names} LIMIT ${REMOVED_AT_ONCE})`,
+    );
+    while (some.run({ id }).changes > 0) yield;
+  }
+  database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+}
+
+const LARGE_TABLES = [
+  ['judgements', JUDGEMENT_KEY],
+  ['predictions', ['key', 'repeat']],
+] as const;
 
 function runValues(run: RunRecord, card: ScoreCard) {
   return {
@@ -66,7 +88,7 @@ function runValues(run: RunRecord, card: ScoreCard) {
   };
 }
 
-function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
+function* saveJudgements(database: Sqlite, runId: number, judgements: List<StoredJudgement>): Steps<void> {
   const columns = Object.entries({ ...READ_COLUMNS, ...QUERY_COLUMNS });
   const names = ['run_id', ...columns.map(([name]) => name)];
   // By place: a hundred thousand objects with a member for each column take longer.
@@ -74,25 +96,25 @@ function saveJudgements(database: Sqlite, runId: number, judgements: readonly St
     `INSERT INTO judgements (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
   );
   const measure = insert(database, 'measures', ['run_id', ...JUDGEMENT_KEY, 'name', 'value']);
-  for (const stored of judgements) {
+  yield* eachInSteps(judgements, (stored) => {
     judgement.run(runId, ...columns.map(([, of]) => of(stored)));
     const { key, repeat, index, measures } = stored.row;
     for (const [name, value] of Object.entries(measures ?? {})) {
       measure.run({ run_id: runId, key, repeat, judgement_index: index, name, value });
     }
-  }
+  });
 }
 
 /** Each prediction once, however often it was judged; none that nothing is known of. */
-function savePredictions(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
+function* savePredictions(database: Sqlite, runId: number, judgements: List<StoredJudgement>): Steps<void> {
   const columns = Object.entries(PREDICTION_COLUMNS);
   const names = ['run_id', ...columns.map(([name]) => name)];
   const insertion = database.prepare(
     `INSERT INTO predictions (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
   );
-  for (const stored of judgements) {
+  yield* eachInSteps(judgements, (stored) => {
     if (stored.prediction !== undefined) insertion.run(runId, ...columns.map(([, of]) => of(stored)));
-  }
+  });
 }
 
 function saveCosts(database: Sqlite, runId: number, costs: RunCosts): void {

@@ -1,6 +1,7 @@
 // The door to better-sqlite3, whose objects are never given to the garbage collector.
 
 import Database from 'better-sqlite3';
+import type { Steps } from '../steps.js';
 
 /** A row as SQLite gives it, by column. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -12,6 +13,8 @@ export interface Sqlite {
   value(sql: string): unknown;
   /** Runs an action in a transaction that takes the write lock at once; whatever it throws rolls back. */
   immediate<T>(action: () => T): T;
+  /** The same in steps: the transaction stays open in between, and those who give up half-way roll it back. */
+  immediateSteps<T>(action: () => Steps<T>): Steps<T>;
   /** Runs an action that only reads in a transaction, so that it sees one state of the file. */
   reading<T>(action: () => T): T;
   /** The database as a file would hold it. */
@@ -60,6 +63,16 @@ export function openSqlite(
     prepare,
     value: (sql) => prepare(sql).pluck().get(),
     immediate: (action) => transaction('BEGIN IMMEDIATE', action),
+    *immediateSteps(action) {
+      database.exec('BEGIN IMMEDIATE');
+      try {
+        const result = yield* action();
+        database.exec('COMMIT');
+        return result;
+      } finally {
+        if (database.inTransaction) database.exec('ROLLBACK');
+      }
+    },
     reading: (action) => transaction('BEGIN', action),
     serialize: () => database.serialize(),
     close() {

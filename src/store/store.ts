@@ -3,6 +3,8 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
+import type { List } from '../list.js';
+import type { Steps } from '../steps.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
 import { readCalibrations, saveCalibration } from './calibrations.js';
 import { type FoundRun, removeRuns, renameRun } from './changing.js';
@@ -36,19 +38,20 @@ export interface StoreReader {
   close(): void;
 }
 
-interface Store extends StoreReader {
+export interface Store extends StoreReader {
   /**
-   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
+   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was. It is open from
+   * the first step to the last, and nothing else may be done with the store in between.
    * @param labelOver the label under which it replaces an earlier one; without it, its own
    * @returns the run's id, which it keeps when it is replaced.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
    */
   saveRun(
     run: RunRecord,
-    judgements: readonly StoredJudgement[],
+    judgements: List<StoredJudgement>,
     card: ScoreCard,
     labelOver?: (before: StoredName) => string | undefined,
-  ): { readonly id: number; readonly replaced: boolean };
+  ): Steps<{ readonly id: number; readonly replaced: boolean }>;
   /**
    * Writes a calibration with its figures in one transaction.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
@@ -85,7 +88,8 @@ export function openStoreToChange(path: string, busyMs = BUSY_MS): Store {
 }
 
 function open(path: string, busyMs: number, fileMustExist: boolean): Store {
-  const explained = explainer((error) => explainWriting(error, path, busyMs));
+  const explain = (error: unknown) => explainWriting(error, path, busyMs);
+  const explained = explainer(explain);
   const database = explained(() => {
     refuseFifo(path);
     return openSqlite(path, { timeout: busyMs, fileMustExist });
@@ -106,8 +110,13 @@ function open(path: string, busyMs: number, fileMustExist: boolean): Store {
     saveCalibration: (record) => explained(() => saveCalibration(database, record)),
     renameRun: (run, label) => explained(() => renameRun(database, run, label)),
     removeRuns: (runs) => explained(() => removeRuns(database, runs)),
-    saveRun: (run, judgements, card, labelOver = () => run.label) =>
-      explained(() => saveRun(database, run, judgements, card, labelOver)),
+    *saveRun(run, judgements, card, labelOver = () => run.label) {
+      try {
+        return yield* saveRun(database, run, judgements, card, labelOver);
+      } catch (error) {
+        throw explain(error);
+      }
+    },
   };
 }
 

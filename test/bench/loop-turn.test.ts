@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { filteredInTurns, inTurns, roomInTurn } from '../../src/bench/loop-turn.js';
+import { filteredInTurns, inTurns, roomInTurn, stepsInTurns } from '../../src/bench/loop-turn.js';
+import type { Steps } from '../../src/steps.js';
 
 /** Keeps the event loop at work. */
 function work(ms: number): void {
@@ -44,3 +45,36 @@ it('many items are gone through in their order, and others have their turns mean
 it('a list is filtered as it is at once', async () => {
   expect([...(await filteredInTurns(['a', 'b', 'c'], (item) => item !== 'b'))]).toEqual(['a', 'c']);
 });
+
+it('long work in steps leaves others their turns, and comes to its result', async () => {
+  let turns = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; turns++) await nextTurn();
+  })();
+  const result = await stepsInTurns(longSteps(4), undefined);
+  isOver = true;
+  await counting;
+  expect(result).toBe('done');
+  expect(turns).toBeGreaterThanOrEqual(3);
+});
+
+it('work in steps that is stopped is given up between two of them, and clears up', async () => {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort('SIGINT'));
+  const ends: string[] = [];
+  await expect(stepsInTurns(longSteps(1e6, ends), stop.signal)).rejects.toMatchObject({ exitCode: 130 });
+  expect(ends).toEqual(['cleared up']);
+});
+
+function* longSteps(count: number, ends: string[] = []): Steps<string> {
+  try {
+    for (let step = 0; step < count; step++) {
+      work(10);
+      yield;
+    }
+    return 'done';
+  } finally {
+    ends.push('cleared up');
+  }
+}

@@ -69,7 +69,7 @@ describe('with both journals', () => {
     ]);
     const rows = [rowOf('a'), rowOf('a', 0, 1), rowOf('a', 1), rowOf('b', 0, 0, 'web')];
     const { judgements, costs } = await count(rows);
-    expect(judgements.map(({ usd, prediction }) => [usd, prediction?.usd])).toEqual([
+    expect(Array.from(judgements, ({ usd, prediction }) => [usd, prediction?.usd])).toEqual([
       [20, 3],
       [12, 3],
       [10, 6],
@@ -106,7 +106,7 @@ describe("without the predictions' journal", () => {
 
   it("domains and run are those of the predictions' manifest, and rows are unknown", async () => {
     const counted = await count([rowOf('a')], manifestOf({ costs, price: PRICE }));
-    expect(counted.judgements[0]?.prediction).toBeUndefined();
+    expect(counted.judgements.at(0)?.prediction).toBeUndefined();
     expect(counted.costs.world_model).toEqual({
       price: PRICE,
       total: { rows: 3, unpriced: 1, usd: 0.5, usage: { promptTokens: 7 } },

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { atOnce } from '../../src/steps.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
@@ -50,7 +51,9 @@ describe('reading', () => {
     const [score] = card.domains;
     const names = ['os', 'zebra', 'mcp', 'aviary', 'search'];
     const store = openStore(path);
-    store.saveRun(runOf('a'), [], { ...card, domains: names.map((domain) => ({ ...score, domain }) as DomainScore) });
+    atOnce(
+      store.saveRun(runOf('a'), [], { ...card, domains: names.map((domain) => ({ ...score, domain }) as DomainScore) }),
+    );
     const read = store.runs()[0]?.card.domains.map(({ domain }) => domain);
     store.close();
     expect(read).toEqual(['mcp', 'search', 'os', 'aviary', 'zebra']);

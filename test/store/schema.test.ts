@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { atOnce } from '../../src/steps.js';
 import { APPLICATION_ID, MIGRATIONS } from '../../src/store/migrations.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openExistingStore, openStore } from '../../src/store/store.js';
@@ -165,7 +166,7 @@ describe('a file of the first version', () => {
     const store = openStore(path);
     const [run] = store.runs();
     if (run === undefined) throw new Error('there is no run');
-    expect(store.saveRun(run, [], run.card)).toMatchObject({ id: 1, replaced: true });
+    expect(atOnce(store.saveRun(run, [], run.card))).toMatchObject({ id: 1, replaced: true });
     store.close();
     expect(query('SELECT count(*) AS n FROM judgements WHERE run_id = 1')).toEqual([{ n: 0 }]);
     expect(query('SELECT count(*) AS n FROM measures WHERE run_id = 1')).toEqual([{ n: 0 }]);

@@ -56,9 +56,10 @@ describe('a new file', () => {
     const script = await compiled.script(
       'together.js',
       `import { openStore } from './store/store.js';
+       import { atOnce } from './steps.js';
        const [path, run, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
        const store = openStore(path, 20000);
-       store.saveRun({ ...run, identity: String(process.pid) }, [], card);
+       atOnce(store.saveRun({ ...run, identity: String(process.pid) }, [], card));
        store.close();`,
     );
     const args = [script, path, JSON.stringify({ ...runOf(''), costs: undefined }), JSON.stringify(card)];
@@ -189,6 +190,22 @@ describe('a stored run', () => {
     ]);
   });
 
+  it('is not touched by a replacement that is given up between two steps, and replaced whole by one that is not', () => {
+    const many = Array.from({ length: 1500 }, (_, at) => ({ ...rated, row: { ...rated.row, key: `k${at}` } }));
+    save(runOf('a', 'before'), many);
+    const counts = countsByTable();
+    const store = openStore(path);
+    const steps = store.saveRun({ ...runOf('a', 'after') }, [rated], card);
+    let taken = 0;
+    while (taken < 8 && steps.next().done !== true) taken++;
+    expect(taken).toBe(8);
+    steps.return({ id: 0, replaced: false });
+    store.close();
+    expect(countsByTable()).toEqual(counts);
+    save(runOf('a', 'after'), [rated]);
+    expect(countsByTable()).toMatchObject({ runs: 1, judgements: 1 });
+  });
+
   it('stays whole when replacing it fails in the middle', () => {
     save(runOf('a', 'before'));
     const counts = countsByTable();
@@ -203,9 +220,10 @@ describe('a stored run', () => {
     const script = await compiled.script(
       'killed.js',
       `import { openStore } from './store/store.js';
+       import { atOnce } from './steps.js';
        const [path, run, rows, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
        Object.defineProperty(rows[1], 'row', { get: () => process.kill(process.pid, 'SIGKILL') });
-       openStore(path).saveRun(run, rows, card);`,
+       atOnce(openStore(path).saveRun(run, rows, card));`,
     );
     const args = [{ ...runOf('a', 'after'), costs: undefined }, [rated, failed], card].map((value) =>
       JSON.stringify(value),

@@ -4,6 +4,7 @@ import type { RunCosts } from '../../src/costs.js';
 import type { EquivalenceCard } from '../../src/equivalence.js';
 import { UserError } from '../../src/errors.js';
 import type { ScenarioFigures } from '../../src/scenario-row.js';
+import { atOnce } from '../../src/steps.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
@@ -143,7 +144,7 @@ export const card: ScoreCard = {
 export function saveIn(path: string, run: RunRecord, judgements: readonly StoredJudgement[] = [rated, failed]) {
   const store = openStore(path);
   try {
-    return store.saveRun(run, judgements, card);
+    return atOnce(store.saveRun(run, judgements, card));
   } finally {
     store.close();
   }

@@ -2,6 +2,7 @@
 
 import { ASKED, type Asked, type RunCosts, type Spent } from '../../costs.js';
 import { inTableOrder } from '../../domains.js';
+import type { List } from '../../list.js';
 import type { ReportSpending, SpendingLine } from '../../report/page/contents.js';
 import { spentText } from '../../report/page/spending.js';
 import { rowId } from '../../row-id.js';
@@ -26,7 +27,7 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
     }),
   );
   const { judgements, costs } = await countCosts(run, prices, stop);
-  const byId = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
+  const byId = new Map(Array.from(judgements, (one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
   return {
     spending: ASKED.flatMap((asked) => spendingOf(asked, costs, judgements)),
     linesOf(id) {
@@ -39,7 +40,7 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
 }
 
 /** None where nobody was asked, or nothing is known. */
-function spendingOf(asked: Asked, costs: RunCosts, judgements: readonly StoredJudgement[]): ReportSpending[] {
+function spendingOf(asked: Asked, costs: RunCosts, judgements: List<StoredJudgement>): ReportSpending[] {
   const spending = costs[asked];
   if (spending === undefined || (spending.total.rows === 0 && spending.total.unpriced === 0)) return [];
   const { price, total, domains } = spending;
@@ -53,7 +54,7 @@ function spendingOf(asked: Asked, costs: RunCosts, judgements: readonly StoredJu
 
 type Calls = Required<Pick<SpendingLine, 'calls' | 'seconds'>>;
 
-function callsIn(rows: readonly (readonly [Domain, Spent | undefined])[]): ReadonlyMap<Domain, Calls> {
+function callsIn(rows: Iterable<readonly [Domain, Spent | undefined]>): ReadonlyMap<Domain, Calls> {
   const found = new Map<Domain, Calls>();
   for (const [domain, spent] of rows) {
     if (spent?.log === undefined) continue;
