@@ -119,7 +119,7 @@ async function inferServed({ settings, io, log, outputDir }: Work, { dir, record
   await log.say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
   const server = await startServer(
     record,
-    { log: join(dir, 'server.log'), pidFile: join(outputDir, 'server.pid') },
+    { log: join(dir, 'server.log'), pidFile: join(outputDir, '.server.pid') },
     settings,
     io,
   );
@@ -180,5 +180,6 @@ function sentenceOf(outcome: Outcome): string {
     lastGo === undefined || typeof difference !== 'number'
       ? ''
       : ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${lastGo.name})`;
-  return `${verdict}: ${String(gate?.summary ?? '')}${besides}`;
+  const summary = String(gate?.summary ?? '');
+  return `${summary.startsWith(`${verdict}: `) ? summary : `${verdict}: ${summary}`}${besides}`;
 }

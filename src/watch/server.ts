@@ -47,7 +47,6 @@ export async function startServer(
   const url = endpointAt(settings.endpoint, port);
   const output = { output: log, errors: log };
   const guarded = startGuarded({ words, env: withoutKeys(io.env), cwd: io.cwd, ...output, graceMs: GRACE_MS });
-  await writeFile(pidFile, `${guarded.pid}\n`);
   const lost = new AbortController();
   let isStopping = false;
   const ended = guarded.ended.then(async (report) => {
@@ -60,6 +59,7 @@ export async function startServer(
     await ended;
   };
   try {
+    await writeFile(pidFile, `${guarded.pid}\n`);
     const model = await ready(url, log, lost.signal, settings, io);
     return { url, model, lost: lost.signal, stop };
   } catch (error) {

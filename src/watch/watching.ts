@@ -66,9 +66,19 @@ async function lookOnce(work: Work, dir: string, told: Told[]): Promise<void> {
     try {
       told.push(await evaluate(work, kept));
     } catch (error) {
-      if (!io.stop.aborted) throw error;
+      if (!io.stop.aborted) throw unwritable(error, outputDir);
     }
   }
+}
+
+/** A full disk keeps every checkpoint from being evaluated, so that the watch ends; other errors come back as they are. */
+function unwritable(error: unknown, dir: string): unknown {
+  const code = codeOf(error);
+  if (error instanceof UserError || code === undefined) return error;
+  return new UserError(
+    `cannot write into ${dir} (${code}); make room or mend its rights: the same command goes on where it was`,
+    EXIT.cannotWrite,
+  );
 }
 
 /** What a call with --once has found, on standard output. */

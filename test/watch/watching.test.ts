@@ -338,6 +338,19 @@ test('a setting that a step would refuse is refused before anything is served', 
   expect(stderr).toMatch(/unknown setting "no-such"/);
 }, 60_000);
 
+test('where nothing can be written the watch ends, and its server with it', async () => {
+  const run = await setUp(complete('server.pid', { ready: false }));
+  await mkdir(join(run.dir, 'watch/.server.pid'), { recursive: true });
+  const { code, stderr } = await run.once();
+  expect([code, stderr]).toEqual([EXIT.cannotWrite, expect.stringMatching(/cannot write into .*EISDIR.*make room/)]);
+  expect((await run.pids()).filter(isAlive)).toEqual([]);
+  await rm(join(run.dir, 'watch/.server.pid'), { recursive: true });
+  await run.arrive({ 'server.pid/config.json': {} });
+  const named = await run.once();
+  expect(named.stderr).toContain('server.pid: GO: ');
+  expect(named.stderr).not.toContain('GO: GO');
+}, 300_000);
+
 test('a result that cannot be told, and a port that is taken, are logged; two watches never work in one folder', async () => {
   const run = await setUp(complete('step-1', { hangAfter: 2 }), '  on-result: [sh, -c, "echo no mail >&2; exit 7"]\n');
   const { port } = servers[0] as LoopbackServer;
