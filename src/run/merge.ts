@@ -85,7 +85,8 @@ export async function joinJournals(
     }
   }
   const { alike, mended, kept, conflicts, conflicting } = standing;
-  const lines = () => linesOf(parts, standing, isDone, stop);
+  // Whoever holds no row may have no journal yet.
+  const lines = () => linesOf(parts, rows, standing, isDone, stop);
   return { rows, alike, mended, kept, conflicts, conflicting, damages, lines };
 }
 
@@ -173,6 +174,7 @@ class Standing {
 /** A later record replaces an earlier one: those that do not stand come first. */
 async function* linesOf(
   parts: readonly JournalPart[],
+  rows: readonly number[],
   standing: Standing,
   isDone: (record: JournalRecord) => boolean,
   stop: AbortSignal,
@@ -180,7 +182,7 @@ async function* linesOf(
   const written = new TextNumbers(WORDS_OF_KEY);
   for (const stands of [false, true]) {
     for (const [number, { path }] of parts.entries()) {
-      if (!stands && !standing.isBeaten(number)) continue;
+      if (rows[number] === 0 || (!stands && !standing.isBeaten(number))) continue;
       for await (const line of splitLines(createReadStream(path, { highWaterMark: READ_BYTES }))) {
         throwIfStopped(stop);
         const record = line.ended ? soundRecord(line.bytes, isDone) : undefined;

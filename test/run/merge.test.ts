@@ -146,6 +146,15 @@ test('random splits, in any order, joined in any grouping and again, say of ever
   }
 });
 
+test('a part whose journal is not there has no row, and keeps nobody else from being joined', async () => {
+  const folder = await temporaryFolder();
+  const there = await written(folder, 'there', [record(1, 'a', true, 1)]);
+  const gone = { name: 'gone', path: join(folder, 'gone'), isOwn: false };
+  const { rows, lines } = await joinJournals([gone, there], isDone, NEVER);
+  expect(rows).toEqual([0, 1]);
+  expect((await standingIn(await writtenLines(folder, lines()))).size).toBe(1);
+});
+
 function sorted(standing: ReadonlyMap<string, unknown>): [string, unknown][] {
   return [...standing].sort(([a], [b]) => (a < b ? -1 : 1));
 }
