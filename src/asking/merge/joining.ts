@@ -1,6 +1,6 @@
 // One run out of its parts: a journal and an output made aside, which take their places together once they are whole.
 
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { TextNumbers } from '../../hashed-texts.js';
@@ -109,7 +109,7 @@ export async function joinRun<J extends StageJob>(
     const result = await runStage(stage, []);
     return {
       ...{ name, own, parts, join, reasons: result.reasons },
-      manifest: inPlace(result.manifest, dir),
+      manifest: inPlace(result.manifest, aside, dir),
       isWhole: result.exitCode === EXIT.done,
       ...missingIn(stage),
       lacking: [],
@@ -120,10 +120,20 @@ export async function joinRun<J extends StageJob>(
   }
 }
 
-/** The manifest with its files where they will be. */
-function inPlace({ output, beside, ...manifest }: Manifest, dir: string): Manifest {
-  const moved = (file: NonNullable<Manifest['output']>) => ({ ...file, file: join(dir, basename(file.file)) });
-  return { ...manifest, ...(output && { output: moved(output) }), ...(beside && { beside: moved(beside) }) };
+/** The manifest with its files, and those that it was made of, where they will be. */
+function inPlace({ output, beside, ...manifest }: Manifest, aside: string, dir: string): Manifest {
+  const placeOf = (file: string) => (dirname(file) === aside ? join(dir, basename(file)) : file);
+  const moved = (file: NonNullable<Manifest['output']>) => ({ ...file, file: placeOf(file.file) });
+  const { data, settings } = manifest;
+  // Those of a part, which its settings name, are not what the whole was made of.
+  const predictions = typeof data.predictions === 'string' ? { predictions: placeOf(data.predictions) } : {};
+  return {
+    ...manifest,
+    data: { ...data, ...predictions },
+    settings: { ...settings, ...('predictions' in settings ? predictions : {}) },
+    ...(output && { output: moved(output) }),
+    ...(beside && { beside: moved(beside) }),
+  };
 }
 
 function missingIn<J extends StageJob>(stage: Stage<J>): Pick<JoinedRun, 'missing' | 'lacks'> {

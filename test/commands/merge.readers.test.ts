@@ -1,0 +1,51 @@
+// What reads a merged run finds in it what it finds in the unsharded one: comparisons, gates and pages are the same.
+
+import { rm } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/errors.js';
+import { awb } from '../support/cli.js';
+import { sharded } from '../support/shards.js';
+
+/** Both stand at the same place in turn, so that no path differs. */
+const CANDIDATE = 'candidate';
+
+/** Without what differs from run to run, and without the list of parts. */
+function untimed(page: string): string {
+  return page
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replace(/"(seconds|pid)": [\d.e-]+/g, '"$1": 0')
+    .replace(/,\n +"checksum": "\w+"/g, '')
+    .replace(/^( +)"merged": \[\n[^]*?\n\1\],\n/gm, '');
+}
+
+test('compare, gate and report say of merged shards what they say of the unsharded run', async () => {
+  const run = await sharded();
+  await awb(['infer', '--data-dir', run.data, '--baseline', 'shuffled', '--output-dir', run.path('other')]);
+  await run.judge('other');
+  for (const out of [CANDIDATE, '1', '2', '3']) {
+    await run.infer(out, ...(out === CANDIDATE ? [] : ['--shard', `${out}/3`]));
+    await run.judge(out);
+  }
+  const said = async () => {
+    const runs = [run.path('other'), run.path(CANDIDATE)];
+    const commands = [
+      ['compare', ...runs, '--json'],
+      ['gate', ...runs, '--max-drop', '1', '--json'],
+    ];
+    const results = [];
+    for (const words of commands) results.push(await awb(words, { cwd: run.folder }));
+    const page = run.path(`page.html`);
+    const report = ['report', '--run', run.path(CANDIDATE), '--compare', run.path('other'), '-o', page];
+    results.push(await awb(report, { cwd: run.folder }));
+    return { results, page: untimed(await run.text('page.html')) };
+  };
+  const unsharded = await said();
+  expect(unsharded.results.map(({ code }) => code)).toEqual([EXIT.done, EXIT.inconclusive, EXIT.done]);
+  const { difference } = JSON.parse(unsharded.results[0]?.stdout ?? '').overall.total;
+  expect(Math.abs(difference)).toBeGreaterThan(0);
+  await rm(run.path(CANDIDATE), { recursive: true });
+  expect((await run.merge('3', '1', '2', CANDIDATE)).code).toBe(EXIT.done);
+  const merged = await said();
+  expect(merged.results).toEqual(unsharded.results);
+  expect(merged.page).toBe(unsharded.page);
+});
