@@ -95,6 +95,7 @@ async function answer(
     const progress = openProgress(io.stderr, {
       ...settings,
       title: 'batch run',
+      unit: 'requests',
       totals: new Map(parts.map(([part, { total }]) => [part, total])),
       already: new Map(parts.map(([part, { done }]) => [part, done])),
       status: () => answerer.backend.status(),

@@ -46,8 +46,9 @@ describe('awb batch run', () => {
       messages: [{ role: 'user', content: `row ${number} \u2028` }],
     });
     const dir = await batchFolder([2, 1], { bodyOf: odd });
-    const { code, stdout } = await run(dir, server.url);
+    const { code, stdout, stderr } = await run(dir, server.url);
     expect(code).toBe(EXIT.done);
+    expect(stderr).toContain('batch run 3/3 requests');
     expect(stdout).toContain('3 of 3 requests have results');
     expect(stdout).toContain('next: the awb judge command with --batch-dir');
     expect(server.requests.map(({ body }) => body).sort((a, b) => rowOf(a) - rowOf(b))).toEqual([

@@ -9,9 +9,9 @@ import { type DomainTally, rates, sums, type Tally } from './tally.js';
 export function summaryLine(tally: Tally): string {
   const { total, done, failed } = sums(tally);
   const rate = rates(tally);
-  const parts = [`${tally.title} ${done}/${total} rows`];
+  const parts = [`${tally.title} ${done}/${total} ${tally.unit}`];
   if (failed > 0) parts.push(`${failed} failed`);
-  if (rate.rows > 0) parts.push(`${significant(rate.rows)} rows/s`);
+  if (rate.rows > 0) parts.push(`${significant(rate.rows)} ${tally.unit}/s`);
   if (rate.tokens > 0) parts.push(`${significant(rate.tokens)} tokens/s`);
   const spending = tally.spending();
   if (spending !== undefined) parts.push(spending);

@@ -7,6 +7,8 @@ import type { BackendStatus, Domain } from '../../types.js';
 export interface Counted {
   /** What runs: `infer`, `judge`. */
   readonly title: string;
+  /** What is counted; rows where it is absent. */
+  readonly unit?: 'rows' | 'requests';
   /** Rows (times repeats) by domain, and those of them that were done before this session. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
@@ -42,6 +44,7 @@ export interface DomainTally {
 
 export interface Tally {
   readonly title: string;
+  readonly unit: 'rows' | 'requests';
   readonly domains: ReadonlyMap<Domain, DomainTally>;
   /** Rows and tokens of this session. */
   rows: number;
@@ -55,12 +58,13 @@ export interface Tally {
 
 /** A tally of a session that begins now. `at`, here and below: milliseconds of a clock that never goes back. */
 export function newTally(counted: Counted, at: number): Tally {
-  const { title, totals, already, status, spending = () => undefined, date = Date.now } = counted;
+  const { title, unit = 'rows', totals, already, status, spending = () => undefined, date = Date.now } = counted;
   const domains = [...totals]
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }] as const);
   return {
     title,
+    unit,
     domains: new Map(domains),
     rows: 0,
     tokens: 0,
