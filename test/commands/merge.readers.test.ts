@@ -15,7 +15,7 @@ function untimed(page: string): string {
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/"(seconds|pid)": [\d.e-]+/g, '"$1": 0')
     .replace(/,\n +"checksum": "\w+"/g, '')
-    .replace(/^( +)"merged": \[\n[^]*?\n\1\],\n/gm, '');
+    .replace(/^( +)"merged": \[\n[\s\S]*?\n\1\],\n/gm, '');
 }
 
 test('compare, gate and report say of merged shards what they say of the unsharded run', async () => {
