@@ -60,7 +60,8 @@ export function lastBlock(text: string, tag: string): string | undefined {
   const open = tagSpans(text, tag).at(-1);
   if (open === undefined) return undefined;
   const rest = text.slice(open.end);
-  return pythonStrip(rest.slice(0, tagPattern(`/${tag}`).exec(rest)?.index));
+  const close = rest.search(tagPattern(`/${tag}`));
+  return pythonStrip(close === -1 ? rest : rest.slice(0, close));
 }
 
 /** How often `<tag>` opens in the text. */
@@ -106,8 +107,19 @@ export function tagSpans(text: string, tag: string): { readonly start: number; r
   }));
 }
 
-/** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have cousins outside ASCII. */
+/** Made once for each of the few tags that there are: to make one takes as long as a search. */
+const TAG_PATTERNS = new Map<string, RegExp>();
+
 function tagPattern(tag: string): RegExp {
+  const known = TAG_PATTERNS.get(tag);
+  if (known !== undefined) return known;
+  const pattern = newTagPattern(tag);
+  TAG_PATTERNS.set(tag, pattern);
+  return pattern;
+}
+
+/** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have cousins outside ASCII. */
+function newTagPattern(tag: string): RegExp {
   const cousins: Record<string, string> = { i: '\u0130\u0131', s: '\u017f', k: '\u212a' };
   const letters = Array.from(tag, (letter) => `[${letter}${letter.toUpperCase()}${cousins[letter] ?? ''}]`);
   return new RegExp(`<${letters.join('')}>`, 'g');

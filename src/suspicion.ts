@@ -17,9 +17,22 @@ const TRICKS = {
   verdict: (plain: string) => holdsVerdict(plain),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
-  padding: (_plain: string, text: string) => text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= PADDING),
+  padding: (_plain: string, text: string) =>
+    mayBePadded(text) && text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= PADDING),
 };
 const PADDING = 20_000;
+
+/** Half a stretch from each of its halves on there is a letter or digit in most texts, and then no whole stretch is without one. */
+function mayBePadded(text: string): boolean {
+  const half = PADDING / 2;
+  const worded = /[\p{L}\p{N}]/gu;
+  for (let start = 0; start + half <= text.length; start += half) {
+    worded.lastIndex = start;
+    const { index } = worded.exec(text) ?? { index: Infinity };
+    if (index >= start + half) return true;
+  }
+  return false;
+}
 
 /** What a prediction (see `readPrediction`) tries. */
 export function tricksIn(prediction: string): Trick[] {
@@ -78,6 +91,8 @@ const FEW_LINES = 400;
 
 /** Whether all topics are mentioned somewhere within a few lines. */
 function speaksOfRating(plain: string): boolean {
+  // Most texts leave out the first of them, so that they need not be searched for the others.
+  if (!TOPICS.every((topic) => plain.search(topic) >= 0)) return false;
   const mentions = TOPICS.map((topic) => Array.from(plain.matchAll(topic), ({ index }) => index));
   const next = TOPICS.map(() => 0);
   // The topic whose mention comes first gives it up for its next one, until all of them are close together or one has no more.

@@ -53,7 +53,8 @@ function hasRepeatedLine(text: string): boolean {
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
   const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
-  const backwards = Array.from({ length: end.length }, (_, i) => end.charCodeAt(end.length - 1 - i));
+  const backwards = new Uint16Array(end.length);
+  for (let i = 0; i < end.length; i++) backwards[i] = end.charCodeAt(end.length - 1 - i);
   const same = prefixMatches(backwards);
   for (let period = 1; period * REPEATS_AT_END <= end.length; period++) {
     const length = period + (same[period] ?? 0);
@@ -68,7 +69,7 @@ function spansEnough(unit: string, length: number, wordedLength: number): boolea
 }
 
 /** The Z-array: how many values from each index on equal those at the start (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4). */
-function prefixMatches(values: readonly number[]): Int32Array {
+function prefixMatches(values: Uint16Array): Int32Array {
   const matches = new Int32Array(values.length);
   let left = 0;
   let right = 0;
