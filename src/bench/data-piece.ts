@@ -1,8 +1,9 @@
 // A piece of a data file -> columns of its rows.
 
 import { crc32 } from 'node:zlib';
+import type { ByteSource } from '../spans.js';
 import type { Domain } from '../types.js';
-import { type ByteSource, textOf } from './line-file.js';
+import { textOf } from './line-file.js';
 import { eachLine, type Piece, type PieceLines } from './piece.js';
 import { ColumnsBuilder, type RowColumns } from './row-columns.js';
 import { readRow } from './sample.js';

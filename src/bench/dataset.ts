@@ -6,10 +6,12 @@ import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { present } from '../present.js';
+import { SpanReader } from '../spans.js';
 import type { Sample } from '../types.js';
 import type { BadRow, IndexedData } from './index-format.js';
 import { indexRows } from './indexing.js';
-import { decoded, openToRead, readSpan, unreadable } from './line-file.js';
+import { decoded, openToRead, unreadable } from './line-file.js';
+import { roomInTurn } from './loop-turn.js';
 import { isMuch } from './pieces.js';
 import { RowIndex } from './row-index.js';
 import { readSampleAgain } from './sample.js';
@@ -56,13 +58,15 @@ export async function openDataset(dir: string, stop?: AbortSignal, kept?: string
     const open = files.map((path, file) => ({ path, handle: present(handles[file]) }));
     const { data, keepIndex } = await indexOf(dir, open, kept, stop);
     const rows = new RowIndex(data.columns);
+    const readers = handles.map((handle) => new SpanReader(handle));
     const changed = async (row: number) => {
       if (kept !== undefined) await dropIndex(kept);
       return changedError(present(files[rows.file(row)]));
     };
-    // A row's bytes are checked whenever they are read: a run may last for days, and files may be replaced under it.
+    // A row's bytes are checked whenever they are taken: a run may last for days, and files may be replaced under it.
     const readText = async (row: number) => {
-      const bytes = await readSpan(present(handles[rows.file(row)]), rows.offset(row), rows.bytes(row));
+      const bytes = await present(readers[rows.file(row)]).read(rows.offset(row), rows.bytes(row));
+      await roomInTurn();
       const text = crc32(bytes) === rows.checksum(row) ? decoded(bytes) : undefined;
       if (text === undefined) throw await changed(row);
       return text;

@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../lines.js';
+import type { ByteSource } from '../spans.js';
 import { roomInTurn } from './loop-turn.js';
 
 const CHUNK_BYTES = 1 << 18;
@@ -50,11 +51,6 @@ export async function* readLines(
   } catch (error) {
     throw unreadable(path, error, hint);
   }
-}
-
-/** Something open that gives bytes at a position, fewer or none at its end. */
-export interface ByteSource {
-  read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
 }
 
 /**

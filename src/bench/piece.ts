@@ -2,7 +2,8 @@
 
 import { throwIfStopped } from '../errors.js';
 import { type Line, splitLines } from '../lines.js';
-import { type ByteSource, chunksOf } from './line-file.js';
+import type { ByteSource } from '../spans.js';
+import { chunksOf } from './line-file.js';
 
 /** Lines of a file, by their bytes: from the first one's start to the last one's end. */
 export interface Piece {

@@ -1,6 +1,6 @@
 // A piece of a predictions file -> what its lines say of themselves, before they are held against each other and against the data.
 
-import type { ByteSource } from './line-file.js';
+import type { ByteSource } from '../spans.js';
 import { eachLine, type Piece, type PieceLines } from './piece.js';
 import { type PredictionLine, readPredictionLine } from './prediction-line.js';
 

@@ -8,6 +8,7 @@ import { counted } from '../../figures.js';
 import { type Line, splitLines } from '../../lines.js';
 import { present } from '../../present.js';
 import { oneLine } from '../../printable.js';
+import { SpanReader } from '../../spans.js';
 import { resultFiles, unreadable } from './folder.js';
 import type { Requests } from './requests.js';
 import { idOf, parseLine, type Result, readResult } from './result-line.js';
@@ -41,7 +42,12 @@ interface Place {
 
 /** About 30 bytes a line. */
 export class Results {
-  readonly #files: { readonly path: string; readonly name: string; readonly handle: FileHandle }[] = [];
+  readonly #files: {
+    readonly path: string;
+    readonly name: string;
+    readonly handle: FileHandle;
+    readonly spans: SpanReader;
+  }[] = [];
   readonly #requests: Requests;
   /** By line: its file, its number there, where it lies, how long it is, and the next line (and 1) that answers the same request. */
   readonly #file = new Column(Uint32Array);
@@ -73,13 +79,13 @@ export class Results {
   async *of(request: number): AsyncGenerator<{ readonly result: Result; readonly file: string }> {
     let isAnswered = false;
     for (let line = this.#first.at(request); line > 0; line = this.#next.at(line - 1)) {
-      const { path, name, handle } = present(this.#files[this.#file.at(line - 1)]);
-      const bytes = Buffer.allocUnsafe(this.#length.at(line - 1));
-      await handle.read(bytes, 0, bytes.length, this.#offset.at(line - 1)).catch((error: unknown) => {
+      const place = line - 1;
+      const { path, name, spans } = present(this.#files[this.#file.at(place)]);
+      const bytes = await spans.read(this.#offset.at(place), this.#length.at(place)).catch((error: unknown) => {
         throw unreadable(path, error);
       });
       const result = readResult(parseLine(bytes) ?? {});
-      if (result === undefined) this.#addVoid(line - 1, name);
+      if (result === undefined) this.#addVoid(place, name);
       else {
         isAnswered = true;
         yield { result, file: path };
@@ -119,7 +125,7 @@ export class Results {
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, 'r');
-      const file = this.#files.push({ path, name, handle }) - 1;
+      const file = this.#files.push({ path, name, handle, spans: new SpanReader(handle) }) - 1;
       const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
       for await (const line of splitLines(stream)) {
         throwIfStopped(stop);
