@@ -28,6 +28,9 @@ const WORDED_LENGTH = 2_000;
 const WORDLESS_LENGTH = 16_000;
 /** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
 const END_LENGTH = 32_000;
+/** Room for one search, used by each: new room for each of many replies would be a third of all that is allocated for them. */
+const BACKWARDS = new Uint16Array(END_LENGTH);
+const MATCHES = new Int32Array(END_LENGTH);
 
 /**
  * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
@@ -53,7 +56,7 @@ function hasRepeatedLine(text: string): boolean {
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
   const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
-  const backwards = new Uint16Array(end.length);
+  const backwards = BACKWARDS.subarray(0, end.length);
   for (let i = 0; i < end.length; i++) backwards[i] = end.charCodeAt(end.length - 1 - i);
   const same = prefixMatches(backwards);
   for (let period = 1; period * REPEATS_AT_END <= end.length; period++) {
@@ -68,9 +71,9 @@ function spansEnough(unit: string, length: number, wordedLength: number): boolea
   return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
 }
 
-/** The Z-array: how many values from each index on equal those at the start (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4). */
+/** The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing; Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4). */
 function prefixMatches(values: Uint16Array): Int32Array {
-  const matches = new Int32Array(values.length);
+  const matches = MATCHES.subarray(0, values.length);
   let left = 0;
   let right = 0;
   for (let i = 1; i < values.length; i++) {

@@ -33,7 +33,8 @@ export interface AnswerOptions {
 export class Missing {
   constructor(
     readonly id: string,
-    readonly body: Buffer,
+    /** Its body, as it is sent. */
+    readonly body: string,
     readonly way: Way,
     /** Its number, where it was written. */
     readonly request: number | undefined,
@@ -130,13 +131,13 @@ export class Answers {
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
   async #lookUp(course: Course, way: Way, body: Body): Promise<AttemptReply | AttemptFailure> {
-    const bytes = Buffer.from(bodyText(body));
+    const text = bodyText(body);
     for (;;) {
-      const id = customId({ job: course.job, attempt: course.batched, body: bytes });
+      const id = customId({ job: course.job, attempt: course.batched, body: text });
       const request = this.requests.find(id);
       const found =
         request !== undefined && this.results.has(request) ? await this.#resultOf(request, way, body) : undefined;
-      if (found === undefined) throw new Missing(id, bytes, way, request);
+      if (found === undefined) throw new Missing(id, text, way, request);
       if (found === 'unasked') {
         course.batched++;
         continue;

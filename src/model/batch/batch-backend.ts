@@ -50,8 +50,6 @@ export interface NamedBatch {
   onWrite(): void;
 }
 
-/** What stands behind a request's body. */
-const END = Buffer.from('}\n');
 /** So many rows are tried live until one is answered. */
 const MOST_PROBES = 3;
 
@@ -189,7 +187,7 @@ class BatchBackend implements OpenBackend {
     const url = urlOf(way);
     this.#batch ??= await this.#begin(url);
     if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
-    await writer.add([Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":`), body, END]);
+    await writer.add([Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`)]);
   }
 
   async #begin(url: BatchUrl): Promise<Batch> {

@@ -1,6 +1,6 @@
 // The `custom_id` of a request in a batch file: which job it is of, how many were made for that before, and what it says; made here alone.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** What an id is made of. */
 interface RequestName {
@@ -9,7 +9,7 @@ interface RequestName {
   /** Requests made for the job before this one. */
   readonly attempt: number;
   /** The request's body as it is sent. */
-  readonly body: Uint8Array;
+  readonly body: string;
 }
 
 /** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */
@@ -31,6 +31,6 @@ function safe(job: string): string {
   return isPlain ? text : `_${digestOf(job, LONGEST_JOB - 1)}`;
 }
 
-function digestOf(text: string | Uint8Array, digits: number): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, digits);
+function digestOf(text: string, digits: number): string {
+  return hash('sha256', text, 'hex').slice(0, digits);
 }

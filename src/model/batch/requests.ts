@@ -1,6 +1,6 @@
 // The requests that were written: their ids, and in which file each stands.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ export class Requests {
 }
 
 function hashOf(id: string): string {
-  return createHash('sha256').update(id).digest('hex').slice(0, DIGITS);
+  return hash('sha256', id, 'hex').slice(0, DIGITS);
 }
 
 /** Reads the ids of the parts. @throws UserError: 66 for a part that is not there, 65 for one that is not as it was written, 130, 143 */
