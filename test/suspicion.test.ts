@@ -7,6 +7,7 @@ import { readPrediction } from '../src/reply.js';
 import { isSuspicious, tricksIn } from '../src/suspicion.js';
 import { groundTruthOf } from '../src/turn.js';
 import type { Sample } from '../src/types.js';
+import { randomFrom } from './support/random.js';
 import { SAMPLE } from './support/sample.js';
 import { RECORDED, recordedSubjects } from './support/subjects.js';
 
@@ -98,6 +99,29 @@ describe('a trick is seen', () => {
     ['padding', `a${'\u200b'.repeat(20_000)}b`],
   ])('of %s: %s', (trick, text) => {
     expect(tricksIn(text)).toEqual([trick]);
+  });
+});
+
+describe('padding is told as by looking at every stretch', () => {
+  const LETTERS = ['a', '7', '\u{1f130}', '\u{10400}', 'é'];
+  const OTHERS = [' ', '-', '\n', '\u200b', '\u{1f600}'];
+  const chance = randomFrom(12);
+  const one = (of: readonly string[]) => of[Math.floor(chance() * of.length)] ?? '';
+  const plainly = (text: string) => text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= 20_000);
+  const texts = Array.from({ length: 300 }, () => {
+    const pieces = Array.from({ length: 1 + Math.floor(chance() * 5) }, () => {
+      const stretch = one(OTHERS)
+        .repeat(20_010)
+        .slice(0, 19_990 + Math.floor(chance() * 20));
+      return chance() < 0.5 ? stretch : one(LETTERS).repeat(Math.floor(chance() * 15_000));
+    });
+    return pieces.join(chance() < 0.7 ? one(LETTERS) : '');
+  });
+
+  it('in texts with stretches that are about as long as it takes', () => {
+    const told = texts.map((text) => tricksIn(text).includes('padding'));
+    expect(told).toEqual(texts.map(plainly));
+    expect(new Set(told).size).toBe(2);
   });
 });
 
