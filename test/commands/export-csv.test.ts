@@ -43,7 +43,10 @@ test('a run is a line for each judgement, failures with their class and without 
     status: 'ok',
     class: '',
   });
-  expect(lines.find(({ status }) => status === 'failed')).toMatchObject({ score: '' });
+  expect(lines.find(({ status }) => status === 'failed')).toMatchObject({ total: '', score: '' });
+  expect(lines.filter(({ total }) => total === '').map(({ format }) => format)).toEqual(
+    lines.filter(({ status }) => status === 'failed').map(() => ''),
+  );
   expect(lines.filter((line) => line.class === 'refused')).toMatchObject([{ domain: 'web', score: '0' }]);
   expect(new Set(lines.map((line) => line.run))).toHaveLength(1);
 });
