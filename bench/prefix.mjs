@@ -1,7 +1,7 @@
 // Whether the order of asking pays: what a server with a prefix cache as vLLM's is charged, beside the least possible (the size of the
 // tree that all prompts make). What it showed stands in bench/README.md.
-// node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch] [serve]   (`npm run build` first;
-// `serve` alone starts `awb serve` with a tiny model, and needs node-llama-cpp)
+// node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch] [serve [--parallel 2] [--rounds 5]
+// [--domains mcp,terminal] [--alone]]   (`npm run build` first; `serve` alone starts `awb serve` with a tiny model, and needs node-llama-cpp)
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,6 +30,7 @@ const { values: flags, positionals } = parseArgs({
     repeats: { type: 'string', default: '1' },
     order: { type: 'string', default: 'prefix' },
     rounds: { type: 'string', default: '5' },
+    domains: { type: 'string', default: 'mcp,terminal' },
     /** Also asks one request at a time. */
     alone: { type: 'boolean', default: false },
   },
@@ -138,7 +139,7 @@ async function serveRound(name, parallel, concurrency, runs) {
     outs.map((out, at) =>
       awb(
         [
-          ...['infer', '--data-dir', RECORDED, '--domains', 'mcp,terminal', '--order', 'prefix'],
+          ...['infer', '--data-dir', RECORDED, '--domains', flags.domains, '--order', 'prefix'],
           ...['--shard', `${at + 1}/${runs}`, '--output-dir', out, ...asking],
         ],
         [0, 3],
