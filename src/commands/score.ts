@@ -105,6 +105,9 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const scenarios = scenarioRows();
   const { rows, sha256, warnings } = await readJudgedRows(source, io.stop, scenarios.take);
   const manifest = await readManifest(manifestBeside(source));
+  const made = madeWith(manifest);
+  // Before costs are read, so that what both need is not there at one time.
+  const card = await stepsInTurns(aggregateInSteps(rows, made.chosen, measureOf), io.stop);
   const prices = await pricesOf(manifest, settings.prices, io);
   const { judgements, costs } = await countCosts(
     { source, manifest, rows, costs: manifestCosts(manifest) },
@@ -114,8 +117,6 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   throwIfStopped(io.stop);
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
-  const made = madeWith(manifest);
-  const card = await stepsInTurns(aggregateInSteps(rows, made.chosen, measureOf), io.stop);
   const stepped = rows.hasRollout || settings.teacherForced !== undefined ? [...rows] : [];
   const rollout = rolloutOf(stepped, card, await forcedRows({ made, rows: stepped }, settings, io));
   const equivalence = await stepsInTurns(equivalenceInSteps(rows), io.stop);
