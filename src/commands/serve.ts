@@ -94,6 +94,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),
+    onNote: loading.say,
     onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
   });

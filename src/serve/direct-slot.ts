@@ -8,7 +8,7 @@ import type { Evaluator } from './scheduler.js';
 import type { Part, Sampled, SharedBatch } from './shared-batch.js';
 import { takeToken, tell } from './slot-reply.js';
 import { tellScore, tokenTexts, UNCHANGED } from './slot-scores.js';
-import { SlotSequence } from './slot-sequence.js';
+import type { SlotSequence } from './slot-sequence.js';
 import type { TokenTexts } from './token-scores.js';
 
 export class DirectSlot implements Evaluator<Request> {
@@ -27,13 +27,13 @@ export class DirectSlot implements Evaluator<Request> {
   /** What the next step evaluates. */
   #next: readonly number[] = [];
 
-  constructor(loaded: Loaded, calls: InnerCalls, batch: SharedBatch, checkpointBytes: number) {
+  constructor(loaded: Loaded, calls: InnerCalls, batch: SharedBatch, slot: SlotSequence) {
     this.#calls = calls;
     this.#batch = batch;
     this.#contextSize = loaded.context.contextSize;
     this.#texts = tokenTexts(loaded.model);
-    this.#slot = new SlotSequence(loaded, checkpointBytes);
-    this.#inner = calls.sequence(this.#slot.sequence);
+    this.#slot = slot;
+    this.#inner = calls.sequence(slot.sequence);
   }
 
   get needsCheckpoints(): boolean {

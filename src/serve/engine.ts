@@ -9,10 +9,11 @@ import { LibrarySlot } from './library-slot.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import { Preparation } from './prepare.js';
 import { PromptTokens } from './prompt-tokens.js';
-import { importRuntime } from './runtime.js';
+import { importRuntime, RUNTIME_VERSION } from './runtime.js';
 import { type Evaluator, Scheduler } from './scheduler.js';
 import { scoredReply } from './scored-reply.js';
 import { SharedBatch } from './shared-batch.js';
+import { SlotSequence } from './slot-sequence.js';
 import { readTemplate, type Templating } from './template.js';
 
 /**
@@ -35,7 +36,7 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
     loaded = await load(runtime, settings);
     const template = readTemplate(loaded, jinja, settings.file.path);
     const facts: ModelFacts = { ...describe(loaded, settings), sha256: await hashing };
-    return createEngine(loaded, template, facts, settings);
+    return createEngine(loaded, await createSlots(loaded, settings), template, facts, settings.noReuse);
   } catch (error) {
     stopHashing.abort();
     if (loaded !== undefined) await unload(loaded);
@@ -52,28 +53,39 @@ function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Pro
   );
 }
 
+const SLOWER = `this release of node-llama-cpp is evaluated through its own queue, which is slower; ${RUNTIME_VERSION} is not`;
+
 /** Generates nothing and scores nothing. */
 const NO_SCORES = { reply: false, top: 0 };
 
 /** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
 
-function createSlots(loaded: Loaded, { parallel, ...settings }: EngineSettings): Evaluator<Request>[] {
-  const checkpointBytes = Math.floor(settings.checkpointBytes / parallel);
-  const calls = settings.byLibrary ? undefined : innerCalls(loaded);
+async function createSlots(loaded: Loaded, settings: EngineSettings): Promise<Evaluator<Request>[]> {
+  const checkpointBytes = Math.floor(settings.checkpointBytes / settings.parallel);
+  const sequences = Array.from({ length: settings.parallel }, () => new SlotSequence(loaded, checkpointBytes));
+  const [first] = sequences;
+  const calls = settings.byLibrary || first === undefined ? undefined : await innerCalls(loaded, first.sequence);
   if (calls === undefined) {
-    return Array.from({ length: parallel }, (_, slot) => new LibrarySlot(loaded, slot, checkpointBytes));
+    if (!settings.byLibrary) settings.onNote?.(SLOWER);
+    return sequences.map((sequence, slot) => new LibrarySlot(loaded, sequence, slot));
   }
   const batch = new SharedBatch(calls.context, (parts) =>
     settings.onBatch?.(parts.map(({ sequence, tokens }) => ({ slot: sequence, tokens: tokens.length }))),
   );
-  return Array.from({ length: parallel }, () => new DirectSlot(loaded, calls, batch, checkpointBytes));
+  return sequences.map((sequence) => new DirectSlot(loaded, calls, batch, sequence));
 }
 
-function createEngine(loaded: Loaded, template: Templating, facts: ModelFacts, settings: EngineSettings): Engine {
-  const scheduler = new Scheduler(createSlots(loaded, settings), {
+function createEngine(
+  loaded: Loaded,
+  slots: readonly Evaluator<Request>[],
+  template: Templating,
+  facts: ModelFacts,
+  noReuse = false,
+): Engine {
+  const scheduler = new Scheduler(slots, {
     batchSize: facts.batchSize,
-    reuse: !settings.noReuse,
+    reuse: !noReuse,
     tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
   });
   const prompts = new PromptTokens(loaded.model, template, facts.contextSize);

@@ -57,22 +57,50 @@ export interface InnerCalls {
   grammarState(grammar: LlamaCpp.LlamaGrammarEvaluationState): object;
 }
 
-/** Undefined where any of it has another shape than the releases that were tried (3.21.1). */
-export function innerCalls({ llama, model, context }: Loaded): InnerCalls | undefined {
+/** Accepts one text; whether a grammar's state is found is tried on it. */
+const ANY_GRAMMAR = 'root ::= "a"';
+
+/** Undefined where any of it has another shape than the releases that were tried (3.21.1). `fresh` holds nothing yet. */
+export async function innerCalls(
+  { runtime, llama, model, context }: Loaded,
+  fresh: LlamaCpp.LlamaContextSequence,
+): Promise<InnerCalls | undefined> {
   const inner: unknown = Reflect.get(context, '_ctx');
   const addonModel: unknown = Reflect.get(model, '_model');
-  const Sampler: unknown = Reflect.get(Object(Reflect.get(llama, '_bindings')), 'AddonSampler');
-  if (typeof Sampler !== 'function' || addonModel === undefined) return undefined;
+  const bindings = Object(Reflect.get(llama, '_bindings'));
+  const Sampler: unknown = Reflect.get(bindings, 'AddonSampler');
+  const GrammarState: unknown = Reflect.get(bindings, 'AddonGrammarEvaluationState');
+  if (typeof Sampler !== 'function' || typeof GrammarState !== 'function' || addonModel === undefined) return undefined;
   if (!hasMethods(inner, ['initBatch', 'addToBatch', 'decodeBatch', 'sampleToken'])) return undefined;
   if (!hasMethods(Sampler.prototype, ['applyConfig', 'dispose'])) return undefined;
+  if (!believesWhatItIsTold(fresh)) return undefined;
+  const grammar = await llama.createGrammar({ grammar: ANY_GRAMMAR });
+  const held = new runtime.LlamaGrammarEvaluationState({ model, grammar });
+  if (!(Reflect.get(held, '_state') instanceof GrammarState)) return undefined;
   return {
     // Its methods are there; what they take and give is what was tried.
     context: inner as InnerContext,
-    // Its fields are private to the compiler alone.
+    // Its fields are private to the compiler alone, and were found above.
     sequence: (sequence) => sequence as unknown as InnerSequence,
     newSampler: () => Reflect.construct(Sampler, [addonModel]),
-    grammarState: (grammar) => Object(Reflect.get(grammar, '_state')),
+    grammarState: (state) => Object(Reflect.get(state, '_state')),
   };
+}
+
+/** Whether what a sequence holds, as anyone may ask it, is what its fields were set to: others of that name would be set in vain. */
+function believesWhatItIsTold(fresh: LlamaCpp.LlamaContextSequence): boolean {
+  // Looked at field by field before it is written to.
+  const inner = fresh as unknown as InnerSequence;
+  const isKnown =
+    Number.isInteger(inner._sequenceId) && inner._nextTokenIndex === 0 && Array.isArray(inner._contextTokens);
+  if (!isKnown) return false;
+  const before = inner._contextTokens;
+  inner._contextTokens = [1, 2];
+  inner._nextTokenIndex = 2;
+  const believes = fresh.nextTokenIndex === 2 && fresh.contextTokens.join() === '1,2';
+  inner._contextTokens = before;
+  inner._nextTokenIndex = 0;
+  return believes;
 }
 
 function hasMethods(value: unknown, names: readonly string[]): boolean {

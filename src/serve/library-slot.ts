@@ -7,7 +7,7 @@ import { sampling } from './sampling.js';
 import type { Evaluator } from './scheduler.js';
 import { takeToken, tell } from './slot-reply.js';
 import { tellScore, tokenTexts, UNCHANGED } from './slot-scores.js';
-import { SlotSequence } from './slot-sequence.js';
+import type { SlotSequence } from './slot-sequence.js';
 import type { TokenTexts } from './token-scores.js';
 
 export class LibrarySlot implements Evaluator<Request> {
@@ -20,12 +20,12 @@ export class LibrarySlot implements Evaluator<Request> {
   /** What the next step evaluates. */
   #next: readonly number[] = [];
 
-  constructor(loaded: Loaded, slot: number, checkpointBytes: number) {
+  constructor(loaded: Loaded, slot: SlotSequence, index: number) {
     this.#loaded = loaded;
     this.#texts = tokenTexts(loaded.model);
     // A number that only the batching strategy reads (load.ts); the library's type names its own five.
-    this.#priority = (slot + 1) as LlamaCpp.EvaluationPriority;
-    this.#slot = new SlotSequence(loaded, checkpointBytes);
+    this.#priority = (index + 1) as LlamaCpp.EvaluationPriority;
+    this.#slot = slot;
   }
 
   get needsCheckpoints(): boolean {

@@ -33,6 +33,8 @@ export interface EngineSettings {
   readonly byLibrary?: boolean;
   /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
   readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
+  /** Told what the one who serves should know. */
+  readonly onNote?: (text: string) => void;
   /** SHA-256 in hex of the file where it is known; else the file is read for it. */
   readonly sha256?: string | undefined;
   /** Where hashes of files are remembered; absent: nowhere. */

@@ -22,7 +22,7 @@ export function asTokens(tokens: readonly number[]): Token[] {
 }
 
 /** The release that is tested; `npm i` lines name it. */
-const RUNTIME_VERSION = '3.21.1';
+export const RUNTIME_VERSION = '3.21.1';
 
 /** Whether node-llama-cpp is installed. */
 export function hasRuntime(): boolean {

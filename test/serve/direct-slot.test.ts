@@ -1,6 +1,7 @@
 // Slots on llama.cpp's own calls beside slots on node-llama-cpp's queue: the same replies from the same evaluations.
 
-import { describe, expect, test } from 'vitest';
+import { LlamaContextSequence } from 'node-llama-cpp';
+import { describe, expect, test, vi } from 'vitest';
 import type { Engine, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import { needsTwoThreads } from '../../src/serve/threads.js';
 import { type Batch, endless, FREE, NO_THINKING, OPTIONS, random, start, user } from '../support/engine.js';
@@ -33,14 +34,14 @@ async function eventsOf(engine: Engine, text: string, changed: Partial<GenerateO
 
 /** What becomes of all requests, sent at once. */
 async function serve(model: string, parallel: number, byLibrary: boolean): Promise<[GenerateEvent[][], Batch[]]> {
-  const { engine, batches } = await start(model, { parallel, byLibrary, contextSize: 256 });
+  const { engine, batches } = await start(model, { parallel, byLibrary, contextSize: 256, threads: needsTwoThreads(parallel) ? 2 : 1 });
   const asked = ASKED.map(([name, changed]) => eventsOf(engine, `Something ${name}, please.`, changed));
   return [await Promise.all(asked), batches];
 }
 
 describe('requests sent at once have the same events, tokens and evaluations as by the library', () => {
   // Where one thread computes batches wrongly, the claim cannot be made with one.
-  test.each([1, 3].filter((parallel) => !needsTwoThreads(parallel)))('with %d slots', async (parallel) => {
+  test.each([1, 3])('with %d slots', async (parallel) => {
     for (const model of [random, endless]) {
       const [direct, library] = [await serve(model, parallel, false), await serve(model, parallel, true)];
       expect(direct).toEqual(library);
@@ -58,4 +59,17 @@ test('the text of a token is told while the next is evaluated', async () => {
   const prompt = batches.findIndex((batch) => batch[0]?.tokens === 1);
   // The first token's text comes when its evaluation has begun, which is the one behind the prompt's.
   expect(evaluatedAt[0]).toBeGreaterThan(prompt);
+});
+
+test('a release whose sequences read other fields is evaluated through its queue, says so, and replies alike', async () => {
+  const tried = await eventsOf((await start(endless)).engine, 'Begin.', FREE);
+  const other = vi.spyOn(LlamaContextSequence.prototype, 'contextTokens', 'get').mockReturnValue([]);
+  try {
+    const notes: string[] = [];
+    const { engine } = await start(endless, { onNote: (text) => notes.push(text) });
+    expect(notes).toEqual([expect.stringContaining('through its own queue, which is slower')]);
+    expect(await eventsOf(engine, 'Begin.', FREE)).toEqual(tried);
+  } finally {
+    other.mockRestore();
+  }
 });
