@@ -181,7 +181,12 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
   test('a task whose engine dies each time is held after as many restarts as it may have', async () => {
     const out = join(dir, 'dying');
     const job = await submitScript('judge.sbatch', '0-0', out, { JUDGE_SERVE: 'exit 3', MAX_RESTARTS: '1' });
-    while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) await wait(100);
+    while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) {
+      const { JobState } = await slurm.job(`${job}_0`);
+      if (JobState === 'FAILED' || JobState === 'COMPLETED')
+        throw new Error(`${JSON.stringify(await slurm.job(`${job}_0`))} ${await trial.text('dying/0.log')}`);
+      await wait(100);
+    }
     expect(await slurm.job(`${job}_0`)).toMatchObject({ Restarts: '2' });
     expect(await trial.text('dying/0.log')).toContain(
       'the engine has died, after 1 restarts; held until: scontrol release',
