@@ -19,8 +19,6 @@ trap 'limit=1; [ -z "$awb" ] || kill -TERM "$awb"' USR1
 # scancel, preemption and scontrol requeue send TERM to every process of the task, and KILL after KillWait. This script outlives
 # the first, so that awb can end, and leaves the rest to Slurm: a cancelled task that requeued itself would come back.
 trap 'told=1' TERM
-# A TERM that is late, of the requeueing before this start, ends nothing: Slurm has the task running.
-is_leaving() { [ -n "$told" ] && [ "$(squeue --noheader --job "$SLURM_JOB_ID" --format=%T)" != RUNNING ]; }
 trap 'kill $watcher $engine 2> /dev/null' EXIT
 
 # Starts the engine that the command names, at a free port of this node; without one, the endpoint is the one given.
@@ -41,20 +39,19 @@ start_engine() {
 # Runs awb and leaves with what its exit code means for Slurm.
 run_and_leave() {
   local code=0
-  ! is_leaving || exit 143
+  [ -z "$told" ] || exit 143
   [ -z "$limit" ] || requeue 'the time limit is near'
   "$@" &
   awb=$!
-  # --wait-ready would wait its whole time for an engine that has died while it loaded. A process that has only just been made can
-  # lose a signal to bash, which has yet to become awb.
+  # --wait-ready would wait its whole time for an engine that has died while it loaded.
   if [ -n "$engine" ]; then
-    (while kill -0 "$engine"; do sleep 2; done; while kill -TERM "$awb"; do sleep 10; done) 2> /dev/null &
+    (while kill -0 "$engine"; do sleep 2; done; kill -TERM "$awb") 2> /dev/null &
     watcher=$!
   fi
   # A trap ends `wait` early, with a code of its own.
   while kill -0 "$awb" 2> /dev/null; do wait "$awb" || true; done
   wait "$awb" || code=$?
-  ! is_leaving || exit "$code"
+  [ -z "$told" ] || exit "$code"
   case $code in
     0) exit 0 ;;
     # Rows that failed for good hold nobody up: merge, score and gate count them as missing, and the gate says INCOMPLETE.
@@ -83,7 +80,7 @@ again() {
 
 # Slurm ends a running task that is requeued, with TERM, and starts it again by the same command.
 requeue() {
-  ! is_leaving || exit 143
+  [ -z "$told" ] || exit 143
   say "$1; requeued"
   scontrol requeue "$task" || exit 1
   sleep 600 & wait
@@ -92,7 +89,7 @@ requeue() {
 
 # Held, the task keeps its place, and the jobs behind it wait.
 hold() {
-  ! is_leaving || exit 143
+  [ -z "$told" ] || exit 143
   say "$1; held until: scontrol release $task"
   scontrol requeuehold "$task" || exit 1
   sleep 600 & wait
