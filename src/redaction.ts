@@ -10,7 +10,7 @@ const SHORTEST_SECRET = 6;
 const REDACTED = '[redacted]';
 
 /**
- * Redacts each secret of at least six characters, but not the placeholder EMPTY. In base64 a secret shares its first and its last
+ * Redacts each secret of at least six characters, but not the key EMPTY, which stands for none. In base64 a secret shares its first and its last
  * character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
  */
 export function openRedaction(secrets: readonly string[]): Redact {

@@ -43,7 +43,7 @@ it('what holds no secret stays as it is', () => {
   expect(openRedaction([])('%73')).toBe('%73');
 });
 
-it('a secret too short or a placeholder is not looked for', () => {
+it('a secret that is too short is not looked for, nor the key EMPTY, which stands for none', () => {
   expect(openRedaction(['EMPTY', 'abc', ''])('EMPTY abc')).toBe('EMPTY abc');
 });
 

@@ -21,7 +21,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const CARRIAGE_RETURN = 0x0d;
 
-/** A record as its line: JSON with a checksum as its last member, which is written over a placeholder: records can be long. */
+/** A record as its line: JSON with a checksum as its last member, which is written over eight zeros: records can be long. */
 export function sealed({ id, row, log }: JournalRecord): Buffer {
   const line = Buffer.from(`${JSON.stringify({ id, row, log, crc: '00000000' })}\n`);
   line.write(checksumOf(line.subarray(0, -1)), line.length - '00000000"}\n'.length, 'latin1');

@@ -259,6 +259,7 @@ describe('awb leaderboard', () => {
   });
 });
 
+// Said once where no Chromium is installed: the browser's tests below are skipped there.
 if (noChromium !== undefined) it.skip(`the page in a browser: ${noChromium}`, () => {});
 
 describe.skipIf(noChromium !== undefined)('the page in a browser', () => {

@@ -106,6 +106,7 @@ describe('the page', () => {
   });
 });
 
+// Said once where no Chromium is installed: the browser's tests below are skipped there.
 if (noChromium !== undefined) it.skip(`rating in a browser: ${noChromium}`, () => {});
 
 describe.skipIf(noChromium !== undefined)('a rater', () => {

@@ -270,6 +270,7 @@ describe('texts beyond the limit', () => {
   });
 });
 
+// Said once where no Chromium is installed: the browser's tests below are skipped there.
 if (noChromium !== undefined) it.skip(`the page in a browser: ${noChromium}`, () => {});
 
 describe.skipIf(noChromium !== undefined)('in a browser', () => {

@@ -11,6 +11,7 @@ import { processes } from '../support/processes.js';
 const PYTHON = process.env.AWB_RAY_PYTHON ?? 'python3';
 const hasRay = spawnSync(PYTHON, ['-c', 'import ray']).status === 0;
 
+// Said once where no Python has Ray, which takes 240 MB: CI does not install it.
 if (!hasRay) it.skip('examples/ray: pip install ray, and name its Python by AWB_RAY_PYTHON', () => {});
 
 describe.skipIf(!hasRay)('examples/ray', () => {

@@ -9,6 +9,7 @@ import { rowsOf } from '../support/judging.js';
 
 const MODEL = join(tmpdir(), 'awb-real-judges/smollm2.gguf');
 const isThere = existsSync(MODEL);
+// The model has 100 MB and takes minutes to answer, so that only whoever has fetched it runs this; elsewhere the title says why not.
 const given = isThere ? it : it.skip;
 const reason = isThere ? '' : ` (skipped: there is no ${MODEL}; node bench/real-judges.mjs fetch brings it)`;
 

@@ -45,7 +45,7 @@ describe('secrets', () => {
     expect(settings.apiKey).toBe('from-env');
   });
 
-  test('keys of other programs in the environment are kept back too, placeholders are not', async () => {
+  test('keys of other programs in the environment are kept back too, EMPTY, which stands for none, is not', async () => {
     const secrets = new Set<string>();
     await resolveWith(options, { env: { OPENAI_API_KEY: 'sk-abcdefgh', VLLM_API_KEY: 'EMPTY' }, secrets });
     expect([...secrets]).toEqual(['sk-abcdefgh']);

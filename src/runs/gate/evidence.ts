@@ -13,8 +13,8 @@ import type { Bill, Evidence } from '../../score/evidence.js';
 import { repeatsOf } from '../../score/looks.js';
 import type { Policy } from '../../score/policy.js';
 import { DOMAINS } from '../../types.js';
+import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from '../comparability.js';
 import type { ReadRun } from '../read-run.js';
-import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from '../shared.js';
 import { impossibleRows } from '../warnings.js';
 
 /** Who is held against what. */

@@ -2,8 +2,8 @@
 
 import { EXIT, UserError } from '../../errors.js';
 import { oneLine } from '../../printable.js';
+import { sharedButRollout } from '../comparability.js';
 import type { ReadRun } from '../read-run.js';
-import { sharedButRollout } from '../shared.js';
 
 type Side = Pick<ReadRun, 'made' | 'rows'>;
 

@@ -46,7 +46,7 @@ describe('a secret that the server echoes', () => {
     expect(reply(attempt).content.length).toBeLessThan('debug: QmVhcmVyIHNr[redacted]ODk=.'.length + 1);
   });
 
-  it('is not looked for where it is the placeholder', async () => {
+  it('is not looked for where there is none, and EMPTY is sent', async () => {
     const { attempt } = await ask([{ content: 'the list is EMPTY' }], { apiKey: '' });
     expect(reply(attempt)).toMatchObject({ content: 'the list is EMPTY' });
     expect(reply(attempt).redacted).toBeUndefined();

@@ -3,8 +3,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { isOneRun, notesOn, sameBytesNote, sharedBy } from '../../src/runs/comparability.js';
 import { readPair } from '../../src/runs/find.js';
-import { isOneRun, notesOn, sameBytesNote, sharedBy } from '../../src/runs/shared.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
