@@ -84,10 +84,11 @@ test('scores by domain are those of awb score', async () => {
       .slice(1)
       .map((line) => line.trim().split(/ +/)),
   );
-  const told = Object.entries(scores).map(([name, { total_score }]) => [name, total_score.toFixed(2)]);
-  expect(Object.fromEntries(Object.entries(printed).map(([name, score]) => [name, Number(score).toFixed(2)]))).toEqual(
-    Object.fromEntries(told),
-  );
+  expect(Object.keys(printed)).toEqual(Object.keys(scores).sort());
+  // pandas rounds 53.125 to the even digit before it, and JavaScript away from zero.
+  for (const [name, { total_score }] of Object.entries(scores)) {
+    expect(Math.abs(Number(printed[name]) - total_score), name).toBeLessThan(0.005_001);
+  }
 });
 
 test('the Parquet file is there for other programs', async () => {
