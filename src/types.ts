@@ -326,8 +326,13 @@ export interface AskHooks<J extends Job> {
   tried?(job: J, cost: CallCost): void;
   /** The same of a reply that lies in a file: it is told again in each session, until the job has its record. */
   replayed?(job: J, cost: CallCost): void;
-  /** By what a job is known from one session to the next, and how many of its requests in batch files went into its latest record. */
-  kept?(job: J): { readonly id: string; readonly batched: number };
+  /**
+   * By what a job is known from one session to the next, how many of its requests in batch files went into its latest record, and what
+   * its first request is made from and with, where that says all of it.
+   */
+  kept?(job: J): { readonly id: string; readonly batched: number; readonly madeFrom?: string | undefined };
+  /** A reply was found to the job's first request, of so many characters: `settle` is told it without a call of `request`. */
+  recalled?(job: J, chars: number): void;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */

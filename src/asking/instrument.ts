@@ -92,6 +92,8 @@ export function openInstrument(
         inFlight.sent(job.id, mark, charactersOf(request));
         return request;
       },
+      madeFrom: (job) => stampOf(job, undefined, sent(), ''),
+      recalled: (job, chars) => inFlight.sent(job.id, sent(), chars),
       left(job) {
         inFlight.forget(job.id);
         stage.left?.(job);

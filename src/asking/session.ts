@@ -1,7 +1,7 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import type { BatchReport } from '../batch-report.js';
-import { filteredInTurns, inTurns } from '../bench/loop-turn.js';
+import { filteredInTurns, inTurns, roomInTurn } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { isInteger } from '../json.js';
 import type { List } from '../list.js';
@@ -215,10 +215,13 @@ class Session<J extends StageJob> {
         request: (job) => stage.request(job),
         tried: (job, cost) => this.#count(job, cost),
         replayed: (job, cost) => this.#spend(job, cost),
-        kept: ({ id }) => ({ id, batched: this.#batchedIn(id) }),
+        kept: (job) => ({ id: job.id, batched: this.#batchedIn(job.id), madeFrom: stage.madeFrom?.(job) }),
+        recalled: (job, chars) => stage.recalled?.(job, chars),
         settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') {
             stage.left?.(job);
+            // A backend leaves a hundred thousand jobs in one go where their results are awaited.
+            await roomInTurn();
             return 'done';
           }
           this.#calls++;

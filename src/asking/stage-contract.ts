@@ -42,6 +42,10 @@ export interface Stage<J extends StageJob> {
   /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
   openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
   request(job: J): Promise<ModelRequest>;
+  /** What the first request for a row would be made from and with now, in one text. */
+  madeFrom?(job: J): string;
+  /** In place of `request`: the reply to such a request, of so many characters, was found. */
+  recalled?(job: J, chars: number): void;
   /**
    * All that a row is asked, one call each, where every reply can be used; `request` alone where absent. It is for sizes alone, and may
    * stand for a request that cannot be made yet.

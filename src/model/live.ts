@@ -179,7 +179,7 @@ class Live implements LiveModel {
       partial[kind] += piece;
       hooks.onText?.(piece, kind);
     });
-    const cost = costOfTry(request, attempt);
+    const cost = costOfTry(() => charactersOf(request), attempt);
     call.cost = costOfBoth(call.cost, attempt.status === 'interrupted' ? withReceived(cost, partial) : cost);
     call.counts += callsCounted(cost);
     if (attempt.status !== 'interrupted' && start !== undefined) pace.ended(start, attempt.usage);

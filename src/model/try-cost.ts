@@ -1,15 +1,13 @@
 // What one try of a call cost: the tokens that the server counted, and the characters of what it did not count.
 
-import { charactersOf } from '../question.js';
-import type { CallCost, ModelRequest } from '../types.js';
+import type { CallCost } from '../types.js';
 import type { Attempt, AttemptFailure } from './attempt.js';
 
 /**
  * What a try cost. A failure costs nothing unless the server was at work when it came: what is refused, limited or not reached is
- * charged by nobody. A try that was broken off is charged for its prompt at least.
+ * charged by nobody. A try that was broken off is charged for its prompt at least. `sent` counts the characters of the request.
  */
-export function costOfTry(request: ModelRequest, attempt: Attempt): CallCost {
-  const sent = () => charactersOf(request);
+export function costOfTry(sent: () => number, attempt: Attempt): CallCost {
   if (attempt.status === 'interrupted') return { usage: {}, uncounted: { sent: sent(), received: 0 } };
   const { usage = {} } = attempt;
   const isCounted = usage.promptTokens !== undefined && usage.completionTokens !== undefined;

@@ -5,13 +5,13 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { BlockWriter, bytesOf } from '../block-writer.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
-const FLUSH_BYTES = 1 << 20;
 const FIFO_POLL_MS = 50;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
@@ -52,7 +52,10 @@ export async function writeLines(
   remedy: string = RUN_AGAIN,
 ): Promise<WrittenFile> {
   const ended = async function* () {
-    for await (const line of lines) yield `${line}\n`;
+    for await (const line of lines) {
+      yield line;
+      yield '\n';
+    }
   };
   return replaceFile(path, ended(), { remedy });
 }
@@ -149,23 +152,16 @@ async function openOnceRead(path: string): Promise<FileHandle> {
 async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
-  let waiting: Buffer[] = [];
-  let size = 0;
-  const flush = async () => {
-    const block = Buffer.concat(waiting);
+  const blocks = new BlockWriter((block) => {
     hash.update(block);
-    await handle.writeFile(block);
-    bytes += size;
-    waiting = [];
-    size = 0;
-  };
+    bytes += block.length;
+    return handle.writeFile(block);
+  });
   for await (const piece of pieces) {
-    const encoded = Buffer.from(piece);
-    waiting.push(encoded);
-    size += encoded.length;
-    if (size >= FLUSH_BYTES) await flush();
+    const one = [piece];
+    await blocks.add(one, bytesOf(one));
   }
-  if (size > 0) await flush();
+  await blocks.end();
   return { bytes, sha256: hash.digest('hex') };
 }
 

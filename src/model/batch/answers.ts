@@ -1,6 +1,8 @@
 // What lies in a batch folder, given to a request as an endpoint would give it: try after try, by the same rules.
 
 import { UserError } from '../../errors.js';
+import { present } from '../../present.js';
+import { charactersOf } from '../../question.js';
 import type { Redact } from '../../redaction.js';
 import type { CallCost, ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../usage.js';
@@ -8,13 +10,14 @@ import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } fro
 import type { ContextWatch } from '../endpoint/context.js';
 import { afterOverflow } from '../endpoint/fitting.js';
 import { Reading } from '../endpoint/reading.js';
-import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from '../endpoint/request.js';
+import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rule.js';
 import { cleaned } from '../http/wording.js';
 import { TRIED_AGAIN } from '../schedule/tries.js';
 import { costOfTry } from '../try-cost.js';
-import { customId } from './custom-id.js';
+import { customId, requestName } from './custom-id.js';
+import type { BatchUrl } from './folder.js';
 import type { Requests } from './requests.js';
 import type { Result } from './result-line.js';
 import type { Results } from './results.js';
@@ -29,16 +32,32 @@ export interface AnswerOptions {
   readonly redact: Redact;
 }
 
+/** A job whose results are looked up. */
+export interface AskedJob {
+  readonly id: string;
+  /** Requests that were made for it before. */
+  readonly batched: number;
+  /** What its first request is made from and with; absent where that says nothing of the request that comes now. */
+  readonly madeFrom: string | undefined;
+  request(): Promise<ModelRequest>;
+  /** Told the characters of a request whose reply was found without making it again. */
+  recalled(chars: number): void;
+  /** Told the cost of each try. */
+  tell(cost: CallCost): void;
+}
+
+/** What is to be written. */
+export interface NewRequest {
+  readonly id: string;
+  /** As it is sent. */
+  readonly body: string;
+  readonly way: Way;
+}
+
 /** A request of which no result is there. */
 export class Missing {
-  constructor(
-    readonly id: string,
-    /** Its body, as it is sent. */
-    readonly body: string,
-    readonly way: Way,
-    /** Its number, where it was written. */
-    readonly request: number | undefined,
-  ) {}
+  /** @param request its number where it was written */
+  constructor(readonly request: number | NewRequest) {}
 }
 
 /** Thrown where a result shows that every request has to be made in another way. */
@@ -57,7 +76,10 @@ const HOST = 'batch';
 
 /** One request, while its results are looked up. */
 interface Course {
-  readonly job: string;
+  readonly asked: AskedJob;
+  /** The request, once it was made. */
+  request?: Promise<ModelRequest>;
+  chars: number;
   batched: number;
   /** Tries that count. */
   counted: number;
@@ -66,34 +88,49 @@ interface Course {
   cost: CallCost;
 }
 
+/** A request as far as reading its reply takes it. */
+interface Form {
+  readonly way: Way;
+  /** Its parameters; the messages may be left out. */
+  readonly body: Body;
+}
+
 export class Answers {
+  /** Every job's first request has this form. Absent before any was written. */
+  readonly #first: Form | undefined;
+  /** What all first requests are made with. */
+  readonly #madeWith: string;
+
+  /** @param url where the requests go that were written; absent where there are none */
   constructor(
     private readonly options: AnswerOptions,
     private readonly requests: Requests,
     private readonly results: Results,
-  ) {}
+    url: BatchUrl | undefined,
+  ) {
+    const { model, sampling, responseFormat, dialect } = options.asked;
+    this.#first = url === undefined ? undefined : emptyForm(options.asked, url);
+    this.#madeWith = JSON.stringify([model, sampling, responseFormat, dialect.dropped(), dialect.isRenamed()]);
+  }
 
   /**
-   * What came of a request of the job, which has made `batched` before; `Missing` where it has still to come. `tell` is told the cost of
-   * each try.
+   * What came of a job's next request; `Missing` where it has still to come.
    * @throws UserError where the run must stop; `Relearnt`
    */
-  async of(
-    job: string,
-    batched: number,
-    request: ModelRequest,
-    tell: (cost: CallCost) => void,
-  ): Promise<Answered | Missing> {
-    const course: Course = { job, batched, counted: 0, attempts: 0, counts: 0, cost: { usage: {} } };
+  async of(asked: AskedJob): Promise<Answered | Missing> {
+    const { batched } = asked;
+    const course: Course = { asked, chars: 0, batched, counted: 0, attempts: 0, counts: 0, cost: { usage: {} } };
     try {
       for (;;) {
-        const attempt = await this.#try(course, request);
+        const attempt = await this.#try(course);
         course.attempts++;
-        const cost = costOfTry(request, attempt);
+        const cost = costOfTry(() => course.chars, attempt);
         course.cost = costOfBoth(course.cost, cost);
         course.counts += callsCounted(cost);
-        tell(cost);
-        if (attempt.status === 'ok' || this.#isFinal(attempt, course)) return answered(attempt, course);
+        asked.tell(cost);
+        if (attempt.status !== 'ok' && !this.#isFinal(attempt, course)) continue;
+        if (course.request === undefined) asked.recalled(course.chars);
+        return answered(attempt, course);
       }
     } catch (error) {
       if (error instanceof Missing) return error;
@@ -109,19 +146,18 @@ export class Answers {
     return failure.class !== 'rate-limit' && ++course.counted >= this.options.maxAttempts;
   }
 
-  async #try(course: Course, request: ModelRequest): Promise<AttemptReply | AttemptFailure> {
+  async #try(course: Course): Promise<AttemptReply | AttemptFailure> {
     const { asked, context, fitMaxTokens: fits, known, redact } = this.options;
     const spent: Usage = {};
-    const index = course.counted;
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
-      const outcome = await this.#lookUp(course, wayOf(request), requestBody(asked, request, index, maxTokens));
+      const outcome = await this.#lookUp(course, maxTokens);
       addUsage(spent, outcome.usage);
       return outcome;
     };
     let outcome: Attempt = await ask();
     if (outcome.status === 'ok') context.called();
     else if (outcome.overflow !== undefined) {
-      const maxTokens = request.maxTokens ?? asked.sampling.maxTokens;
+      const { maxTokens } = asked.sampling;
       outcome = await afterOverflow(outcome, outcome.overflow, { maxTokens, fits, host: known.host, context }, ask);
     }
     // Nothing ends the reading of a file.
@@ -130,30 +166,47 @@ export class Answers {
   }
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
-  async #lookUp(course: Course, way: Way, body: Body): Promise<AttemptReply | AttemptFailure> {
-    const text = bodyText(body);
+  async #lookUp(course: Course, maxTokens: number | undefined): Promise<AttemptReply | AttemptFailure> {
+    const known = this.#knownContent(course, maxTokens);
+    const made = known === undefined ? await this.#make(course, maxTokens) : undefined;
+    const content = known ?? bodyText(present(made).body);
     for (;;) {
-      const id = customId({ job: course.job, attempt: course.batched, body: text });
-      const request = this.requests.find(id);
-      const found =
-        request !== undefined && this.results.has(request) ? await this.#resultOf(request, way, body) : undefined;
-      if (found === undefined) throw new Missing(id, text, way, request);
+      const name = requestName({ job: course.asked.id, attempt: course.batched, content });
+      const request = this.requests.find(name);
+      if (request === undefined)
+        throw await this.#unwritten(course, name, made ?? (await this.#make(course, maxTokens)));
+      const form = made ?? present(this.#first);
+      const found = this.results.has(request) ? await this.#resultOf(request, form) : undefined;
+      if (found === undefined) throw new Missing(request);
       if (found === 'unasked') {
         course.batched++;
         continue;
       }
-      // What is asked in another way has another id, so that this request is no attempt.
-      if (found.status === 'failed' && this.#relearns(found.rejected, body)) throw new Relearnt();
+      // What is asked in another way has another name, so that this request is no attempt.
+      if (found.status === 'failed' && this.#relearns(found.rejected, form.body)) throw new Relearnt();
+      course.chars = this.requests.charsOf(request);
       course.batched++;
       return found;
     }
   }
 
-  async #resultOf(
-    request: number,
-    way: Way,
-    body: Body,
-  ): Promise<AttemptReply | AttemptFailure | 'unasked' | undefined> {
+  /** The first request of a job is known by what it is made from: neither is its row read for that, nor its body made. */
+  #knownContent({ asked, counted }: Course, maxTokens: number | undefined): string | undefined {
+    const isFirst = counted === 0 && maxTokens === undefined;
+    return isFirst && asked.madeFrom !== undefined ? `${this.#madeWith} ${asked.madeFrom}` : undefined;
+  }
+
+  async #make(course: Course, maxTokens: number | undefined): Promise<Form> {
+    const request = await requestOf(course);
+    return { way: wayOf(request), body: requestBody(this.options.asked, request, course.counted, maxTokens) };
+  }
+
+  async #unwritten(course: Course, name: string, { way, body }: Form): Promise<Missing> {
+    const chars = charactersOf(await requestOf(course));
+    return new Missing({ id: customId(name, chars), body: bodyText(body), way });
+  }
+
+  async #resultOf(request: number, form: Form): Promise<AttemptReply | AttemptFailure | 'unasked' | undefined> {
     let failure: AttemptFailure | undefined;
     let isUnasked = false;
     for await (const { result, file } of this.results.of(request)) {
@@ -161,14 +214,14 @@ export class Answers {
         isUnasked = true;
         continue;
       }
-      const attempt = this.#read(result, way, body);
+      const attempt = this.#read(result, form);
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, file) };
     }
     return failure ?? (isUnasked ? 'unasked' : undefined);
   }
 
-  #read(result: Exclude<Result, { kind: 'unasked' }>, way: Way, body: Body): AttemptReply | AttemptFailure {
+  #read(result: Exclude<Result, { kind: 'unasked' }>, { way, body }: Form): AttemptReply | AttemptFailure {
     const context = () => ({
       ...this.options.known,
       asked: way.words,
@@ -197,6 +250,16 @@ function stopAt(stop: UserError, file: string): UserError {
     `${stop.message}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again`,
     stop.exitCode,
   );
+}
+
+function requestOf(course: Course): Promise<ModelRequest> {
+  course.request ??= course.asked.request();
+  return course.request;
+}
+
+function emptyForm(asked: Asked, url: BatchUrl): Form {
+  const empty = { ...(url.endsWith(CHAT.path) ? { messages: [] } : { prompt: '' }), seedOffset: 0 };
+  return { way: wayOf(empty), body: requestBody(asked, empty, 0) };
 }
 
 function answered(attempt: AttemptReply | AttemptFailure, course: Course): Answered {

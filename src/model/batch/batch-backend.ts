@@ -17,7 +17,7 @@ import { openDialect } from '../endpoint/dialect.js';
 import type { Way } from '../endpoint/request.js';
 import { readAddress } from '../http/address.js';
 import { type NamedEndpoints, openEndpoints } from '../http-backend.js';
-import { type AnswerOptions, Answers, type Missing } from './answers.js';
+import { type AnswerOptions, Answers, type NewRequest } from './answers.js';
 import {
   type Batch,
   type BatchPart,
@@ -163,13 +163,14 @@ class BatchBackend implements OpenBackend {
     const writer = new PartWriter(dir, parts.length + 1, (part) => this.#list(part));
     let isWhole = false;
     try {
-      const answers = new Answers(this.#answers, requests, results);
+      const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
       const end = await passOver(jobs, answers, hooks, signals, async (unanswered) => {
         const { job, missing } = unanswered;
         const { request } = missing;
-        if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, request !== undefined);
-        if (request === undefined) await this.#write(missing, writer);
-        else left.awaitedOf(requests.partOf(request));
+        const isWritten = typeof request === 'number';
+        if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, isWritten);
+        if (isWritten) left.awaitedOf(requests.partOf(request));
+        else await this.#write(request, writer);
         await hooks.settle(job, INTERRUPTED);
       });
       isWhole = end.isWhole;
@@ -182,12 +183,12 @@ class BatchBackend implements OpenBackend {
     }
   }
 
-  async #write({ id, body, way }: Missing, writer: PartWriter): Promise<void> {
+  async #write({ id, body, way }: NewRequest, writer: PartWriter): Promise<void> {
     this.named.onWrite();
     const url = urlOf(way);
     this.#batch ??= await this.#begin(url);
     if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
-    await writer.add([Buffer.from(`{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`)]);
+    await writer.add([`{"custom_id":"${id}","method":"POST","url":"${url}","body":`, body, '}\n']);
   }
 
   async #begin(url: BatchUrl): Promise<Batch> {

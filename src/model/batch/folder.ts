@@ -9,7 +9,7 @@ import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js
 export const MOST_REQUESTS = 50_000;
 export const MOST_BYTES = 190_000_000;
 
-const SCHEMA = 'awb.batch/1';
+const SCHEMA = 'awb.batch/2';
 const BATCH_FILE = 'batch.json';
 const PART = /^requests-\d{4,}\.jsonl$/;
 const URLS = ['/v1/chat/completions', '/v1/completions'] as const;

@@ -7,7 +7,7 @@ import { INTERRUPTED } from '../attempt.js';
 import { type Answers, Missing, Relearnt } from './answers.js';
 
 /** Jobs at once: their rows are read and their records reach the disk together. */
-const AHEAD = 64;
+const AHEAD = 32;
 
 interface PassEnd {
   /** By the jobs' places: 1 where a job has come to its end. */
@@ -88,12 +88,20 @@ async function throughResults<J extends Job>(
 ): Promise<Pick<Unanswered<J>, 'missing' | 'batched'> | 'done' | 'left'> {
   // Sessions give it, and nobody else asks by files.
   const kept = present(hooks.kept)(job);
-  let { batched } = kept;
+  let { batched, madeFrom }: Omit<typeof kept, 'id'> = kept;
   for (;;) {
-    const request = await hooks.request(job);
-    const answered = await answers.of(kept.id, batched, request, (cost) => hooks.replayed?.(job, cost));
+    const answered = await answers.of({
+      id: kept.id,
+      batched,
+      madeFrom,
+      request: () => hooks.request(job),
+      recalled: (chars) => hooks.recalled?.(job, chars),
+      tell: (cost) => hooks.replayed?.(job, cost),
+    });
     if (answered instanceof Missing) return { missing: answered, batched };
     batched = answered.batched;
+    // What is asked next depends on this reply, too.
+    madeFrom = undefined;
     const settled = await hooks.settle(job, answered.outcome);
     if (settled !== 'again') return 'done';
     if (!isOver()) continue;

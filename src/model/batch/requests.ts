@@ -1,4 +1,4 @@
-// The requests that were written: their ids, and in which file each stands.
+// The requests that were written: what their ids say, and in which file each stands.
 
 import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -8,10 +8,11 @@ import { Column } from '../../column.js';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
 import { TextNumbers } from '../../hashed-texts.js';
 import { splitLines } from '../../lines.js';
+import { readCustomId } from './custom-id.js';
 import { type BatchPart, unreadable } from './folder.js';
 import { idOf } from './result-line.js';
 
-/** Ids are known by so many hex digits of their hashes, which cost three words of 32 bits each. */
+/** Names are known by so many hex digits of their hashes, which cost three words of 32 bits each. */
 const DIGITS = 24;
 const WORDS = 3;
 const READ_BYTES = 1 << 20;
@@ -19,6 +20,7 @@ const READ_BYTES = 1 << 20;
 export class Requests {
   readonly #numbers = new TextNumbers(WORDS);
   readonly #parts = new Column(Uint32Array);
+  readonly #chars = new Column(Uint32Array);
 
   get size(): number {
     return this.#numbers.size;
@@ -26,21 +28,29 @@ export class Requests {
 
   /** @param part the number of its file, from 0 */
   add(id: string, part: number): void {
-    this.#parts.put(this.#numbers.add(hashOf(id)), part);
+    const { name, chars } = readCustomId(id);
+    const number = this.#numbers.add(hashOf(name));
+    this.#parts.put(number, part);
+    this.#chars.put(number, chars);
   }
 
-  /** The request's number, from 0; undefined for an id that was never written. */
-  find(id: string): number | undefined {
-    return this.#numbers.find(hashOf(id));
+  /** The number, from 0, of the request with this name; undefined for one that was never written. */
+  find(name: string): number | undefined {
+    return this.#numbers.find(hashOf(name));
   }
 
   partOf(number: number): number {
     return this.#parts.at(number);
   }
+
+  /** Characters of the request's messages. */
+  charsOf(number: number): number {
+    return this.#chars.at(number);
+  }
 }
 
-function hashOf(id: string): string {
-  return hash('sha256', id, 'hex').slice(0, DIGITS);
+function hashOf(name: string): string {
+  return hash('sha256', name, 'hex').slice(0, DIGITS);
 }
 
 /** Reads the ids of the parts. @throws UserError: 66 for a part that is not there, 65 for one that is not as it was written, 130, 143 */

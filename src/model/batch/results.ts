@@ -9,6 +9,7 @@ import { type Line, splitLines } from '../../lines.js';
 import { present } from '../../present.js';
 import { oneLine } from '../../printable.js';
 import { SpanReader } from '../../spans.js';
+import { readCustomId } from './custom-id.js';
 import { resultFiles, unreadable } from './folder.js';
 import type { Requests } from './requests.js';
 import { idOf, parseLine, type Result, readResult } from './result-line.js';
@@ -146,7 +147,7 @@ export class Results {
     if (!ended && (tooLong || parseLine(bytes) === undefined)) this.#cutOff.add(place);
     else if (typeof id !== 'string') this.#odd.add(place);
     else {
-      const request = this.#requests.find(id);
+      const request = this.#requests.find(readCustomId(id).name);
       if (request === undefined) this.#unknown.add(oneLine(id, MOST_ID_COLUMNS));
       else this.#put(request, { file, number, offset, length: bytes.length });
     }

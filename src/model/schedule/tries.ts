@@ -84,7 +84,7 @@ export class Tries {
     const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
     const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
     delete call.inFlight;
-    const cost = costOfTry(request, attempt);
+    const cost = costOfTry(() => charactersOf(request), attempt);
     call.cost = costOfBoth(call.cost, cost);
     call.counts += callsCounted(cost);
     this.#tried(call, cost);

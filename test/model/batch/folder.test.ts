@@ -21,7 +21,7 @@ describe('batch.json', () => {
     await writeBatch(folder, { ...BATCH, dropped: [], isRenamed: true });
     expect(await readBatch(folder)).toEqual({ ...BATCH, dropped: [], isRenamed: true });
     expect(await readdir(folder)).toEqual(['batch.json']);
-    expect(JSON.parse(await readFile(join(folder, 'batch.json'), 'utf8')).schema).toBe('awb.batch/1');
+    expect(JSON.parse(await readFile(join(folder, 'batch.json'), 'utf8')).schema).toBe('awb.batch/2');
   });
 
   it('is absent where nothing was written', async () => {
@@ -31,12 +31,12 @@ describe('batch.json', () => {
   });
 
   it.each([
-    ['cut off', '{"schema":"awb.batch/1"'],
+    ['cut off', '{"schema":"awb.batch/2"'],
     ['of another version', JSON.stringify({ ...BATCH, schema: 'awb.batch/2' })],
-    ['without its run', JSON.stringify({ schema: 'awb.batch/1', ...BATCH, run: undefined })],
+    ['without its run', JSON.stringify({ schema: 'awb.batch/2', ...BATCH, run: undefined })],
     [
       'with a part elsewhere',
-      JSON.stringify({ schema: 'awb.batch/1', ...BATCH, parts: [{ file: '../x.jsonl', requests: 1, bytes: 1 }] }),
+      JSON.stringify({ schema: 'awb.batch/2', ...BATCH, parts: [{ file: '../x.jsonl', requests: 1, bytes: 1 }] }),
     ],
   ])('%s is refused by its name (65)', async (_, text) => {
     const folder = await temporaryFolder();

@@ -6,7 +6,7 @@ import { type BatchPart, MOST_BYTES, MOST_REQUESTS } from '../../../src/model/ba
 import { PartWriter } from '../../../src/model/batch/part-writer.js';
 import { temporaryFolder } from '../../support/cli.js';
 
-const line = (text: string) => [Buffer.from(text), Buffer.from('\n')];
+const line = (text: string) => [text, '\n'];
 
 async function written(texts: readonly string[], bounds: { requests: number; bytes: number }) {
   const dir = await temporaryFolder();
@@ -39,6 +39,18 @@ describe('files of requests', () => {
     const texts = Array.from({ length: 60 }, (_, at) => `${at}`.repeat(30_000));
     const { files } = await written(texts, { requests: 1000, bytes: 1e9 });
     expect(files).toEqual([texts.map((text) => `${text}\n`).join('')]);
+  });
+
+  it('come out whole where a large one stands between small ones', async () => {
+    const texts = Array.from({ length: 40 }, (_, at) => `${at}`.repeat(at % 3 === 0 ? 900_000 : 100_000));
+    const { files } = await written(texts, { requests: 1000, bytes: 1e9 });
+    expect(files).toEqual([texts.map((text) => `${text}\n`).join('')]);
+  });
+
+  it('count bytes of UTF-8', async () => {
+    const { files, parts } = await written(['é字', '𝄞', 'c'], { requests: 9, bytes: 11 });
+    expect(files).toEqual(['é字\n𝄞\n', 'c\n']);
+    expect(parts).toMatchObject([{ bytes: 11 }, { bytes: 2 }]);
   });
 
   it('come out whole where they are many and short', async () => {
