@@ -32,7 +32,13 @@ try {
   say('written', written, bytesOf(/^requests-/));
   say('nothing has come', await stage('awaited', command, 75), 0);
   await answer();
-  say('read back', await stage('read', command, 0), bytesOf(/^outputs-/));
+  const journal = watchedJournal();
+  const read = await stage('read', command, 0);
+  say('read back', read, bytesOf(/^outputs-/));
+  const seconds = journal.grewUntil() - read.started;
+  console.log(
+    `  until all of it was in the journal ${seconds.toFixed(1)} s (${((seconds / bytesOf(/^outputs-/)) * 1e9).toFixed(1)} s a GB)`,
+  );
 } finally {
   rmSync(root, { recursive: true });
 }
@@ -40,12 +46,31 @@ try {
 async function stage(name, args, code) {
   const file = join(root, 'blocks.json');
   const prof = values.prof ? ['--cpu-prof', '--cpu-prof-dir', join(values.prof, name)] : [];
+  const started = performance.now() / 1000;
   const usage = await measured(root, [...prof, BIN, ...args], {
     preload: [join(HERE, 'loop-blocks.mjs')],
     env: { BENCH_BLOCKS: file },
     code,
   });
-  return { ...usage, ...JSON.parse(readFileSync(file, 'utf8')) };
+  return { ...usage, started, ...JSON.parse(readFileSync(file, 'utf8')) };
+}
+
+/** Told the second in which the journal grew last. */
+function watchedJournal() {
+  const file = join(out, 'predictions.journal.jsonl');
+  let [bytes, at] = [0, 0];
+  const look = () => {
+    const { size } = statSync(file, { throwIfNoEntry: false }) ?? { size: 0 };
+    if (size > bytes) [bytes, at] = [size, performance.now() / 1000];
+  };
+  const timer = setInterval(look, 20);
+  return {
+    grewUntil() {
+      clearInterval(timer);
+      look();
+      return at;
+    },
+  };
 }
 
 function say(name, { wall, cpuMs, peakMb, blocks }, bytes) {
@@ -58,7 +83,7 @@ function say(name, { wall, cpuMs, peakMb, blocks }, bytes) {
       : `, ${(bytes / 1e6).toFixed(0)} MB: ${(bytes / 1e6 / wall).toFixed(0)} MB/s, ${(bytes / 1e6 / cpu).toFixed(0)} MB a second of CPU (${((cpu / bytes) * 1e9).toFixed(1)} s a GB)`;
   console.log(
     `  ${name.padEnd(16)} ${wall.toFixed(1)} s, ${cpu.toFixed(1)} s CPU, peak ${peakMb.toFixed(0)} MB${speed}; ` +
-      `${long.length} blocks over ${LONG_MS} ms, longest ${longest} ms`,
+      `${long.length} blocks over ${LONG_MS} ms${long.map(({ at, ms }) => ` (${ms} ms after ${(at / 1000).toFixed(1)} s)`).join('')}, longest ${longest} ms`,
   );
 }
 

@@ -32,6 +32,8 @@ const FULLEST = 3 / 4;
 export class TextNumbers {
   size = 0;
   readonly #parts: PartColumns;
+  /** By number: a table that grows would otherwise take tens of milliseconds to make them all anew. */
+  readonly #hashes = new Column(Uint32Array);
   /** By the texts' hashes: a number and 1, or 0 where nobody stands. */
   #table = new Uint32Array(FIRST_ROOM);
 
@@ -43,17 +45,20 @@ export class TextNumbers {
   add(text: string): number {
     if (this.size + 1 > this.#table.length * FULLEST) this.#grow();
     const parts = partsOf(text, this.wordCount);
-    const place = this.#placeOf(parts);
+    const hash = hashOf(parts);
+    const place = this.#placeOf(parts, hash);
     const found = present(this.#table[place]) - 1;
     if (found >= 0) return found;
     const number = this.size++;
     this.#parts.put(number, parts);
+    this.#hashes.put(number, hash);
     this.#table[place] = number + 1;
     return number;
   }
 
   find(text: string): number | undefined {
-    const number = present(this.#table[this.#placeOf(partsOf(text, this.wordCount))]) - 1;
+    const parts = partsOf(text, this.wordCount);
+    const number = present(this.#table[this.#placeOf(parts, hashOf(parts))]) - 1;
     return number < 0 ? undefined : number;
   }
 
@@ -66,9 +71,9 @@ export class TextNumbers {
   }
 
   /** Where the text stands in the table, or where it would. */
-  #placeOf(parts: Parts): number {
+  #placeOf(parts: Parts, hash: number): number {
     const mask = this.#table.length - 1;
-    for (let place = hashOf(parts) & mask; ; place = (place + 1) & mask) {
+    for (let place = hash & mask; ; place = (place + 1) & mask) {
       const number = present(this.#table[place]) - 1;
       if (number < 0 || this.#parts.isAt(number, parts)) return place;
     }
@@ -78,7 +83,7 @@ export class TextNumbers {
     const table = new Uint32Array(this.#table.length * 2);
     const mask = table.length - 1;
     for (let number = 0; number < this.size; number++) {
-      let place = hashOf(this.#parts.at(number)) & mask;
+      let place = this.#hashes.at(number) & mask;
       while (table[place] !== 0) place = (place + 1) & mask;
       table[place] = number + 1;
     }

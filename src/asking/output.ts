@@ -1,5 +1,6 @@
 // The output file of a run, assembled from its journal in output order.
 
+import { inTurns } from '../bench/loop-turn.js';
 import { sha256Of, sizeOf } from '../run/file-reading.js';
 import { writeLines } from '../run/files.js';
 import { fingerprintOf } from '../run/identity.js';
@@ -12,7 +13,7 @@ type Output = NonNullable<Manifest['output']>;
 export async function assemble<J extends StageJob>(stage: Stage<J>, changed: boolean): Promise<Output> {
   const { run } = stage;
   const lines = async function* () {
-    for (const job of stage.rows) {
+    for await (const job of inTurns(stage.rows)) {
       if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
     }
   };

@@ -74,6 +74,12 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
+/** By row, the characters that its record says were sent. */
+async function charsIn(dir: string): Promise<Record<string, number | undefined>> {
+  const lines = (await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')).trimEnd().split('\n');
+  return Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ id, log }) => [id, log.chars]));
+}
+
 /** Repeats the command until nothing is awaited; each time `answer` puts results of the latest requests into the folder. */
 async function untilDone(
   args: readonly string[],
@@ -141,6 +147,7 @@ describe('a run by batch files writes the bytes of a live run', () => {
       expect(inferred).toMatchObject({ code: 3 });
       expect(inferred.rounds).toBeGreaterThan(2);
       expect(await readFile(predictions, 'utf8')).toBe(await readFile(join(live, 'predictions.jsonl'), 'utf8'));
+      expect(await charsIn(out)).toEqual(await charsIn(live));
       const judged = await untilDone(judgeArgs(predictions, out), judging, (requests, round) =>
         answer(judging, requests as never[], round),
       );
