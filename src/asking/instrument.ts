@@ -87,8 +87,7 @@ export function openInstrument(
         return backend;
       },
       async request(job) {
-        const mark = sent();
-        const request = await stage.request(job);
+        const [mark, request] = [sent(), await stage.request(job)];
         inFlight.sent(job.id, mark, charactersOf(request));
         return request;
       },
