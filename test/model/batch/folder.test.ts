@@ -32,7 +32,7 @@ describe('batch.json', () => {
 
   it.each([
     ['cut off', '{"schema":"awb.batch/2"'],
-    ['of another version', JSON.stringify({ ...BATCH, schema: 'awb.batch/2' })],
+    ['of another version', JSON.stringify({ ...BATCH, schema: 'awb.batch/1' })],
     ['without its run', JSON.stringify({ schema: 'awb.batch/2', ...BATCH, run: undefined })],
     [
       'with a part elsewhere',
