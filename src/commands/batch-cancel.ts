@@ -1,8 +1,8 @@
 // `awb batch cancel`: ends the batches of a folder that have not ended.
 
-import { atDesk } from '../asking/batch/at-desk.js';
-import { cancelBatches } from '../asking/batch/cancelling.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { atDesk } from '../asking/batch-desk/at-desk.js';
+import { cancelBatches } from '../asking/batch-desk/cancelling.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { counted } from '../figures.js';
 import { defineCommand } from '../settings/command.js';

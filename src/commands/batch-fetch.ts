@@ -1,9 +1,9 @@
 // `awb batch fetch`: the results of a folder's batches into the folder, where the run's own command reads them.
 
-import { atDesk } from '../asking/batch/at-desk.js';
-import { fetchResults } from '../asking/batch/fetching.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
-import { refresh } from '../asking/batch/refreshing.js';
+import { atDesk } from '../asking/batch-desk/at-desk.js';
+import { fetchResults } from '../asking/batch-desk/fetching.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
+import { refresh } from '../asking/batch-desk/refreshing.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';

@@ -1,12 +1,12 @@
 // `awb batch run`: a batch folder answered by live calls, where there is no batch engine.
 
 import { join } from 'node:path';
-import { type Answered, openAnswerer, requireNotAwaited } from '../asking/batch/answering.js';
-import { type AnswersFile, openAnswers } from '../asking/batch/answers-file.js';
-import { type Opened, openBatch, readSubmission } from '../asking/batch/desk.js';
-import { idsWithResult } from '../asking/batch/left.js';
-import { type RequestsLeft, requestsLeft } from '../asking/batch/requests-left.js';
-import { RUN_OPTIONS, type RunSettings } from '../asking/batch/run-options.js';
+import { type Answered, openAnswerer, requireNotAwaited } from '../asking/batch-desk/answering.js';
+import { type AnswersFile, openAnswers } from '../asking/batch-desk/answers-file.js';
+import { type Opened, openBatch, readSubmission } from '../asking/batch-desk/desk.js';
+import { idsWithResult } from '../asking/batch-desk/left.js';
+import { type RequestsLeft, requestsLeft } from '../asking/batch-desk/requests-left.js';
+import { RUN_OPTIONS, type RunSettings } from '../asking/batch-desk/run-options.js';
 import { startLocal } from '../asking/local.js';
 import { openProgress } from '../asking/progress/progress.js';
 import { drainOnInterrupt } from '../asking/session.js';

@@ -1,8 +1,8 @@
 // `awb batch status`: how far the batches of a folder are.
 
-import { atDesk } from '../asking/batch/at-desk.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
-import { refresh } from '../asking/batch/refreshing.js';
+import { atDesk } from '../asking/batch-desk/at-desk.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
+import { refresh } from '../asking/batch-desk/refreshing.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';

@@ -1,9 +1,9 @@
 // `awb batch submit`: a batch folder's parts, uploaded and made into batches of a server that works them off.
 
-import { atDesk } from '../asking/batch/at-desk.js';
-import { SERVER_OPTIONS } from '../asking/batch/options.js';
-import type { Standing } from '../asking/batch/standing.js';
-import { submit } from '../asking/batch/submitting.js';
+import { atDesk } from '../asking/batch-desk/at-desk.js';
+import { SERVER_OPTIONS } from '../asking/batch-desk/options.js';
+import type { Standing } from '../asking/batch-desk/standing.js';
+import { submit } from '../asking/batch-desk/submitting.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
