@@ -3,9 +3,9 @@
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { codeOf } from '../errors.js';
 import { isObject, parseObject } from '../json.js';
 import { oneLine } from '../printable.js';
+import { isAlive } from '../run/alive.js';
 import type { Io } from '../types.js';
 import { startGuarded, withoutKeys } from './guarded.js';
 import type { WatchSettings } from './options.js';
@@ -72,16 +72,7 @@ export async function startServer(
 async function endOfEarlier(pidFile: string): Promise<void> {
   const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
   const until = performance.now() + GRACE_MS;
-  while (Number.isInteger(pid) && pid > 0 && isAlive(pid) && performance.now() < until) await wait(LOOK_EVERY_MS);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
+  while (isAlive(pid) && performance.now() < until) await wait(LOOK_EVERY_MS);
 }
 
 /** Resolves with the name of the model once the server lists one. */

@@ -1,11 +1,10 @@
 // An open batch folder and the server that has its batches: what was sent stands in submission.json before and after every step.
 
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { codeOf, EXIT, UserError } from '../../errors.js';
+import { EXIT, UserError } from '../../errors.js';
 import { parseObject } from '../../json.js';
 import { BatchApi } from '../../model/batch/api.js';
-import { type Batch, type BatchPart, readBatch, unreadable } from '../../model/batch/folder.js';
+import { type Batch, type BatchPart, readBatch, textIn } from '../../model/batch/folder.js';
 import { type Sent, type Submission, submissionIn, submissionText } from '../../model/batch/submission.js';
 import { proxyFor } from '../../model/http/proxy.js';
 import { present } from '../../present.js';
@@ -138,14 +137,8 @@ export class Desk {
 
 /** What was submitted of a folder; undefined where nothing was. @throws UserError: 65 where it is damaged, 66 where it cannot be read */
 export async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
-  const path = join(dir, SUBMISSION);
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(path, error);
-  }
+  const text = await textIn(join(dir, SUBMISSION));
+  if (text === undefined) return undefined;
   const submission = submissionIn(parseObject(text));
   if (submission !== undefined) return submission;
   throw new UserError(

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Column } from '../../column.js';
 import { inTableOrder } from '../../domains.js';
 import { codeOf, EXIT, UserError } from '../../errors.js';
+import { isAlive } from '../../run/alive.js';
 import { viewFolder } from '../../run/folder.js';
 import type { Shelf } from '../../run/journal.js';
 import type { JournalRecord } from '../../run/journal-record.js';
@@ -118,16 +119,6 @@ async function readJournal(dir: string, name: string, manifest: Manifest, record
 function stateOf({ state, process: worker }: Manifest, isElsewhere: boolean): RunState {
   if (state !== 'running' || isElsewhere) return state;
   return isAlive(worker?.pid) ? 'running' : 'killed';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    // Signal 0 is not sent: it only asks whether there is such a process.
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
 }
 
 function totalOf({ counts, process: worker }: Manifest, domains: ReadonlyMap<Domain, DomainStatus>): number {

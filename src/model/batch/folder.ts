@@ -79,19 +79,22 @@ async function requireFile(path: string): Promise<void> {
 /** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
 export async function readBatch(dir: string): Promise<Batch | undefined> {
   const path = join(dir, BATCH_FILE);
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(path, error);
-  }
+  const text = await textIn(path);
+  if (text === undefined) return undefined;
   const batch = batchIn(parseObject(text));
   if (batch !== undefined) return batch;
   throw new UserError(
     `${path} is damaged, or of another version of awb; restore it, or take another folder`,
     EXIT.badData,
   );
+}
+
+/** A file's text; undefined where there is none. @throws UserError (66) where it cannot be read */
+export async function textIn(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw unreadable(path, error);
+  });
 }
 
 function batchIn(value: JsonObject | undefined): Batch | undefined {
