@@ -43,9 +43,10 @@ run_and_leave() {
   [ -z "$limit" ] || requeue 'the time limit is near'
   "$@" &
   awb=$!
-  # --wait-ready would wait its whole time for an engine that has died while it loaded.
+  # --wait-ready would wait its whole time for an engine that has died while it loaded. A process that has only just been made can
+  # lose a signal to bash, which has yet to become awb, so that awb is told until it has ended.
   if [ -n "$engine" ]; then
-    (while kill -0 "$engine"; do sleep 2; done; kill -TERM "$awb") 2> /dev/null &
+    (while kill -0 "$engine"; do sleep 2; done; while kill -TERM "$awb"; do sleep 10; done) 2> /dev/null &
     watcher=$!
   fi
   # A trap ends `wait` early, with a code of its own.
