@@ -34,15 +34,22 @@ await() {
   exit 1
 }
 
+# Below those that the system gives to whoever asks for any: one of these could be taken before the daemons are there.
 free_ports() {
   node -e '
     const { createServer } = require("node:net");
-    const servers = [createServer(), createServer()];
-    let listening = 0;
-    const tell = () => {
-      if (++listening === servers.length) for (const server of servers) { console.log(server.address().port); server.close(); }
+    const servers = [];
+    const look = () => {
+      const server = createServer().once("error", (error) => {
+        if (error.code !== "EADDRINUSE") throw error;
+        look();
+      });
+      server.listen(10_000 + Math.floor(Math.random() * 22_000), "127.0.0.1", () => {
+        if (servers.push(server) < 2) look();
+        else for (const one of servers) { console.log(one.address().port); one.close(); }
+      });
     };
-    for (const server of servers) server.listen(0, "127.0.0.1", tell);
+    look();
   '
 }
 
