@@ -4,6 +4,7 @@ import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { codeOf } from '../../src/errors.js';
 import { present } from '../../src/present.js';
 import { AT_A_TIME, type ClusterTrial, startClusterTrial } from '../support/cluster-trial.js';
 import { everythingIn, readRows } from '../support/run-folder.js';
@@ -25,6 +26,15 @@ const server = createServer((socket) => {
 });
 setTimeout(() => server.listen(port, '127.0.0.1'), 500);
 `;
+
+/** A process that was found may have ended by itself since, such as a watcher's `sleep`. */
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error;
+  }
+}
 
 if (noSlurm !== undefined) it.skip(`examples/slurm: ${noSlurm}`, () => {});
 
@@ -101,7 +111,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     const taskOf = (task: number) => `${jobs.infer}_${task}`;
     const kill = (task: number, word: string) => {
       const found = slurm.processes(jobs.infer, task).filter(({ command }) => command.includes(word));
-      for (const { pid } of found) process.kill(pid, 'SIGKILL');
+      for (const { pid } of found) killNow(pid);
     };
     await trial.untilAsked(last);
 
