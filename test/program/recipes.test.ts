@@ -1,6 +1,7 @@
 // The recipes of docs/recipes.md do what they say: their Python is run on runs of this program, where pandas and DuckDB are installed.
 
 import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,19 +22,16 @@ let scores: Record<string, { total_score: number }>;
 beforeAll(async () => {
   if (missing !== undefined) return;
   dir = await temporaryFolder();
+  // By what is judged, and not by who comes first: the scores are the same in every run.
   const judge =
     (rating: number) =>
-    ({ index }: { readonly index: number }) => {
-      const ratings = ['format', 'factuality', 'consistency', 'realism', 'quality'].map((name) => [
-        name,
-        rating - 1 + (index % 3),
-      ]);
-      // Every ninth verdict cannot be read, and the others differ.
-      const content =
-        index % 9 === 0
-          ? 'none'
-          : JSON.stringify({ strengths: [], weaknesses: [], scores: Object.fromEntries(ratings) });
-      return { content: `<final_evaluation>${content}</final_evaluation>` };
+    ({ body }: { readonly body: { readonly messages?: unknown } }) => {
+      const [kind = 0, more = 0] = createHash('sha256').update(JSON.stringify(body.messages)).digest();
+      const names = ['format', 'factuality', 'consistency', 'realism', 'quality'];
+      const ratings = Object.fromEntries(names.map((name) => [name, rating - 1 + (more % 3)]));
+      // Some verdicts cannot be read, and the others differ.
+      const verdict = kind % 9 === 0 ? 'none' : JSON.stringify({ strengths: [], weaknesses: [], scores: ratings });
+      return { content: `<final_evaluation>${verdict}</final_evaluation>` };
     };
   for (const [label, rating] of [
     ['step-100', 3],
