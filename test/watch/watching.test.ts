@@ -9,6 +9,7 @@ import { EXIT } from '../../src/errors.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { isAtWork } from '../support/processes.js';
 import { madeUpRow, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 16;
@@ -105,15 +106,6 @@ ${more}`;
   };
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 const complete = (name: string, config: object) => ({ [`${name}/config.json`]: config, [`${name}/COMPLETE`]: {} });
 
 test('checkpoints are taken in the order of their numbers, held against the base, told, and not taken again', async () => {
@@ -127,7 +119,7 @@ test('checkpoints are taken in the order of their numbers, held against the base
   expect(first.stderr).toMatch(/step-10: NO-GO: /);
   expect(first.code).toBe(EXIT.noGo);
   expect(await run.served()).toEqual(['step-9', 'step-10', 'step-11']);
-  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
   expect(await run.result('step-9')).toMatchObject({ verdict: 'GO', exit_code: 0, last_go: null, base: 'base' });
   expect(await run.result('step-10')).toMatchObject({
     ...{ schema: 'awb.watch-result/1', verdict: 'NO-GO', exit_code: 4, summary: expect.any(String) },
@@ -153,11 +145,11 @@ test('checkpoints are taken in the order of their numbers, held against the base
 
 test('a server that never gets ready is logged with its last words, and the watch goes on with the next checkpoint', async () => {
   const run = await setUp({ ...complete('step-1', { ready: false }), ...complete('step-2', {}) });
-  const flags = ['--wait-ready', '3s', '--tries', '2'];
+  const flags = ['--wait-ready', '10s', '--tries', '2'];
   const first = await run.once(...flags);
   expect(first.code).toBe(EXIT.unavailable);
   expect(first.stderr).toMatch(
-    /step-1: not evaluated: the server was not ready after 3 s .*out of memory.*; it is tried again/,
+    /step-1: not evaluated: the server was not ready after 10 s .*out of memory.*; it is tried again/,
   );
   expect(await run.result('step-2')).toMatchObject({ verdict: 'GO' });
   expect(await run.result('step-1')).toMatchObject({ verdict: 'FAILED', will_retry: true, reason: expect.any(String) });
@@ -168,7 +160,7 @@ test('a server that never gets ready is logged with its last words, and the watc
   await run.arrive(complete('step-1', { note: 'mended' }));
   expect((await run.once(...flags)).code).toBe(EXIT.done);
   expect(await run.result('step-1.2')).toMatchObject({ verdict: 'GO', checkpoint: { name: 'step-1' } });
-  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
 }, 300_000);
 
 test('a server that crashes in the middle costs no finished row: the next round goes on', async () => {
@@ -185,10 +177,12 @@ test('a watch that is killed takes server and steps with it, and the same comman
   const run = await setUp({ ...complete('step-1', {}), ...complete('step-2', { hangAfter: 5 }) });
   const { child, ended } = run.start('--once');
   await run.until(async () => (await readdir(run.dir)).includes('served.step-2.hung'));
-  await run.until(async () => (await run.asked()).length >= ROWS + 5);
+  // What was answered counts once it is in the journal.
+  const journal = join(run.dir, 'watch/step-2/predictions.journal.jsonl');
+  await run.until(async () => (await readRows(journal).catch(() => [])).length === 5);
   child.kill('SIGKILL');
   await ended;
-  await run.until(async () => (await run.pids()).every((pid) => !isAlive(pid)));
+  await run.until(async () => (await run.pids()).every((pid) => !isAtWork(pid)));
   const before = await run.asked();
   expect((await run.once()).code).toBe(EXIT.done);
   expect(await run.served()).toEqual(['step-1', 'step-2', 'step-2']);
@@ -210,7 +204,7 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   const { code, stderr } = await ended;
   expect(code).toBe(EXIT.interrupted);
   expect(stderr).toMatch(/interrupted; the same command goes on where it was\n$/);
-  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
 }, 300_000);
 
 test('--dry-run shows what would be done, marked or not, and names are never read by a shell', async () => {
@@ -343,7 +337,7 @@ test('where nothing can be written the watch ends, and its server with it', asyn
   await mkdir(join(run.dir, 'watch/.server.pid'), { recursive: true });
   const { code, stderr } = await run.once();
   expect([code, stderr]).toEqual([EXIT.cannotWrite, expect.stringMatching(/cannot write into .*EISDIR.*make room/)]);
-  expect((await run.pids()).filter(isAlive)).toEqual([]);
+  expect((await run.pids()).filter(isAtWork)).toEqual([]);
   await rm(join(run.dir, 'watch/.server.pid'), { recursive: true });
   await run.arrive({ 'server.pid/config.json': {} });
   const named = await run.once();
