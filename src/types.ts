@@ -331,8 +331,11 @@ export interface AskHooks<J extends Job> {
    * its first request is made from and with, where that says all of it.
    */
   kept?(job: J): { readonly id: string; readonly batched: number; readonly madeFrom?: string | undefined };
-  /** A reply was found to the job's first request, of so many characters: `settle` is told it without a call of `request`. */
-  recalled?(job: J, chars: number): void;
+  /**
+   * A reply was found to the job's first request, of so many characters: `settle` is told it without a call of `request`. `madeFrom` is
+   * what `kept` said when it was looked up.
+   */
+  recalled?(job: J, chars: number, madeFrom: string): void;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */

@@ -5,6 +5,7 @@ import { isObject } from '../json.js';
 import type { OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
 import { charactersOf } from '../question.js';
+import type { Identity } from '../run/identity.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
@@ -64,8 +65,7 @@ export function openInstrument(
     if (sent() === entered) return;
     if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
     entered = sent();
-    const { sampling } = run.identity;
-    run.identity = { ...run.identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped: dropped() } };
+    run.identity = withDropped(run.identity, dropped());
   };
   const inFlight = new InFlight();
   return {
@@ -75,8 +75,7 @@ export function openInstrument(
       isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered, stamp),
       settleAlone: (job) => stage.settleAlone(job, entered),
       async ready() {
-        const isFirst = await chooseBatch(run, settings, stage.io);
-        if (isFirst && !settings.finishOnline) await requireAffordable(this, target, settings);
+        if (await chooseBatch(run, settings, stage.io)) await requireAffordable(this, target, settings);
       },
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);
@@ -92,7 +91,9 @@ export function openInstrument(
         return request;
       },
       madeFrom: (job) => stampOf(job, undefined, sent(), ''),
-      recalled: (job, chars) => inFlight.sent(job.id, sent(), chars),
+      recalled(job, chars, from) {
+        if (from === this.madeFrom?.(job)) inFlight.sent(job.id, sent(), chars);
+      },
       left(job) {
         inFlight.forget(job.id);
         stage.left?.(job);
@@ -133,6 +134,11 @@ class InFlight {
     this.#sent.delete(id);
     this.#unkept.delete(id);
   }
+}
+
+function withDropped(identity: Identity, dropped: readonly string[]): Identity {
+  const { sampling } = identity;
+  return { ...identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped } };
 }
 
 function finishedIn({ journal }: Run): number {

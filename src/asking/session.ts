@@ -216,7 +216,7 @@ class Session<J extends StageJob> {
         tried: (job, cost) => this.#count(job, cost),
         replayed: (job, cost) => this.#spend(job, cost),
         kept: (job) => ({ id: job.id, batched: this.#batchedIn(job.id), madeFrom: stage.madeFrom?.(job) }),
-        recalled: (job, chars) => stage.recalled?.(job, chars),
+        recalled: (job, chars, madeFrom) => stage.recalled?.(job, chars, madeFrom),
         settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') {
             stage.left?.(job);
@@ -269,8 +269,12 @@ class Session<J extends StageJob> {
   }
 
   async #keep(job: J, record: JournalRecord): Promise<RowSummary> {
+    // Asked live, a row still has the results of before in its batch folder, and they are not to be taken for those of later requests.
+    const batched = this.#batchedIn(job.id);
+    const counted = batched > 0 && { batched };
     // The domain is for whoever reads a run without its data.
-    const summary = await this.stage.run.journal.append({ ...record, log: { ...record.log, domain: job.domain } });
+    const log = { ...counted, ...record.log, domain: job.domain };
+    const summary = await this.stage.run.journal.append({ ...record, log });
     this.#asked++;
     this.#open.delete(job.id);
     this.#listeners.tell((listener) => listener.settled?.(job, summary));

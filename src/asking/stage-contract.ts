@@ -44,8 +44,11 @@ export interface Stage<J extends StageJob> {
   request(job: J): Promise<ModelRequest>;
   /** What the first request for a row would be made from and with now, in one text. */
   madeFrom?(job: J): string;
-  /** In place of `request`: the reply to such a request, of so many characters, was found. */
-  recalled?(job: J, chars: number): void;
+  /**
+   * In place of `request`: the reply to a first request of so many characters was found, which was made from that. If it would be made
+   * from something else now, since what is dropped was found out while the reply was read, the reply is not kept.
+   */
+  recalled?(job: J, chars: number, madeFrom: string): void;
   /**
    * All that a row is asked, one call each, where every reply can be used; `request` alone where absent. It is for sizes alone, and may
    * stand for a request that cannot be made yet.

@@ -228,6 +228,21 @@ describe('infer --batch-dir', () => {
     expect(ids.slice(3)).toEqual(ids.slice(0, 3).map((id) => id.replace('_0_', '_1_')));
   });
 
+  test('takes no result of before for the answer to a row that has failed live since', async () => {
+    const refused = { content: '', finishReason: 'content_filter' };
+    const { batch, byBatch, infer, answer } = await setUp(
+      ({ index, body }) => (index === 0 ? fine({ body } as never) : refused),
+      2,
+    );
+    await byBatch();
+    await answer('a.jsonl');
+    expect(await byBatch()).toMatchObject({ code: EXIT.incomplete, said: { counts: { failed: 1 } } });
+    expect(await infer([])).toMatchObject({ code: EXIT.incomplete, said: { asked: 1, counts: { failed: 1 } } });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { asked: 0, batch: { written: 1 } } });
+    const ids = (await requestsIn(batch)).map(({ custom_id }) => custom_id);
+    expect(ids[1]).toBe(ids[0].replace('_0_', '_1_'));
+  });
+
   test('counts what a reply cost once, however often it is read', async () => {
     const { byBatch, answer } = await setUp(
       ({ index, body }) =>
@@ -297,6 +312,27 @@ describe('what a server does not take', () => {
     for (const { body } of again) expect(body).not.toHaveProperty('top_k');
     await answer('b.jsonl', ROWS);
     expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.done });
+  });
+
+  test('is left out for every row, where another server took it: no reply is kept that was asked for with it', async () => {
+    const { batch, out, infer, plain, server } = await setUp(rejects('top_k'));
+    const flags = ['--batch-dir', batch, '--assume-params', '--top-k', '20'];
+    await infer(flags, plain);
+    const [first, ...others] = await requestsIn(batch);
+    const taken = others.map(({ custom_id: id }) => ({
+      id,
+      status: 200,
+      body: { choices: [{ index: 0, message: { role: 'assistant', content: 'with top_k' }, finish_reason: 'stop' }] },
+    }));
+    const refused = await answersTo([first], server.url);
+    await writeResults(batch, 'a.jsonl', resultLines([...refused, ...taken], 'openai'));
+    const dropping = [...flags, '--allow-param-drop'];
+    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.later, said: { batch: { written: ROWS } } });
+    const again = await requestsIn(batch, ['requests-0002.jsonl']);
+    expect(new Set(again.map(({ custom_id }) => custom_id.slice(0, 24))).size).toBe(ROWS);
+    await writeResults(batch, 'b.jsonl', resultLines(await answersTo(again, server.url), 'openai'));
+    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.done });
+    expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).not.toContain('with top_k');
   });
 });
 

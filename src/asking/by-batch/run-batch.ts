@@ -38,14 +38,17 @@ export async function chooseBatch(
     );
   }
   const batch = await readBatch(dir);
-  if (batch === undefined) return requireUsable(run, dir, settings);
-  await requireOwn(batch, run, dir);
-  if (!settings.fresh) return batch.parts.length === 0;
-  await setAside(
-    dir,
-    (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name)),
-  );
-  return true;
+  if (batch === undefined) await requireUsable(run, dir, settings);
+  else await requireOwn(batch, run, dir);
+  if (batch !== undefined && settings.fresh) {
+    const names = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name));
+    await setAside(
+      dir,
+      names.map((name) => join(dir, name)),
+    );
+  }
+  const hasNone = batch === undefined || batch.parts.length === 0 || settings.fresh;
+  return hasNone && !settings.finishOnline;
 }
 
 /** @param given the folder that is named now @throws UserError (75, 66, 65) */
@@ -66,8 +69,8 @@ async function requireNothingAwaited(run: Run, dir: string, given: string | unde
   );
 }
 
-/** Whether a folder without batch.json can be begun. */
-async function requireUsable(run: Run, dir: string, settings: BatchSettings): Promise<boolean> {
+/** @throws UserError: 66 where batch.json was lost, 73 where a folder without it cannot be begun */
+async function requireUsable(run: Run, dir: string, settings: BatchSettings): Promise<void> {
   const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
   if (isLost && !settings.finishOnline) {
     throw new UserError(
@@ -76,7 +79,7 @@ async function requireUsable(run: Run, dir: string, settings: BatchSettings): Pr
     );
   }
   const [first] = await resultFiles(dir);
-  if (first === undefined) return true;
+  if (first === undefined) return;
   throw new UserError(
     `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
     EXIT.cannotCreate,

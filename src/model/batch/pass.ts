@@ -95,7 +95,7 @@ async function throughResults<J extends Job>(
       batched,
       madeFrom,
       request: () => hooks.request(job),
-      recalled: (chars) => hooks.recalled?.(job, chars),
+      recalled: (chars) => hooks.recalled?.(job, chars, present(kept.madeFrom)),
       tell: (cost) => hooks.replayed?.(job, cost),
     });
     if (answered instanceof Missing) return { missing: answered, batched };
