@@ -383,6 +383,22 @@ describe('a batch folder', () => {
     expect(server.count).toBe(1);
   });
 
+  test('is begun by one of the parts that are started in it at one time, and the others are told to take one of their own', async () => {
+    const { root, data, batch, server } = await setUp();
+    const parts = await Promise.all(
+      [1, 2, 3].map((part) =>
+        awb([
+          ...['infer', '--data-dir', data, '--model-name', 'wm', '--model-base-url', server.url, '--quiet'],
+          ...['--output-dir', join(root, `part-${part}`), '--shard', `${part}/3`, '--batch-dir', batch],
+        ]),
+      ),
+    );
+    expect(parts.map(({ code }) => code).sort()).toEqual([EXIT.later, EXIT.identityDiffers, EXIT.identityDiffers]);
+    const { run, parts: written } = JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'));
+    expect(run.dir).toBe(join(root, `part-${parts.findIndex(({ code }) => code === EXIT.later) + 1}`));
+    expect(await requestsIn(batch)).toHaveLength(written[0].requests);
+  });
+
   test('may be moved with its run', async () => {
     const { root, data, byBatch, batch, out, server, answer } = await setUp();
     await byBatch();

@@ -121,9 +121,10 @@ export function namedBatch(
   onDropped: () => void,
 ): NamedBatch | undefined {
   if (run.batch === undefined) return undefined;
+  const { dir } = run.batch;
   return {
     kind: 'batch',
-    dir: run.batch.dir,
+    dir,
     endpoints,
     assumes: settings.assumeParams ?? false,
     isLive: settings.finishOnline ?? false,
@@ -133,6 +134,7 @@ export function namedBatch(
       fingerprint: fingerprintOf(run.identity),
       identity: run.identity,
     }),
+    requireOwn: (batch) => requireOwn(batch, run, dir),
     onDropped,
     onWrite() {
       const reason = reachedIn(run.ledger, settings);

@@ -44,6 +44,8 @@ export interface NamedBatch {
   /** What has no result is asked live. */
   readonly isLive: boolean;
   run(): BatchRun;
+  /** Another run may have begun in the folder since it was chosen. @throws UserError (78) for the batch of another run */
+  requireOwn(batch: Batch): Promise<void>;
   /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
   onDropped(): void;
   /** Told before requests are written. @throws UserError (75) where the run has spent what it may */
@@ -62,6 +64,7 @@ export async function openBatch(named: NamedBatch, options: BackendOptions): Pro
     throw unwritable(named.dir, error);
   });
   const batch = await readBatch(named.dir);
+  if (batch !== undefined) await named.requireOwn(batch);
   const { allowParamDrop, onNotice = () => {} } = options;
   const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
   const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
@@ -202,7 +205,7 @@ class BatchBackend implements OpenBackend {
       ...this.#learnt(),
       parts: [],
     };
-    await writeBatch(dir, batch);
+    await writeBatch(dir, batch, true);
     return batch;
   }
 

@@ -1,6 +1,7 @@
 // A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
 
-import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
@@ -133,27 +134,40 @@ function isPart(value: unknown): value is BatchPart {
   );
 }
 
-/** Puts batch.json in the place of the one before, whole. @throws UserError (74, 73) where the disk refuses */
-export async function writeBatch(dir: string, batch: Batch): Promise<void> {
-  await writeWhole(join(dir, BATCH_FILE), `${JSON.stringify({ schema: SCHEMA, ...batch }, null, 2)}\n`);
-}
-
-/** Writes a file aside and renames it, so that a reader sees the old text or the new one. @throws UserError (74, 73) where the disk refuses */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const temporary = `${path}.tmp`;
+/**
+ * Puts batch.json in the place of the one before, whole: a reader sees the old text or the new one.
+ * @param isFirst whether there is none yet: of several runs that begin in one folder, one does
+ * @throws UserError: 74, 73 where the disk refuses; 78 where another run has begun in the folder meanwhile
+ */
+export async function writeBatch(dir: string, batch: Batch, isFirst = false): Promise<void> {
+  const path = join(dir, BATCH_FILE);
+  const temporary = isFirst ? `${path}.${randomBytes(6).toString('hex')}.tmp` : `${path}.tmp`;
   try {
     const handle = await open(temporary, 'w');
     try {
-      await handle.writeFile(text);
+      await handle.writeFile(`${JSON.stringify({ schema: SCHEMA, ...batch }, null, 2)}\n`);
       await handle.sync();
     } finally {
       await handle.close();
     }
+    if (isFirst) await claim(path, temporary);
     await putInPlace(temporary, path);
+    // A file is not renamed to a name that it has.
+    if (isFirst) await rm(temporary, { force: true });
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw unwritable(path, error);
   }
+}
+
+/** Gives a file that name, which only one can have. @throws UserError (78) where another has it */
+async function claim(path: string, temporary: string): Promise<void> {
+  const code = await link(temporary, path).then(() => undefined, codeOf);
+  if (code !== 'EEXIST') return;
+  throw new UserError(
+    `another run has begun its batch in ${dirname(path)} meanwhile; give each run, and each part of one, a --batch-dir of its own`,
+    EXIT.identityDiffers,
+  );
 }
 
 /** Renames a file that is on the disk; its name is there, too, when this resolves. */

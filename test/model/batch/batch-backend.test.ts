@@ -33,6 +33,7 @@ async function session(
     assumes: true,
     isLive: false,
     run,
+    async requireOwn() {},
     onDropped() {},
     onWrite() {},
   } as const;

@@ -24,6 +24,18 @@ describe('batch.json', () => {
     expect(JSON.parse(await readFile(join(folder, 'batch.json'), 'utf8')).schema).toBe('awb.batch/2');
   });
 
+  it('is begun by one run alone, which leaves nothing beside it', async () => {
+    const folder = await temporaryFolder();
+    const runs = ['/runs/a', '/runs/b', '/runs/c'].map((dir) => ({ ...BATCH, run: { ...BATCH.run, dir } }));
+    const begun = await Promise.allSettled(runs.map((batch) => writeBatch(folder, batch, true)));
+    const place = begun.findIndex(({ status }) => status === 'fulfilled');
+    expect(await readBatch(folder)).toEqual(runs[place]);
+    for (const [other, one] of begun.entries()) {
+      if (other !== place) expect(one).toMatchObject({ reason: { exitCode: EXIT.identityDiffers } });
+    }
+    expect(await readdir(folder)).toEqual(['batch.json']);
+  });
+
   it('is absent where nothing was written', async () => {
     const folder = await temporaryFolder();
     expect(await readBatch(folder)).toBeUndefined();
