@@ -356,6 +356,18 @@ describe('--finish-online', () => {
     expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).toBe(predictions);
   });
 
+  test('is refused where no run has begun, and says of one without a batch that there was none to end', async () => {
+    const { server, infer, batch } = await setUp();
+    const refusal = { code: EXIT.usage, stderr: expect.stringContaining('--finish-online ends a batch') };
+    expect(await infer(['--finish-online'])).toMatchObject(refusal);
+    expect(await infer(['--finish-online', '--batch-dir', batch])).toMatchObject(refusal);
+    expect(server.count).toBe(0);
+    await infer(['--limit', '2']);
+    const { code, said } = await infer(['--finish-online']);
+    expect(code).toBe(EXIT.done);
+    expect(said.notices).toEqual([expect.stringContaining('found no batch to end')]);
+  });
+
   test('ends a batch whose folder is gone', async () => {
     const { infer, byBatch, batch } = await setUp();
     await byBatch();

@@ -21,7 +21,7 @@ export const BATCH_OPTIONS = {
   'finish-online': {
     kind: 'boolean',
     group: 'Batch',
-    help: 'ask live what a batch has not answered; its later results of those rows are ignored',
+    help: 'ask live what the batch of this run has not answered; its later results of those rows are ignored',
   },
 } as const satisfies OptionTable;
 

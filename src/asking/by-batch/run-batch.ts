@@ -31,13 +31,14 @@ export async function chooseBatch(
   const dir = batchDirOf(settings, io) ?? (settings.finishOnline ? before : undefined);
   if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, dir);
   run.batch = dir === undefined ? undefined : { dir };
+  const batch = dir === undefined ? undefined : await readBatch(dir);
+  if (settings.finishOnline && (before ?? batch) === undefined) requireBegun(run);
   if (dir === undefined) return false;
   if (dir === run.dir) {
     throw new UserError(
       `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
     );
   }
-  const batch = await readBatch(dir);
   if (batch === undefined) await requireUsable(run, dir, settings);
   else await requireOwn(batch, run, dir);
   if (batch !== undefined && settings.fresh) {
@@ -49,6 +50,16 @@ export async function chooseBatch(
   }
   const hasNone = batch === undefined || batch.parts.length === 0 || settings.fresh;
   return hasNone && !settings.finishOnline;
+}
+
+/** A run whose batch was ended may be repeated as it was given. @throws UserError (2) where nothing has begun that could be ended */
+function requireBegun({ stored, dir, notices }: Run): void {
+  if (stored === undefined) {
+    throw new UserError(
+      `--finish-online ends a batch, and no run has begun in ${dir}; leave it out, or give the flags of that run`,
+    );
+  }
+  notices.push('--finish-online found no batch to end: what was left was asked live');
 }
 
 /** @param given the folder that is named now @throws UserError (75, 66, 65) */
