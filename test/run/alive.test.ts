@@ -1,7 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { present } from '../../src/present.js';
 import { isAlive } from '../../src/run/alive.js';
+import { processOf } from '../support/processes.js';
 
 test('a process is alive until it has ended', async () => {
   expect(isAlive(process.pid)).toBe(true);
@@ -11,6 +15,25 @@ test('a process is alive until it has ended', async () => {
   child.stdin?.end();
   await once(child, 'close');
   expect(isAlive(child.pid)).toBe(false);
+});
+
+test.runIf(process.platform === 'linux')('one that has ended is not, though nobody asked how', async () => {
+  // The shell becomes a program that never asks.
+  const script = 'cat <&3 & echo $!; exec sleep 60';
+  const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+  // Both are asked for as pipes.
+  const [, output, , held] = parent.stdio as [null, Readable, null, Writable, undefined];
+  try {
+    const pid = Number(await once(output, 'data'));
+    while (!processOf(present(parent.pid)).command.startsWith('sleep')) await wait(10);
+    expect(isAlive(pid)).toBe(true);
+    held.end();
+    while (isAlive(pid)) await wait(10);
+    // It has its number still.
+    expect(process.kill(pid, 0)).toBe(true);
+  } finally {
+    parent.kill('SIGKILL');
+  }
 });
 
 test('a process of somebody else is alive, and nobody is not', () => {

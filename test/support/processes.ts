@@ -26,16 +26,6 @@ export function processOf(pid: number): Process {
   };
 }
 
-/** Whether a process works still. One that has ended keeps its number until its parent has looked, and not every container's first process does. */
-export function isAtWork(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  return !/^State:\s+Z/m.test(read(`/proc/${pid}/status`));
-}
-
 /** The text of a file of /proc, empty where its process has gone. */
 function read(path: string): string {
   try {

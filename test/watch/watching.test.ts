@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { isAlive } from '../../src/run/alive.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
-import { isAtWork } from '../support/processes.js';
 import { madeUpRow, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 16;
@@ -119,7 +119,7 @@ test('checkpoints are taken in the order of their numbers, held against the base
   expect(first.stderr).toMatch(/step-10: NO-GO: /);
   expect(first.code).toBe(EXIT.noGo);
   expect(await run.served()).toEqual(['step-9', 'step-10', 'step-11']);
-  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
   expect(await run.result('step-9')).toMatchObject({ verdict: 'GO', exit_code: 0, last_go: null, base: 'base' });
   expect(await run.result('step-10')).toMatchObject({
     ...{ schema: 'awb.watch-result/1', verdict: 'NO-GO', exit_code: 4, summary: expect.any(String) },
@@ -160,7 +160,7 @@ test('a server that never gets ready is logged with its last words, and the watc
   await run.arrive(complete('step-1', { note: 'mended' }));
   expect((await run.once(...flags)).code).toBe(EXIT.done);
   expect(await run.result('step-1.2')).toMatchObject({ verdict: 'GO', checkpoint: { name: 'step-1' } });
-  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
 test('a server that crashes in the middle costs no finished row: the next round goes on', async () => {
@@ -182,7 +182,7 @@ test('a watch that is killed takes server and steps with it, and the same comman
   await run.until(async () => (await readRows(journal).catch(() => [])).length === 5);
   child.kill('SIGKILL');
   await ended;
-  await run.until(async () => (await run.pids()).every((pid) => !isAtWork(pid)));
+  await run.until(async () => (await run.pids()).every((pid) => !isAlive(pid)));
   const before = await run.asked();
   expect((await run.once()).code).toBe(EXIT.done);
   expect(await run.served()).toEqual(['step-1', 'step-2', 'step-2']);
@@ -204,7 +204,7 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   const { code, stderr } = await ended;
   expect(code).toBe(EXIT.interrupted);
   expect(stderr).toMatch(/interrupted; the same command goes on where it was\n$/);
-  for (const pid of await run.pids()) expect(isAtWork(pid)).toBe(false);
+  for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
 test('--dry-run shows what would be done, marked or not, and names are never read by a shell', async () => {
@@ -337,7 +337,7 @@ test('where nothing can be written the watch ends, and its server with it', asyn
   await mkdir(join(run.dir, 'watch/.server.pid'), { recursive: true });
   const { code, stderr } = await run.once();
   expect([code, stderr]).toEqual([EXIT.cannotWrite, expect.stringMatching(/cannot write into .*EISDIR.*make room/)]);
-  expect((await run.pids()).filter(isAtWork)).toEqual([]);
+  expect((await run.pids()).filter(isAlive)).toEqual([]);
   await rm(join(run.dir, 'watch/.server.pid'), { recursive: true });
   await run.arrive({ 'server.pid/config.json': {} });
   const named = await run.once();
