@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { present } from '../present.js';
 import type { Domain } from '../types.js';
 import { inTurns } from './loop-turn.js';
-import { KEY_WORDS, keyAt, type RowColumns, wordsOf } from './row-columns.js';
+import { bytesOf, KEY_WORDS, keyAt, type RowColumns, wordsOf } from './row-columns.js';
 
 /** All that is known of one row. For looking at a few: many are cheaper by their numbers. */
 export interface RowRef {
@@ -34,9 +34,13 @@ export class RowIndex implements Iterable<RowRef> {
   /** Of rows that equal an earlier one: how many of these stand before it. */
   readonly #ordinals = new Map<number, number>();
   #find: ((key: string) => number | undefined) | undefined;
+  readonly #keys: Buffer;
+  readonly #trajectoryKeys: Buffer;
 
   constructor(private readonly columns: RowColumns) {
     this.length = columns.offset.length;
+    this.#keys = bytesOf(columns.key);
+    this.#trajectoryKeys = bytesOf(columns.trajectoryKey);
     const table = new KeyTable(columns.key);
     const further = new Map<number, number>();
     for (let row = 0; row < this.length; row++) {
@@ -50,11 +54,11 @@ export class RowIndex implements Iterable<RowRef> {
 
   /** The hash of the row's fields, with `-N` behind it for the Nth further row that is equal. */
   key(row: number): string {
-    return withOrdinal(keyAt(this.columns.key, row), this.#ordinals.get(row) ?? 0);
+    return withOrdinal(keyAt(this.#keys, row), this.#ordinals.get(row) ?? 0);
   }
 
   trajectory(row: number): string {
-    return keyAt(this.columns.trajectoryKey, this.trajectoryNumber(row));
+    return keyAt(this.#trajectoryKeys, this.trajectoryNumber(row));
   }
 
   /** Rows of one trajectory have one number; numbers follow the trajectories' first rows. */
@@ -137,10 +141,8 @@ export class RowIndex implements Iterable<RowRef> {
   /** SHA-256 hex over the keys of all rows in order, a line each. */
   async fingerprint(): Promise<string> {
     const hash = createHash('sha256');
-    let isFirst = true;
-    for await (const { key } of inTurns(this)) {
-      hash.update(isFirst ? key : `\n${key}`);
-      isFirst = false;
+    for await (const row of inTurns(this.columns.offset.keys())) {
+      hash.update(row === 0 ? this.key(row) : `\n${this.key(row)}`);
     }
     return hash.digest('hex');
   }
