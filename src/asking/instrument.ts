@@ -53,7 +53,6 @@ export function openInstrument(
   settings: AskingSettings & BatchSettings & { readonly fresh: boolean },
   responseFormat?: unknown,
 ): Instrument {
-  const finishedBefore = finishedIn(run);
   const known = settings.allowParamDrop ? madeWith(run.stored).dropped : [];
   let backend: OpenBackend | undefined;
   const dropped = () => backend?.dropped() ?? known;
@@ -63,7 +62,7 @@ export function openInstrument(
   /** @throws UserError (78) where rows of an earlier session were asked with what is dropped now. */
   const enter = () => {
     if (sent() === entered) return;
-    if (finishedBefore > 0) throw droppedTooLate(dropped(), finishedBefore);
+    if (run.finishedBefore > 0) throw droppedTooLate(dropped(), run.finishedBefore);
     entered = sent();
     run.identity = withDropped(run.identity, dropped());
   };
@@ -139,12 +138,6 @@ class InFlight {
 function withDropped(identity: Identity, dropped: readonly string[]): Identity {
   const { sampling } = identity;
   return { ...identity, sampling: { ...(isObject(sampling) ? sampling : {}), dropped } };
-}
-
-function finishedIn({ journal }: Run): number {
-  let finished = 0;
-  for (const { status } of journal.summaries()) if (status === 'ok') finished++;
-  return finished;
 }
 
 /** What the settings say of how a model is asked. */

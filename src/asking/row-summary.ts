@@ -49,6 +49,8 @@ const WORDS_OF_STAMP = 2;
 
 /** Keeps the summaries of a run's records, about thirty bytes each, and gives back what was put; of a row's earlier ones, what they took. */
 export class SummaryShelf implements Shelf<RowSummary> {
+  /** Rows whose latest record is good. */
+  finished = 0;
   readonly #common: Common[] = [];
   readonly #commonNumbers = new Map<string, number>();
   readonly #commonOf = new Column(Uint32Array);
@@ -62,6 +64,7 @@ export class SummaryShelf implements Shelf<RowSummary> {
 
   put(number: number, { usage, chars, stamp, earlier: _, ...common }: RowSummary): void {
     if (this.#commonOf.at(number) > 0) this.#keepTaken(number);
+    this.finished += Number(common.status === 'ok') - Number(this.#commonAt(number)?.status === 'ok');
     const names = Object.keys(usage);
     const isPlain = isCount(chars ?? 0) && names.every(isToken) && Object.values(usage).every(isCount);
     if (isPlain) for (const name of names) this.#makeColumn(name);
@@ -80,7 +83,7 @@ export class SummaryShelf implements Shelf<RowSummary> {
   }
 
   #latest(number: number): RowSummary {
-    const common = present(this.#common[this.#commonOf.at(number) - 1]);
+    const common = present(this.#commonAt(number));
     const stamp = this.#stamps.at(number);
     const odd = this.#odd.get(number);
     if (odd !== undefined) return { ...common, ...odd, stamp };
@@ -91,6 +94,10 @@ export class SummaryShelf implements Shelf<RowSummary> {
     }
     const chars = this.#chars.at(number);
     return chars > 0 ? { ...common, usage, chars: chars - 1, stamp } : { ...common, usage, stamp };
+  }
+
+  #commonAt(number: number): Common | undefined {
+    return this.#common[this.#commonOf.at(number) - 1];
   }
 
   #makeColumn(name: keyof Usage): void {

@@ -33,6 +33,8 @@ export interface Run extends RunFolder<RowSummary> {
   readonly dir: string;
   /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
   readonly ledger: Ledger;
+  /** Rows that earlier sessions have finished. */
+  readonly finishedBefore: number;
   /** What earlier sessions spent on what came to no record. */
   readonly unrecorded: Unrecorded;
   /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
@@ -89,6 +91,7 @@ export async function openRun(options: {
     kind,
     dir: options.dir,
     ledger,
+    finishedBefore: shelf.finished,
     unrecorded,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
     servedModels,

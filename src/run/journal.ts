@@ -28,8 +28,6 @@ export interface Journal<S> {
   has(id: string): boolean;
   /** The summary of an id's latest record; undefined where it has none. */
   summaryOf(id: string): S | undefined;
-  /** Those of all ids, in the order of `ids`. */
-  summaries(): Iterable<S>;
   /** What opening had to repair, as a sentence for the user; absent where nothing was wrong. */
   readonly repaired?: string;
   /**
@@ -63,10 +61,6 @@ class Latest<S> {
   summaryOf(id: string): S | undefined {
     const number = this.ids.find(id);
     return number === undefined ? undefined : this.shelf.at(number);
-  }
-
-  *summaries(): Generator<S> {
-    for (let number = 0; number < this.ids.size; number++) yield this.shelf.at(number);
   }
 
   placeOf(id: string): { readonly offset: number; readonly length: number } | undefined {
@@ -121,7 +115,6 @@ async function journalIn<S>(
     ids: () => latest.ids,
     has: (id) => latest.ids.find(id) !== undefined,
     summaryOf: (id) => latest.summaryOf(id),
-    summaries: () => latest.summaries(),
     ...(repaired === undefined ? {} : { repaired }),
     async append(record) {
       const line = sealed(record);

@@ -31,7 +31,7 @@ const summary: fc.Arbitrary<RowSummary> = fc.record(
   { noNullPrototype: true, requiredKeys: ['status', 'flags', 'usage', 'attempts', 'calls', 'stamp'] },
 );
 
-test('what was put comes back, the latest under each number', () => {
+test('what was put comes back, the latest under each number, and those that are good are counted', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat({ max: 20 }), summary)), (puts) => {
       const shelf = new SummaryShelf();
@@ -40,6 +40,7 @@ test('what was put comes back, the latest under each number', () => {
         const { earlier: _, ...latest } = shelf.at(number);
         expect(latest).toStrictEqual(put);
       }
+      expect(shelf.finished).toBe([...new Map(puts).values()].filter(({ status }) => status === 'ok').length);
     }),
   );
 });
