@@ -119,8 +119,9 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
   });
   try {
     const plan = settings.rollout ? await openPlan(work, run) : undefined;
-    const asking =
-      plan === undefined ? askingOf(work, inferStage(work, run)) : askingOf(work, rolloutStage(work, run, plan));
+    const asking = plan
+      ? askingOf(work, await rolloutStage(work, run, plan))
+      : askingOf(work, await inferStage(work, run));
     if (settings.dryRun) return await asking.bill();
     await work.dataset.keepIndex();
     const result = await asking.ask();

@@ -68,7 +68,7 @@ async function measureChosen(work: Measuring): Promise<ExitCode> {
     pricing,
   });
   try {
-    const stage = likelihoodStage(work, run);
+    const stage = await likelihoodStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
     await work.dataset.keepIndex();
     const result = await runStage(stage, listenersOf(io, settings));

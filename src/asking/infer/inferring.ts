@@ -32,7 +32,7 @@ export interface Inference extends ChosenRows {
 }
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function inferStage(work: Inference, run: Run): Stage<InferJob> {
+export async function inferStage(work: Inference, run: Run): Promise<Stage<InferJob>> {
   const { settings, dataset, chosen, prompts, target } = work;
   if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
   const { baseline } = settings;
@@ -41,7 +41,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     io: work.io,
     run,
     settings,
-    ...inferOutput(work, run.journal),
+    ...(await inferOutput(work, run.journal)),
     order: inAskingOrder(dataset.rows, chosen, settings),
     remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
@@ -72,12 +72,12 @@ export interface RowOutput<Needed extends keyof InferSettings> extends Pick<Chos
 }
 
 /** The rows of the output, and the line of each. */
-export function inferOutput(
+export async function inferOutput(
   { settings, dataset, chosen }: RowOutput<'repeats' | 'lean' | 'skipInvalid' | 'domains'>,
   journal: Run['journal'],
 ) {
   return {
-    rows: jobsOf(dataset.rows, chosen, settings.repeats, journal.ids()),
+    rows: await jobsOf(dataset.rows, chosen, settings.repeats, journal.ids()),
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), settings.lean ? TRAJECTORY_KEYS : NO_KEYS, row);

@@ -1,5 +1,6 @@
 // The predictions that a run of infer consists of: which rows in which repeats, and in which order they are asked for.
 
+import { inTurns } from '../../bench/loop-turn.js';
 import type { RowIndex } from '../../bench/row-index.js';
 import { ORDERS } from '../../bench/selection.js';
 import { Column } from '../../column.js';
@@ -36,18 +37,18 @@ export class InferJob implements StageJob {
 }
 
 /** Every repeat of a row that is chosen now or has a record, in the order of `rows`. `chosen` are some of these; `recorded` are the ids of the run's records. */
-export function jobsOf(
+export async function jobsOf(
   rows: RowIndex,
   chosen: Uint32Array,
   repeats: number,
   recorded: Iterable<string>,
-): List<InferJob> {
+): Promise<List<InferJob>> {
   const isChosen = new Uint8Array(rows.length);
   for (const row of chosen) isChosen[row] = 1;
   const wanted = (row: number) => (isChosen[row] === 1 ? repeats : 0);
   // Where every row is wanted, most records are told by their repeats alone.
   const fewest = chosen.length === rows.length ? repeats : 0;
-  const further = recordedBeside(rows, recorded, wanted, fewest);
+  const further = await recordedBeside(rows, recorded, wanted, fewest);
   const [rowOf, repeatOf] = [new Column(Uint32Array), new Column(Uint32Array)];
   let count = 0;
   const add = (row: number, repeat: number) => {
@@ -63,14 +64,14 @@ export function jobsOf(
 }
 
 /** The repeats beside the wanted ones that there are records of, in their order, by row. */
-function recordedBeside(
+async function recordedBeside(
   rows: RowIndex,
   ids: Iterable<string>,
   wanted: (row: number) => number,
   fewest: number,
-): Map<number, Uint32Array> {
+): Promise<Map<number, Uint32Array>> {
   const found = new Map<number, number[]>();
-  for (const id of ids) {
+  for await (const id of inTurns(ids)) {
     const { key = '', repeat = 0, index } = parseRowId(id) ?? {};
     const row = index === 0 && repeat >= fewest ? rows.find(key) : undefined;
     if (row === undefined || repeat < wanted(row) || rowId(key, repeat) !== id) continue;

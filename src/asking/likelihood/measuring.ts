@@ -43,14 +43,14 @@ export interface Measuring extends ChosenRows {
 const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
+export async function likelihoodStage(work: Measuring, run: Run): Promise<Stage<InferJob>> {
   const { settings, dataset, chosen, prompts, target } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
     settings,
-    ...likelihoodOutput(work, run.journal),
+    ...(await likelihoodOutput(work, run.journal)),
     order: inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
     stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
@@ -68,13 +68,13 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
 }
 
 /** The rows of the output, and the line of each. */
-export function likelihoodOutput(
+export async function likelihoodOutput(
   { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
   journal: Run['journal'],
 ) {
   const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
   return {
-    rows: jobsOf(dataset.rows, chosen, ONCE, journal.ids()),
+    rows: await jobsOf(dataset.rows, chosen, ONCE, journal.ids()),
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), leftOut, membersOf(dataset, job, recordedJudgement(row)));

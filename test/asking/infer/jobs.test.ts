@@ -25,26 +25,31 @@ const rows = rowIndexOf(
 );
 const id = (key: string, rest: string) => `${keyOf(key)}${rest}`;
 const all = Uint32Array.of(0, 1, 2);
-const idsOf = (chosen: Uint32Array, repeats: number, recorded: string[]) =>
-  [...jobsOf(rows, chosen, repeats, recorded)].map((job) => job.id);
+const idsOf = async (chosen: Uint32Array, repeats: number, recorded: string[]) =>
+  [...(await jobsOf(rows, chosen, repeats, recorded))].map((job) => job.id);
 
 describe('the jobs of a run', () => {
-  test('are all repeats of the chosen rows, in the order of the rows', () => {
-    expect(idsOf(Uint32Array.of(0, 2), 2, [])).toEqual([id('a', '#0'), id('a', '#1'), id('c', '#0'), id('c', '#1')]);
-    expect({ ...jobsOf(rows, all, 1, []).at(1) }).toEqual({ row: 1, repeat: 0 });
-    expect(jobsOf(rows, all, 1, []).at(1)).toMatchObject({ domain: 'web', group: keyOf('short') });
+  test('are all repeats of the chosen rows, in the order of the rows', async () => {
+    expect(await idsOf(Uint32Array.of(0, 2), 2, [])).toEqual([
+      id('a', '#0'),
+      id('a', '#1'),
+      id('c', '#0'),
+      id('c', '#1'),
+    ]);
+    expect({ ...(await jobsOf(rows, all, 1, [])).at(1) }).toEqual({ row: 1, repeat: 0 });
+    expect((await jobsOf(rows, all, 1, [])).at(1)).toMatchObject({ domain: 'web', group: keyOf('short') });
   });
 
-  test('are joined by what has a record of an earlier choice, each once', () => {
+  test('are joined by what has a record of an earlier choice, each once', async () => {
     const recorded = [id('c', '#2'), id('b', '#1'), id('c', '#0'), id('b', '#0')];
     const expected = [id('b', '#0'), id('b', '#1'), id('c', '#0'), id('c', '#2')];
-    expect(idsOf(Uint32Array.of(1), 1, recorded)).toEqual(expected);
-    expect(idsOf(all, 1, recorded)).toEqual([id('a', '#0'), ...expected]);
+    expect(await idsOf(Uint32Array.of(1), 1, recorded)).toEqual(expected);
+    expect(await idsOf(all, 1, recorded)).toEqual([id('a', '#0'), ...expected]);
   });
 
-  test('are none of records that belong to no row, or to no repeat', () => {
+  test('are none of records that belong to no row, or to no repeat', async () => {
     const strange = [id('z', '#0'), id('b', '#0#1'), id('b', '#01'), id('b', ''), 'row-0', ''];
-    expect(idsOf(Uint32Array.of(0), 1, strange)).toEqual([id('a', '#0')]);
+    expect(await idsOf(Uint32Array.of(0), 1, strange)).toEqual([id('a', '#0')]);
   });
 });
 

@@ -29,11 +29,11 @@ import { type TurnJob, type TurnJobs, turnJobsOf } from './turn-jobs.js';
 import { ROLLOUT_FILE, turnLines } from './turns-file.js';
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stage<TurnJob> {
+export async function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Promise<Stage<TurnJob>> {
   const { settings, dataset, prompts, target } = work;
   const { baseline } = settings;
   if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
-  const jobs = turnJobsOf(dataset.rows, plan, settings, run.journal.ids());
+  const jobs = await turnJobsOf(dataset.rows, plan, settings, run.journal.ids());
   const rollout = new Rollout(work, new Histories(run.journal));
   const stage: AskedStage<TurnJob> = {
     io: work.io,

@@ -67,13 +67,13 @@ export interface TurnJobs {
 }
 
 /** @param recorded the ids of the run's records */
-export function turnJobsOf(
+export async function turnJobsOf(
   rows: RowIndex,
   plan: RolloutPlan,
   { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
   recorded: Iterable<string>,
-): TurnJobs {
-  const jobs = jobsOf(rows, plan.rows, repeats, recorded);
+): Promise<TurnJobs> {
+  const jobs = await jobsOf(rows, plan.rows, repeats, recorded);
   const inRollout = [...jobs].flatMap(({ row, repeat }) => {
     const chain = plan.chainOf(row);
     return chain === undefined ? [] : [new TurnJob(rows, chain, rows.turnIdx(row), repeat)];

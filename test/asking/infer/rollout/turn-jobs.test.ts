@@ -48,39 +48,39 @@ const shown = (jobs: Iterable<{ chain: PlannedChain; turn: number; repeat: numbe
   );
 
 describe('the turns of a rollout', () => {
-  test('are asked chain after chain, the longest first, each from its first turn to its last', () => {
-    expect(shown(jobsOf(ALL).order).join(' ')).toBe('b1#0 b2#0 b3#0 b4#0 b5#0 c1#0 c2#0 c3#0 c4#0 a1#0 a2#0');
+  test('are asked chain after chain, the longest first, each from its first turn to its last', async () => {
+    expect(shown((await jobsOf(ALL)).order).join(' ')).toBe('b1#0 b2#0 b3#0 b4#0 b5#0 c1#0 c2#0 c3#0 c4#0 a1#0 a2#0');
   });
 
-  test('are asked in the order of the data where that is wanted, or in another that the seed gives', () => {
-    expect(shown(jobsOf(ALL, { order: 'file' }).order).join(' ')).toMatch(/^a1#0 a2#0 b1#0 .* c4#0$/);
-    const random = shown(jobsOf(ALL, { order: 'random', sampleSeed: 7 }).order);
-    expect(random).toEqual(shown(jobsOf(ALL, { order: 'random', sampleSeed: 7 }).order));
-    expect([...random].sort()).toEqual(shown(jobsOf(ALL).order).sort());
+  test('are asked in the order of the data where that is wanted, or in another that the seed gives', async () => {
+    expect(shown((await jobsOf(ALL, { order: 'file' })).order).join(' ')).toMatch(/^a1#0 a2#0 b1#0 .* c4#0$/);
+    const random = shown((await jobsOf(ALL, { order: 'random', sampleSeed: 7 })).order);
+    expect(random).toEqual(shown((await jobsOf(ALL, { order: 'random', sampleSeed: 7 })).order));
+    expect([...random].sort()).toEqual(shown((await jobsOf(ALL)).order).sort());
   });
 
-  test('are all asked once before any repeat, and every repeat of a chain is a group of its own', () => {
-    const { order } = jobsOf(ALL, { repeats: 2 });
+  test('are all asked once before any repeat, and every repeat of a chain is a group of its own', async () => {
+    const { order } = await jobsOf(ALL, { repeats: 2 });
     expect([...order].map(({ repeat }) => repeat)).toEqual([...Array(11).fill(0), ...Array(11).fill(1)]);
     expect(new Set([...order].map(({ group }) => group)).size).toBe(6);
     expect([...order].every(({ serial }) => serial)).toBe(true);
   });
 
-  test('have a row’s id where they are one, and else one that no row can have', () => {
-    const ids = [...jobsOf(ALL).turns].map(({ id }) => id);
+  test('have a row’s id where they are one, and else one that no row can have', async () => {
+    const ids = [...(await jobsOf(ALL)).turns].map(({ id }) => id);
     expect(ids.slice(0, 2)).toEqual([`${keyOf('a')}@1#0`, `${keyOf('a2')}#0`]);
     expect(new Set(ids).size).toBe(11);
   });
 
-  test('are rows of the output in its order, and the others lie between', () => {
-    const { rows: output, between } = jobsOf(ALL);
+  test('are rows of the output in its order, and the others lie between', async () => {
+    const { rows: output, between } = await jobsOf(ALL);
     expect(shown(output)).toEqual(['a2#0', 'b3#0', 'b5#0', 'c4#0']);
     expect(between.length).toBe(7);
   });
 
-  test('stay in the files where an earlier session recorded them, and are not asked', () => {
+  test('stay in the files where an earlier session recorded them, and are not asked', async () => {
     const shorter = planOf(chain('b', 2, { 3: 1, 5: 2 }, { last: 3, end: 5 }));
-    const { order, rows: output, turns } = jobsOf(shorter, {}, [`${keyOf('b5')}#0`, `${keyOf('b3')}#1`]);
+    const { order, rows: output, turns } = await jobsOf(shorter, {}, [`${keyOf('b5')}#0`, `${keyOf('b3')}#1`]);
     expect(shown(order)).toEqual(['b1#0', 'b2#0', 'b3#0']);
     expect(shown(output)).toEqual(['b3#0', 'b3#1', 'b5#0']);
     expect(turns.length).toBe(10);
