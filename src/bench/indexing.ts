@@ -27,7 +27,7 @@ export async function indexRows(
   const endFilesBefore = (file: number) => {
     for (; ended < file; ended++) columns.endFile();
   };
-  const take = (file: number, found: DataPiece, linesBefore: number) => {
+  const take = async (file: number, found: DataPiece, linesBefore: number) => {
     endFilesBefore(file);
     columns.addPiece(found.columns, linesBefore);
     for (const line of found.bad) bad.push({ ...line, file, line: line.line + linesBefore });

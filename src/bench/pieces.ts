@@ -48,7 +48,7 @@ interface Reading {
 export async function readPieces<K extends PieceKind>(
   kind: K,
   files: readonly OpenFile[],
-  take: (file: number, found: Pieces[K], linesBefore: number) => void,
+  take: (file: number, found: Pieces[K], linesBefore: number) => Promise<void>,
   { hint, stop, sharing = sharingOf(files) }: Reading,
 ): Promise<void> {
   const queue = new Queue(take);
@@ -57,7 +57,7 @@ export async function readPieces<K extends PieceKind>(
       const found = await PIECE_READERS[kind](handle, { start: 0 }, stop).catch((error: unknown) => {
         throw unreadable(path, error, hint);
       });
-      queue.put(file, file, found);
+      await queue.put(file, file, found);
     }
     return;
   }
@@ -126,22 +126,29 @@ class Queue<T extends { readonly lines: number }> {
   #next = 0;
   #file = 0;
   #linesBefore = 0;
+  #giving = Promise.resolve();
 
-  constructor(private readonly take: (file: number, found: T, linesBefore: number) => void) {}
+  constructor(private readonly take: (file: number, found: T, linesBefore: number) => Promise<void>) {}
 
-  put(number: number, file: number, found: T): void {
+  /** Resolves when whatever could be given on has been taken. */
+  put(number: number, file: number, found: T): Promise<void> {
     this.#early.set(number, { file, found });
+    this.#giving = this.#giving.then(() => this.#giveOn());
+    return this.#giving;
+  }
+
+  async #giveOn(): Promise<void> {
     for (let piece = this.#early.get(this.#next); piece !== undefined; piece = this.#early.get(this.#next)) {
       this.#early.delete(this.#next);
       this.#next++;
-      this.#give(piece.file, piece.found);
+      await this.#give(piece.file, piece.found);
     }
   }
 
-  #give(file: number, found: T): void {
+  async #give(file: number, found: T): Promise<void> {
     if (file !== this.#file) this.#linesBefore = 0;
     this.#file = file;
-    this.take(file, found, this.#linesBefore);
+    await this.take(file, found, this.#linesBefore);
     this.#linesBefore += found.lines;
   }
 }

@@ -6,6 +6,7 @@ import { TextNumbers } from '../hashed-texts.js';
 import { present } from '../present.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import { chunksOf, unreadable } from './line-file.js';
+import { inTurns } from './loop-turn.js';
 import { type OpenFile, readPieces, type Sharing } from './pieces.js';
 import { PredictionIndex } from './prediction-index.js';
 import type { PredictionLine } from './prediction-line.js';
@@ -54,8 +55,8 @@ export async function indexPredictions(file: OpenFile, indexing: Indexing): Prom
     await readPieces(
       'predictions',
       [file],
-      (_file, { found, bad }, linesBefore) => {
-        for (const line of found) add({ ...line, line: line.line + linesBefore });
+      async (_file, { found, bad }, linesBefore) => {
+        for await (const line of inTurns(found)) add({ ...line, line: line.line + linesBefore });
         if (bad !== undefined) throw refused(bad.line + linesBefore, bad.reason);
       },
       indexing,

@@ -40,7 +40,7 @@ export async function readInThreads<K extends PieceKind>(
   work: {
     readonly threads: number;
     readonly heapMb?: number;
-    onPiece(number: number, found: Pieces[K]): void;
+    onPiece(number: number, found: Pieces[K]): Promise<void>;
     failureOf(number: number, fault: { readonly code: string }): unknown;
     readonly stop?: AbortSignal;
   },
@@ -61,7 +61,7 @@ export async function readInThreads<K extends PieceKind>(
       // Whoever ends a thread waits for that, and must be the last to listen to it.
       if (ended.signal.aborted) return;
       if ('fault' in answer) throw failureOf(number, answer.fault);
-      onPiece(number, answer.found);
+      await onPiece(number, answer.found);
     }
   };
   try {

@@ -25,7 +25,7 @@ const failureOf = (_number: number, { code }: { readonly code: string }) => new 
 
 test('every piece is read once, by whichever thread', async () => {
   const read: number[] = [];
-  const onPiece = (number: number, { columns, lines }: { columns: { offset: Float64Array }; lines: number }) => {
+  const onPiece = async (number: number, { columns, lines }: { columns: { offset: Float64Array }; lines: number }) => {
     expect([columns.offset.length, columns.offset[0], lines]).toEqual([1, number * (ROW.length + 1), 1]);
     read.push(number);
   };
@@ -36,7 +36,7 @@ test('every piece is read once, by whichever thread', async () => {
 test('the user may stop them in the middle, and nothing more is read then', async () => {
   const stop = new AbortController();
   let read = 0;
-  const onPiece = () => {
+  const onPiece = async () => {
     read++;
     stop.abort('SIGTERM');
   };
@@ -49,12 +49,12 @@ test('the user may stop them in the middle, and nothing more is read then', asyn
 test('a piece that cannot be read ends the others', async () => {
   const [first, ...others] = await pieces();
   const gone = { ...(first as { start: number; end: number }), fd: 999_999 };
-  const failed = readInThreads('data', [gone, ...others], { threads: 2, onPiece: () => {}, failureOf });
+  const failed = readInThreads('data', [gone, ...others], { threads: 2, onPiece: async () => {}, failureOf });
   await expect(failed).rejects.toThrow('EBADF');
 });
 
 test('what a listener throws ends them as well', async () => {
-  const onPiece = () => {
+  const onPiece = async () => {
     throw new Error('enough');
   };
   await expect(readInThreads('data', await pieces(), { threads: 2, onPiece, failureOf })).rejects.toThrow('enough');
@@ -72,7 +72,7 @@ test('threads end wherever the work fails, be the others about to answer or not'
   const small = Array.from({ length: 60 }, (_, row) => ({ fd: handle.fd, start: row * bytes, end: (row + 1) * bytes }));
   for (let last = 0; last < 25; last++) {
     let read = 0;
-    const onPiece = () => {
+    const onPiece = async () => {
       if (read++ === last) throw new Error('enough');
     };
     await expect(readInThreads('data', small, { threads: 3, onPiece, failureOf })).rejects.toThrow('enough');
