@@ -1,23 +1,19 @@
-// What reading a run's status costs: node bench/status.mjs [ROWS]
+// What reading a run's status costs: node bench/status.mjs [ROWS]   (`npm run build` first)
 // Journals of so many made-up records, short and long, are written to a temporary folder, and `awb status` reads each three times.
 
-import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sealed } from '../dist/run/journal-record.js';
+import { BIN, measured, median } from './workbench.mjs';
 
 const ROWS = Number(process.argv[2] ?? 100_000);
-const BIN = join(import.meta.dirname, '../dist/bin.js');
 const MANIFEST = {
-  ...{
-    schema: 'awb.manifest/1',
-    kind: 'infer',
-    tool: { name: 'agentworldbench', version: '0' },
-    meta: {},
-    identity: {},
-  },
-  ...{ fingerprint: '', settings: {}, endpoints: [], servedModels: [], data: {}, chosen: {}, tokens: {}, notices: [] },
+  schema: 'awb.manifest/1',
+  kind: 'infer',
+  tool: { name: 'agentworldbench', version: '0' },
+  ...{ meta: {}, identity: {}, fingerprint: '', settings: {}, endpoints: [], servedModels: [] },
+  ...{ data: {}, chosen: {}, tokens: {}, notices: [] },
   counts: { chosen: 2 * ROWS, ok: 0, failed: 0, notDone: 2 * ROWS, absent: 0, failures: {}, flags: {} },
   ...{ startedAt: new Date().toISOString(), state: 'running' },
   process: { pid: process.pid, host: hostname(), totals: { mcp: ROWS, terminal: ROWS } },
@@ -42,13 +38,11 @@ for (const characters of [500, 3_000]) {
     );
     appendFileSync(journal, Buffer.concat(records));
   }
-  const runs = [1, 2, 3].map(() => {
-    const began = performance.now();
-    const { status } = spawnSync(process.execPath, [BIN, 'status', dir, '--json']);
-    if (status !== 75) throw new Error(`awb status ended with ${status}`);
-    return performance.now() - began;
-  });
-  const median = runs.sort((a, b) => a - b)[1];
-  console.log(`${ROWS} records of ${characters} characters: ${(median / 1000).toFixed(2)} s`);
+  const runs = [];
+  for (let run = 0; run < 3; run++) runs.push(await measured(dir, [BIN, 'status', dir, '--json'], { code: 75 }));
+  const [wall, cpuMs, peakMb] = ['wall', 'cpuMs', 'peakMb'].map((name) => median(runs.map((run) => run[name])));
+  console.log(
+    `${ROWS} records of ${characters} characters: ${wall.toFixed(2)} s, ${(cpuMs / 1000).toFixed(2)} s CPU, peak ${peakMb.toFixed(0)} MB`,
+  );
   rmSync(dir, { recursive: true });
 }
