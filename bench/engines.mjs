@@ -3,7 +3,6 @@
 // (all of them where nothing is named; `npm run build` first). What it showed stands in docs/endpoints.md and bench/README.md.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,6 +10,7 @@ import { batches, commands, likelihoodsOf } from './engines/commands.mjs';
 import { install, VERSIONS } from './engines/install.mjs';
 import { KEPT, probe } from './engines/probes.mjs';
 import { ENGINES, serve } from './engines/servers.mjs';
+import { freePort } from './serve-sides.mjs';
 
 const { values, positionals } = parseArgs({
   options: {
@@ -97,12 +97,4 @@ function table() {
     `\n| exit codes | ${names.map((name) => ENGINES[name].words).join(' | ')} |\n|---|${'--:|'.repeat(names.length)}`,
   );
   for (const [what, codes] of steps) console.log(`| ${what} | ${names.map((name) => codes[name] ?? '').join(' | ')} |`);
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

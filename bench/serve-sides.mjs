@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { BIN } from './workbench.mjs';
 
-const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 const WITHOUT_AMX = new URL('without-amx.cjs', import.meta.url).pathname;
 const TICKS_PER_SECOND = 100;
 
@@ -69,7 +69,7 @@ export async function startLlamaServer(path, model, { gpu, threads, slots, conte
   };
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
