@@ -61,9 +61,9 @@ export async function jobsOf(refs: List<PredictionRef>, count: number): Promise<
 }
 
 /** How many judgements of one prediction a journal holds at most, by the ids of its records. */
-export function recordedCount(ids: Iterable<string>): number {
+export async function recordedCount(ids: Iterable<string>): Promise<number> {
   let most = 0;
-  for (const id of ids) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
+  for await (const id of inTurns(ids)) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
   return Math.min(most, MOST_JUDGEMENTS);
 }
 

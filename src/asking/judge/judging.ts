@@ -135,7 +135,7 @@ export async function judgeOutput(
   recorded: Iterable<string>,
   holds: (job: JudgeJob) => boolean,
 ) {
-  const most = Math.max(count, recordedCount(recorded));
+  const most = Math.max(count, await recordedCount(recorded));
   const rows = await filteredInTurns(await jobsOf(refs, most), (job) => job.index < count || holds(job));
   return {
     rows,

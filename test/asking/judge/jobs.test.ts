@@ -44,10 +44,10 @@ describe('the judgements', () => {
   });
 
   it('that a journal knows of are counted by its ids', async () => {
-    expect(recordedCount([])).toBe(0);
-    expect(recordedCount(['a-2#0', 'a#7'])).toBe(1);
-    expect(recordedCount(['a#0#2', 'a#0'])).toBe(3);
-    expect(recordedCount(['a#0#99999999999'])).toBe(MOST_JUDGEMENTS);
+    expect(await recordedCount([])).toBe(0);
+    expect(await recordedCount(['a-2#0', 'a#7'])).toBe(1);
+    expect(await recordedCount(['a#0#2', 'a#0'])).toBe(3);
+    expect(await recordedCount(['a#0#99999999999'])).toBe(MOST_JUDGEMENTS);
   });
 });
 
