@@ -70,13 +70,19 @@ export function penaltiesOf({ options, prompt, spoken }: Request): Penalties | u
   if (repetitionPenalty === 1) {
     if (!isCounted) return undefined;
     return {
-      ...{ repetition: 1, presence: presencePenalty, frequency: frequencyPenalty, isBiased: false },
+      repetition: 1,
+      presence: presencePenalty,
+      frequency: frequencyPenalty,
+      isBiased: false,
       punished: () => [...spoken],
       biases: () => new Map(),
     };
   }
   return {
-    ...{ repetition: repetitionPenalty, presence: 0, frequency: 0, isBiased: isCounted },
+    repetition: repetitionPenalty,
+    presence: 0,
+    frequency: 0,
+    isBiased: isCounted,
     punished: () => [...prompt.tokens, ...spoken],
     biases() {
       const counts = new Map<number, number>();

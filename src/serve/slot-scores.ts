@@ -21,15 +21,16 @@ export function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
 
 /** Tells the score of `scoring.tokens[next]`, and the end behind the last; true where more are to be scored. */
 export function tellScore(
-  { scoring, events, ...request }: Request,
+  request: Request,
   next: number,
   probabilities: ReadonlyMap<number, number>,
   texts: TokenTexts,
 ): boolean {
+  const { scoring, events } = request;
   const wanted = scoring?.tokens[next];
   if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
   events.push({ type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, texts)] });
   if (next + 1 < scoring.tokens.length) return true;
-  tellEnd({ ...request, scoring, events }, 'length');
+  tellEnd(request, 'length');
   return false;
 }
