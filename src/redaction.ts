@@ -10,8 +10,8 @@ const SHORTEST_SECRET = 6;
 const REDACTED = '[redacted]';
 
 /**
- * Redacts each secret of at least six characters, but not the key EMPTY, which stands for none. In base64 a secret shares its first and its last
- * character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
+ * Redacts each secret of at least six characters, but not the key EMPTY, which stands for none. In base64 a secret shares its first and
+ * its last character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
  */
 export function openRedaction(secrets: readonly string[]): Redact {
   const real = realOnes(secrets);

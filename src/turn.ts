@@ -33,7 +33,10 @@ export function actionOf(sample: Sample): string {
   return sample.currentPrompt || promptOf(sample);
 }
 
-/** Where the heading of a turn's action stands in its prompt, -1 without one. A state in front may show such a line, too: the last one is the prompt's own. */
+/**
+ * Where the heading of a turn's action stands in its prompt, -1 without one. A state in front may show such a line, too: the last one is
+ * the prompt's own.
+ */
 export function actionHeadingAt(prompt: string): number {
   const line = prompt.lastIndexOf(`\n${ACTION_HEADING}`);
   if (line >= 0) return line + 1;

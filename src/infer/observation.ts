@@ -71,7 +71,10 @@ function spansEnough(unit: string, length: number, wordedLength: number): boolea
   return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
 }
 
-/** The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing; Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4). */
+/**
+ * The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing;
+ * Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4).
+ */
 function prefixMatches(values: Uint16Array): Int32Array {
   const matches = MATCHES.subarray(0, values.length);
   let left = 0;

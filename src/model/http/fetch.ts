@@ -35,8 +35,8 @@ const CONNECT_TIMEOUT_MS = 20_000;
 
 /**
  * Opens a transport: keep-alive, a connection for each call in flight, through the proxy where one is given.
- * Its `fetch` takes a string URL, a body of text, of bytes or of a stream of bytes, `Headers` and one signal per call, follows no redirect and decodes no
- * content encoding (it asks for none).
+ * Its `fetch` takes a string URL, a body of text, of bytes or of a stream of bytes, `Headers` and one signal per call, follows no
+ * redirect and decodes no content encoding (it asks for none).
  */
 export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
   const { Agent, ProxyAgent } = await import('undici');
