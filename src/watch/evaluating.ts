@@ -96,8 +96,7 @@ async function decided(
       continue;
     }
     const began = performance.now();
-    const { code } =
-      step === 'infer' ? await inferServed(work, kept()) : await runStep(step, { name, dir }, settings, io);
+    const code = step === 'infer' ? await inferServed(work, kept()) : await runStep(step, { name, dir }, settings, io);
     codes[step] = code;
     await keep({ steps: { ...kept().record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
@@ -115,7 +114,7 @@ async function decided(
   };
 }
 
-async function inferServed({ settings, io, log, outputDir }: Work, { dir, record }: Kept) {
+async function inferServed({ settings, io, log, outputDir }: Work, { dir, record }: Kept): Promise<number> {
   await log.say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
   const server = await startServer(
     record,

@@ -49,9 +49,12 @@ export async function startServer(
   const guarded = startGuarded({ words, env: withoutKeys(io.env), cwd: io.cwd, ...output, graceMs: GRACE_MS });
   const lost = new AbortController();
   let isStopping = false;
-  const ended = guarded.ended.then(async (report) => {
-    const how = report.fault ?? (report.signal === null ? `exit code ${report.code}` : report.signal);
-    if (!isStopping) lost.abort(new NotEvaluated(`the server ended by itself (${how})${await tailOf(log)}`));
+  const ended = guarded.ended.then(async ({ code, signal, fault }) => {
+    const how =
+      fault === undefined
+        ? `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`
+        : `the server cannot be started (${fault})`;
+    if (!isStopping) lost.abort(new NotEvaluated(how));
   });
   const stop = async () => {
     isStopping = true;
@@ -79,16 +82,16 @@ async function endOfEarlier(pidFile: string): Promise<void> {
 async function ready(url: string, log: string, lost: AbortSignal, settings: WatchSettings, io: Io): Promise<string> {
   const { waitReady, servedModel } = settings;
   const until = performance.now() + waitReady * 1000;
+  const ending = AbortSignal.any([lost, io.stop]);
   while (performance.now() < until) {
-    lost.throwIfAborted();
-    io.stop.throwIfAborted();
+    ending.throwIfAborted();
     const listed = await modelsAt(url, io);
     if (listed !== undefined) {
       const model = servedModel ?? listed[0];
       if (model !== undefined) return model;
       throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
     }
-    await wait(LOOK_EVERY_MS, undefined, { signal: AbortSignal.any([lost, io.stop]) }).catch(() => undefined);
+    await wait(LOOK_EVERY_MS, undefined, { signal: ending }).catch(() => undefined);
   }
   throw new NotEvaluated(
     `the server was not ready after ${waitReady} s (--wait-ready): ${url}/models${await tailOf(log)}`,

@@ -89,7 +89,7 @@ function documentPath(dir: string, name: string): string {
 
 /**
  * Runs a step to its end.
- * @returns its exit code, and the document that it printed
+ * @returns its exit code; the document that it printed lies in the folder (`documentOf`)
  * @throws NotEvaluated where it could not do its work, Awaiting where batch files have not been answered; the reason of `lost` once that
  * is aborted
  */
@@ -99,7 +99,7 @@ export async function runStep(
   settings: WatchSettings,
   io: Io,
   lost?: AbortSignal,
-): Promise<{ readonly code: number; readonly document: JsonObject | undefined }> {
+): Promise<number> {
   const run = () => runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
   let code = await run();
   // The step of a watch that was killed may still save what it had, and holds the folder until then.
@@ -107,7 +107,7 @@ export async function runStep(
     await wait(LOCKED_WAIT_MS, undefined, { signal: io.stop }).catch(() => undefined);
     code = await run();
   }
-  if (WORKED[step].includes(code)) return { code, document: await documentOf(place.dir, step) };
+  if (WORKED[step].includes(code)) return code;
   const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
   if (batch !== undefined) throw new Awaiting(batch);
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
@@ -138,6 +138,7 @@ export async function runAwb(
   return code;
 }
 
+/** The JSON document that a step has printed; undefined where it printed none. */
 export async function documentOf(dir: string, name: string): Promise<JsonObject | undefined> {
   return parseObject(await readFile(documentPath(dir, name), 'utf8').catch(() => ''));
 }

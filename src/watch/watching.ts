@@ -40,14 +40,11 @@ export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> 
   io.setLastWords('ended at once: the same command goes on where it was');
   try {
     await work.log.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
-    const told: Told[] = [];
-    do {
-      told.splice(0);
-      await lookOnce(work, dir, told);
-      if (settings.once) break;
+    while (!io.stop.aborted) {
+      const told = await lookOnce(work, dir);
+      if (settings.once && !io.stop.aborted) return showResults(told, settings, io);
       await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
-    } while (!io.stop.aborted);
-    if (!io.stop.aborted) return showResults(told, settings, io);
+    }
     await work.log.say('stopped', 'interrupted; the same command goes on where it was');
     return interruption(io.stop);
   } finally {
@@ -56,11 +53,12 @@ export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> 
 }
 
 /** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
-async function lookOnce(work: Work, dir: string, told: Told[]): Promise<void> {
+async function lookOnce(work: Work, dir: string): Promise<Told[]> {
   const { settings, io, outputDir } = work;
+  const told: Told[] = [];
   const { complete } = await checkpointsIn(dir, settings.pattern, settings.marker);
   for (const checkpoint of complete) {
-    if (io.stop.aborted) return;
+    if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
     if (stateOf(kept, settings, Date.now()) !== 'due') continue;
     try {
@@ -69,6 +67,7 @@ async function lookOnce(work: Work, dir: string, told: Told[]): Promise<void> {
       if (!io.stop.aborted) throw unwritable(error, outputDir);
     }
   }
+  return told;
 }
 
 /** A full disk keeps every checkpoint from being evaluated, so that the watch ends; other errors come back as they are. */
