@@ -3,7 +3,8 @@
 import { domainName } from '../../domains.js';
 import { counted, grouped } from '../../figures.js';
 import { dollars } from '../../money.js';
-import { shortened, widthOf } from '../../printable.js';
+import { printable, shortened, widthOf } from '../../printable.js';
+import { wrapped } from '../../report/terminal.js';
 import type { DomainStatus, RunState, RunStatus, StatusSum } from './status.js';
 
 const BAR_COLUMNS = 20;
@@ -11,27 +12,33 @@ const MOST_FAILURES = 5;
 
 /** A block a run, and a line on all together where there are several. */
 export function statusText(runs: readonly RunStatus[], sum: StatusSum, now: number, columns: number): string {
-  const blocks = runs.map((run) =>
-    runLines(run, now)
-      .map((line) => shortened(line, columns))
-      .join('\n'),
-  );
-  const all = runs.length > 1 ? [`all ${sum.runs} runs: ${sumLine(sum)}`] : [];
+  const blocks = runs.map((run) => runLines(run, now, columns).join('\n'));
+  const all = runs.length > 1 ? [sentence(`all ${sum.runs} runs: ${sumLine(sum)}`, columns).join('\n')] : [];
   return `${[...blocks, ...all].join('\n\n')}\n`;
 }
 
-function runLines(run: RunStatus, now: number): string[] {
+/** Nothing of it is cut off: state and time left stand at its end. */
+function sentence(text: string, columns: number): string[] {
+  return wrapped(printable(text), columns, 4);
+}
+
+function runLines(run: RunStatus, now: number, columns: number): string[] {
   const nameColumns = Math.max(0, ...[...run.domains.keys()].map((domain) => widthOf(domainName(domain))));
   const spent = [`${grouped(run.tokens)} tokens`, ...(run.usd === undefined ? [] : [dollars(run.usd)])].join(', ');
   const last = run.lastAt === undefined ? '' : `; last record ${ago(now - Date.parse(run.lastAt))} ago`;
+  const domains = [...run.domains].map(([name, status]) => `  ${domainLine(domainName(name), status, nameColumns)}`);
+  const failures = run.failures
+    .slice(0, MOST_FAILURES)
+    .map(({ class: name, rows, reason }) => `  ${name} ${grouped(rows)}${reason === undefined ? '' : `: ${reason}`}`);
   return [
-    `${run.dir}: ${run.kind}${run.name === DEFAULT_NAMES[run.kind] ? '' : ` ${run.name}`}${run.label === undefined ? '' : ` "${run.label}"`}, ${stateText(run)}`,
-    `  ${sumLine(run)}`,
-    ...[...run.domains].map(([domain, status]) => `  ${domainLine(domainName(domain), status, nameColumns)}`),
-    `  ${spent}${last}`,
-    ...run.failures
-      .slice(0, MOST_FAILURES)
-      .map(({ class: name, rows, reason }) => `  ${name} ${grouped(rows)}${reason === undefined ? '' : `: ${reason}`}`),
+    ...sentence(
+      `${run.dir}: ${run.kind}${run.name === DEFAULT_NAMES[run.kind] ? '' : ` ${run.name}`}${run.label === undefined ? '' : ` "${run.label}"`}, ${stateText(run)}`,
+      columns,
+    ),
+    ...sentence(`  ${sumLine(run)}`, columns),
+    ...domains.map((line) => shortened(line, columns)),
+    ...sentence(`  ${spent}${last}`, columns),
+    ...failures.map((line) => shortened(line, columns)),
   ];
 }
 
@@ -67,7 +74,7 @@ function sumLine({ total, ok, failed, left, rowsPerSecond, secondsLeft }: Status
     `${grouped(ok + failed)} of ${grouped(total)} (${share} %)`,
     ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
     ...(left > 0 ? [`${grouped(left)} left`] : []),
-    ...(rowsPerSecond === undefined ? [] : [`${rateText(rowsPerSecond)}`]),
+    ...(rowsPerSecond === undefined ? [] : [rateText(rowsPerSecond)]),
     ...(secondsLeft === undefined || left === 0 ? [] : [`about ${ago(secondsLeft * 1000)} left`]),
   ].join(', ');
 }
