@@ -75,9 +75,10 @@ export async function joinJournals(
     try {
       if (journal.repaired !== undefined) damages.push(journal.repaired.replace(/^repaired /, 'in '));
       rows.push(journal.size);
+      // Reading the journal is what takes time; a signal is heard between two journals.
+      throwIfStopped(stop);
       let place = 0;
       for (const id of journal.ids()) {
-        throwIfStopped(stop);
         standing.take(id, shelf.at(place++), number, parts);
       }
     } finally {

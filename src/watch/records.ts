@@ -1,9 +1,9 @@
 // What the watch knows of a checkpoint: a small file in the folder of its run, so that a watch that was killed goes on.
 
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../json.js';
-import { readJson } from '../run/file-reading.js';
+import { readJson, sizeOf } from '../run/file-reading.js';
 import { writeJson } from '../run/files.js';
 import type { Checkpoint } from './checkpoints.js';
 
@@ -45,16 +45,9 @@ export async function keptOf(outputDir: string, checkpoint: Checkpoint): Promise
     const dir = join(outputDir, round === 1 ? checkpoint.name : `${checkpoint.name}.${round}`);
     const record = await recordIn(dir);
     if (record?.stamp === checkpoint.stamp && record.path === checkpoint.path) return { dir, record };
-    const isFree = record === undefined && !(await isThere(dir));
+    const isFree = record === undefined && (await sizeOf(dir)) === undefined;
     if (isFree) return { dir, record: { ...checkpoint, steps: {}, failures: 0 } };
   }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** The record in a run's folder; undefined where the watch has not made it. */

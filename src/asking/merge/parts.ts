@@ -1,9 +1,10 @@
 // The runs in the folders that are to be merged: which can be, and what of the others is to be said.
 
 import { readdir, realpath } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { sizeOf } from '../../run/file-reading.js';
+import { pathsOf } from '../../run/folder.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
 import type { ManifestPart } from '../../run/merged-manifest.js';
@@ -55,14 +56,14 @@ export async function findParts(folders: readonly string[], output: string, io: 
     const names = await namesIn(dir, name);
     if (names.length === 0) notes.push(`${name} holds no run (yet)`);
     for (const run of names) {
-      const manifest = await readManifest(join(dir, `${run}.manifest.json`));
+      const { manifestPath, journalPath } = pathsOf({ dir, name: run });
+      const manifest = await readManifest(manifestPath);
       if (manifest === undefined) continue;
       const reason = reasonAgainst(run, manifest);
       if (reason !== undefined) {
         left.push(`${name}: ${run}.jsonl is left out: ${reason}`);
         continue;
       }
-      const journalPath = join(dir, `${run}.journal.jsonl`);
       const part = { name, dir, manifest, journalPath, isBegun: ((await sizeOf(journalPath)) ?? 0) > 0 };
       if (!part.isBegun) notes.push(`${name}: ${run}.jsonl holds no row (yet)`);
       runs.set(run, [...(runs.get(run) ?? []), part]);

@@ -1,13 +1,13 @@
 // A run's status out of its folder: manifest and journal are read, nothing is locked or written, and another process may work there.
 
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { Column } from '../../column.js';
 import { inTableOrder } from '../../domains.js';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isAlive } from '../../run/alive.js';
-import { viewFolder } from '../../run/folder.js';
+import { sizeOf } from '../../run/file-reading.js';
+import { pathsOf, viewFolder } from '../../run/folder.js';
 import type { Shelf } from '../../run/journal.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
@@ -44,7 +44,7 @@ export async function readStatuses(dir: string, shown: string, now: number): Pro
   const names = await namesIn(dir, shown);
   const found: RunStatus[] = [];
   for (const name of names) {
-    const manifest = await readManifest(join(dir, `${name}${MANIFEST}`));
+    const manifest = await readManifest(pathsOf({ dir, name }).manifestPath);
     if (manifest !== undefined) found.push(await statusOf(dir, shown, name, manifest, now));
   }
   return found.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
@@ -91,11 +91,7 @@ async function statusOf(dir: string, shown: string, name: string, manifest: Mani
 
 /** Reads all records, and adds up what they cost. A file without a journal (a panel) is what its manifest says. */
 async function readJournal(dir: string, name: string, manifest: Manifest, records: Records) {
-  const hasJournal = await stat(join(dir, `${name}.journal.jsonl`)).then(
-    () => true,
-    () => false,
-  );
-  if (!hasJournal) {
+  if ((await sizeOf(pathsOf({ dir, name }).journalPath)) === undefined) {
     const { promptTokens = 0, completionTokens = 0 } = manifest.tokens ?? {};
     return { tokens: promptTokens + completionTokens };
   }
