@@ -1,10 +1,10 @@
 // `awb watch` from end to end: processes that serve made-up checkpoints, a judge on loopback, and kills.
 
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { isAlive } from '../../src/run/alive.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
@@ -14,12 +14,35 @@ import { madeUpRow, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 16;
 const KEY = 'sk-judge-0123456789';
-const servers: LoopbackServer[] = [];
 const children: CliProcess[] = [];
-afterEach(async () => {
+/** Answers for the base, and judges. */
+let judge: LoopbackServer;
+/** A folder with the data, and the base: inferred, judged and scored. */
+let made: string;
+
+beforeAll(async () => {
+  judge = await startLoopbackServer(({ body }) => {
+    if (body.model === 'base') return { content: 'good prediction of the base' };
+    const text = JSON.stringify(body.messages);
+    const isJudged = !text.includes('half judged prediction') || bitOf(text) === 0;
+    return { content: isJudged ? rated(body.messages) : 'no verdict' };
+  });
+  made = await temporaryFolder();
+  const rows = Array.from({ length: ROWS }, (_, id) => madeUpRow('mcp', id));
+  await writeDataset(join(made, 'data'), { 'mcp_test.jsonl': rows });
+  const model = ['--model-base-url', judge.url, '--model-name', 'base'];
+  const judging = ['--judge-base-url', judge.url, '--judge-model', 'judge'];
+  const steps = [
+    ['infer', '--data-dir', 'data', '--output-dir', 'base', ...model],
+    ['judge', '--predictions', 'base/predictions.jsonl', '--output-dir', 'base', ...judging],
+    ['score', '--predictions', 'base', '--label', 'base'],
+  ];
+  for (const step of steps) expect((await awb([...step, '--quiet'], { cwd: made })).code).toBe(EXIT.done);
+}, 60_000);
+afterEach(() => {
   for (const { child } of children.splice(0)) child.kill('SIGKILL');
-  for (const server of servers.splice(0)) await server.close();
 });
+afterAll(() => judge.close());
 
 /** Good predictions are rated 4 or 5, bad ones 1 or 2, by a hash, so that no two checkpoints are rated alike. */
 function rated(messages: unknown): string {
@@ -36,16 +59,8 @@ interface Files {
 }
 
 async function setUp(checkpoints: Files, more = '', { drop = 25, judgeMore = '' } = {}) {
-  const judge = await startLoopbackServer(({ body }) => {
-    if (body.model === 'base') return { content: 'good prediction of the base' };
-    const text = JSON.stringify(body.messages);
-    const isJudged = !text.includes('half judged prediction') || bitOf(text) === 0;
-    return { content: isJudged ? rated(body.messages) : 'no verdict' };
-  });
-  servers.push(judge);
   const dir = await temporaryFolder();
-  const rows = Array.from({ length: ROWS }, (_, id) => madeUpRow('mcp', id));
-  await writeDataset(join(dir, 'data'), { 'mcp_test.jsonl': rows });
+  await cp(made, dir, { recursive: true });
   const arrive = async (files: Files) => {
     for (const [path, content] of Object.entries(files)) {
       await mkdir(dirname(join(dir, 'checkpoints', path)), { recursive: true });
@@ -66,23 +81,6 @@ watch:
   retry-wait: 0
 ${more}`;
   await writeFile(join(dir, 'awb.yaml'), config);
-  const base = ['--model-base-url', judge.url, '--model-name', 'base'];
-  const steps = [
-    ['infer', '--data-dir', 'data', '--output-dir', 'base', ...base],
-    [
-      'judge',
-      '--predictions',
-      'base/predictions.jsonl',
-      '--output-dir',
-      'base',
-      '--judge-base-url',
-      judge.url,
-      '--judge-model',
-      'judge',
-    ],
-    ['score', '--predictions', 'base', '--label', 'base'],
-  ];
-  for (const step of steps) expect((await awb([...step, '--quiet'], { cwd: dir })).code).toBe(EXIT.done);
   const start = (...flags: string[]) => {
     const watch = startAwb(['watch', 'checkpoints', '--config', 'awb.yaml', ...flags], { AWB_JUDGE_API_KEY: KEY }, dir);
     children.push(watch);
@@ -91,11 +89,13 @@ ${more}`;
   const lines = async (name: string) => readRows(join(dir, name)).catch(() => []);
   return {
     dir,
-    judge,
     arrive,
     start,
     once: (...flags: string[]) => start('--once', ...flags).ended,
     log: () => lines('watch/watch.jsonl'),
+    /** Whose servers were started, or were to be. */
+    started: async () =>
+      (await lines('watch/watch.jsonl')).filter(({ type }) => type === 'serving').map(({ checkpoint }) => checkpoint),
     served: async () => (await lines('served.log')).map(({ name }) => name),
     pids: async () => (await lines('served.log')).map(({ pid }) => Number(pid)),
     asked: async () => (await lines('served.asked')).map((line) => JSON.stringify(line)),
@@ -145,18 +145,19 @@ test('checkpoints are taken in the order of their numbers, held against the base
 
 test('a server that never gets ready is logged with its last words, and the watch goes on with the next checkpoint', async () => {
   const run = await setUp({ ...complete('step-1', { ready: false }), ...complete('step-2', {}) });
-  const flags = ['--wait-ready', '10s', '--tries', '2'];
-  const first = await run.once(...flags);
+  const flags = ['--tries', '2'];
+  // Long enough for the second one to get ready while the machine is busy with others.
+  const first = await run.once(...flags, '--wait-ready', '10s');
   expect(first.code).toBe(EXIT.unavailable);
   expect(first.stderr).toMatch(
     /step-1: not evaluated: the server was not ready after 10 s .*out of memory.*; it is tried again/,
   );
   expect(await run.result('step-2')).toMatchObject({ verdict: 'GO' });
   expect(await run.result('step-1')).toMatchObject({ verdict: 'FAILED', will_retry: true, reason: expect.any(String) });
-  const second = await run.once(...flags);
+  const second = await run.once(...flags, '--wait-ready', '0.1s');
   expect(second.stderr).toMatch(/it is left until it changes/);
   const third = await run.once(...flags);
-  expect([third.code, await run.served()]).toEqual([EXIT.done, ['step-1', 'step-2', 'step-1']]);
+  expect([third.code, await run.started()]).toEqual([EXIT.done, ['step-1', 'step-2', 'step-1']]);
   await run.arrive(complete('step-1', { note: 'mended' }));
   expect((await run.once(...flags)).code).toBe(EXIT.done);
   expect(await run.result('step-1.2')).toMatchObject({ verdict: 'GO', checkpoint: { name: 'step-1' } });
@@ -256,7 +257,7 @@ test('under --judge-batch a checkpoint awaits its results without a try or a ser
   const verdicts = async () => (await readRows(join(run.dir, 'told.jsonl'))).map(({ verdict }) => verdict);
   const batchOf = (name: string) => join(run.dir, 'watch', name, 'batch');
   const answer = async (name: string) => {
-    const words = ['batch', 'run', batchOf(name), '--model-base-url', run.judge.url, '--quiet'];
+    const words = ['batch', 'run', batchOf(name), '--model-base-url', judge.url, '--quiet'];
     expect((await awb(words, { cwd: run.dir })).code).toBe(EXIT.done);
   };
   const first = await run.once();
@@ -345,12 +346,13 @@ test('where nothing can be written the watch ends, and its server with it', asyn
   expect(named.stderr).not.toContain('GO: GO');
 }, 300_000);
 
-test('a result that cannot be told, and a port that is taken, are logged; two watches never work in one folder', async () => {
+test('a result that cannot be told, a port that is taken and a command that is not there are logged; two watches never work in one folder', async () => {
   const run = await setUp(complete('step-1', { hangAfter: 2 }), '  on-result: [sh, -c, "echo no mail >&2; exit 7"]\n');
-  const { port } = servers[0] as LoopbackServer;
-  const taken = await run.once('--port', String(port));
-  expect(taken.stderr).toContain(`port ${port} is taken by another process`);
+  const taken = await run.once('--port', String(judge.port));
+  expect(taken.stderr).toContain(`port ${judge.port} is taken by another process`);
   expect(taken.stderr).toMatch(/--on-result failed \(exit code 7\); it last said: no mail/);
+  const missing = await run.once('--serve-command', 'no-such-engine {checkpoint} {port}');
+  expect(missing.stderr).toContain('not evaluated: the server cannot be started (spawn no-such-engine ENOENT); it is');
   const { child, ended } = run.start();
   await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
   const other = await run.once();
