@@ -44,7 +44,7 @@ free_ports() {
         if (error.code !== "EADDRINUSE") throw error;
         look();
       });
-      server.listen(10_000 + Math.floor(Math.random() * 22_000), "127.0.0.1", () => {
+      server.listen(10_000 + Math.floor(Math.random() * 20_000), "127.0.0.1", () => {
         if (servers.push(server) < 2) look();
         else for (const one of servers) { console.log(one.address().port); one.close(); }
       });

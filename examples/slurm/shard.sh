@@ -26,8 +26,15 @@ start_engine() {
   local serve=$1
   base_url=$2
   [ -n "$serve" ] || return 0
-  # Tasks of several jobs can share a node, so that a port of one's own choosing may be taken.
-  PORT=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+  # Tasks of several jobs can share a node, so that a port of one's own choosing may be taken. It is below those that the system gives
+  # to whoever asks for any, since an engine may load for minutes before it takes it.
+  PORT=$(node -e '
+    const server = require("node:net").createServer();
+    const look = () => server.listen(10_000 + Math.floor(Math.random() * 20_000), "127.0.0.1");
+    server.on("error", (error) => { if (error.code !== "EADDRINUSE") throw error; look(); });
+    server.on("listening", () => { console.log(server.address().port); server.close(); });
+    look();
+  ')
   [ -n "$PORT" ] || again 'no port is free'
   export PORT
   base_url=http://127.0.0.1:$PORT/v1

@@ -1,5 +1,7 @@
 // The server of a checkpoint: started, awaited until it lists its models, and stopped with all that it has started.
 
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -13,6 +15,10 @@ import { endpointAt, filled, wordsOf } from './words.js';
 
 /** A server that takes no end is killed after so long. */
 const GRACE_MS = 15_000;
+/** Below the ports that systems give to whoever asks for any: one of those could be taken while a server loads its model. */
+const FIRST_PORT = 10_000;
+const LAST_PORT = 30_000;
+const MOST_PORTS = 100;
 const LOOK_EVERY_MS = 250;
 const LONGEST_LOOK_MS = 5_000;
 const TAIL_LINES = 5;
@@ -120,17 +126,22 @@ async function modelsAt(url: string, { env, stop }: Io): Promise<readonly string
 
 /** @throws NotEvaluated where somebody else has the port: that server would be asked in place of ours */
 async function portFor(given: number | undefined): Promise<number> {
+  if (given !== undefined && (await isFree(given))) return given;
+  if (given !== undefined) throw new NotEvaluated(`port ${given} is taken by another process`);
+  for (let tries = 0; tries < MOST_PORTS; tries++) {
+    const port = randomInt(FIRST_PORT, LAST_PORT);
+    if (await isFree(port)) return port;
+  }
+  throw new NotEvaluated(`no port is free: of ${MOST_PORTS} none could be listened at`);
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
-    return await new Promise<number>((done, failed) => {
-      server.once('error', failed);
-      server.listen(given ?? 0, '127.0.0.1', () => {
-        const address = server.address();
-        done(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return true;
   } catch {
-    throw new NotEvaluated(`port ${given} is taken by another process`);
+    return false;
   } finally {
     server.close();
   }
