@@ -79,7 +79,7 @@ export function openInstrument(
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);
         const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
-        backend = await openBackend(namedBatch(run, target, settings, enter) ?? target.named, options);
+        backend = await openBackend(namedBatch(stage, target, settings, enter) ?? target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
         await sayWhatIsTooLong(stage, backend, settings, notice);
         return backend;

@@ -5,6 +5,7 @@ import { type Answered, openAnswerer, requireNotAwaited } from '../asking/batch-
 import { type AnswersFile, openAnswers } from '../asking/batch-desk/answers-file.js';
 import { type Opened, openBatch, readSubmission } from '../asking/batch-desk/desk.js';
 import { idsWithResult } from '../asking/batch-desk/left.js';
+import { readingCommand } from '../asking/batch-desk/reading-command.js';
 import { type RequestsLeft, requestsLeft } from '../asking/batch-desk/requests-left.js';
 import { RUN_OPTIONS, type RunSettings } from '../asking/batch-desk/run-options.js';
 import { startLocal } from '../asking/local.js';
@@ -49,7 +50,7 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
     file = await openAnswers(dir);
     left = await requestsLeft(dir, opened.batch, await idsWithResult(dir));
     const tally = left.jobs.length === 0 ? { answered: 0, refused: 0 } : await answer(opened, left, file, settings, io);
-    io.stdout.write(resultText(opened, left, file, tally, settings));
+    io.stdout.write(resultText(opened, left, file, tally, settings, io));
     if (io.stop.aborted) return interruption(io.stop);
     return tally.answered === left.jobs.length ? EXIT.done : EXIT.incomplete;
   } finally {
@@ -132,6 +133,7 @@ function resultText(
   { name }: AnswersFile,
   { answered, refused }: AnswerTally,
   { json }: RunSettings,
+  io: Io,
 ): string {
   const total = [...parts.values()].reduce((sum, part) => sum + part.total, 0);
   const missing = jobs.length - answered;
@@ -141,9 +143,6 @@ function resultText(
   }
   const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} asked now, into ${name}`;
   const errors = refused === 0 ? '' : `; ${counted(refused, 'of them is an error', 'of them are errors')}`;
-  const next =
-    missing === 0
-      ? `the awb ${batch.run.kind} command with --batch-dir that wrote the folder, once more`
-      : 'the same command, for the rest';
+  const next = missing === 0 ? readingCommand(batch, io) : 'the same command, for the rest';
   return `${shown}: ${grouped(total - missing)} of ${counted(total, 'request')} ${total === 1 ? 'has a result' : 'have results'}; ${now}${errors}\nnext: ${next}\n`;
 }

@@ -35,6 +35,7 @@ import { requirePageName } from '../runs/output.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
+import { wordsOf } from '../settings/words.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
@@ -177,12 +178,6 @@ function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown:
     local === undefined
       ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
       : ['--local', local];
-  const way = WAY_OF_ASKING.flatMap((name) => {
-    const { [name]: value } = shown;
-    const { [name]: option } = OPTIONS;
-    if (value === undefined || value === false || ('default' in option && option.default === value)) return [];
-    if (value === true) return [`--${name}`];
-    return [`--${name}`, typeof value === 'object' ? JSON.stringify(value) : String(value)];
-  });
+  const way = wordsOf(Object.fromEntries(WAY_OF_ASKING.map((name) => [name, OPTIONS[name]])), shown);
   return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
 }

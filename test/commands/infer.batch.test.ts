@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
-import { awb, temporaryFolder } from '../support/cli.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
@@ -409,6 +411,21 @@ describe('a batch folder', () => {
     const { run, parts: written } = JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'));
     expect(run.dir).toBe(join(root, `part-${parts.findIndex(({ code }) => code === EXIT.later) + 1}`));
     expect(await requestsIn(batch)).toHaveLength(written[0].requests);
+  });
+
+  test('that is answered names the command which reads it, to be copied into any shell', async () => {
+    const { root, server, out } = await setUp();
+    const begin = ['infer', '--data-dir', 'data', '--output-dir', 'out', '--model-name', "it's wm", '--batch-dir', 'b'];
+    const asked = [...begin, '--assume-params', '--extra-body', '{"a": "b c"}', '--model-api-key', 'sk-secret-0123'];
+    expect(await awb([...asked, '--fresh'], { cwd: root })).toMatchObject({ code: EXIT.later });
+    expect(await readFile(join(root, 'b', 'batch.json'), 'utf8')).not.toContain('sk-secret');
+    const answered = await awb(['batch', 'run', join(root, 'b'), '--model-base-url', server.url]);
+    const line = /^next: (.*)$/m.exec(answered.stdout)?.[1] ?? '';
+    expect(line).toContain(`cd ${root} && awb infer`);
+    const program = `awb() { '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"; }`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${program}; ${line}`]);
+    expect(stdout).toContain(`${ROWS} of ${ROWS} done`);
+    expect(await readRows(join(out, 'predictions.jsonl'))).toHaveLength(ROWS);
   });
 
   test('may be moved with its run', async () => {

@@ -8,6 +8,7 @@ import { programName } from '../../settings/program-name.js';
 import { shellLine } from '../../shell.js';
 import type { Io } from '../../types.js';
 import type { Desk } from './desk.js';
+import { readingCommand } from './reading-command.js';
 import type { PartStanding, Standing } from './standing.js';
 
 const COLUMNS = [
@@ -79,8 +80,7 @@ function nextStep(desk: Desk, standing: Standing, io: Io): string {
     const again = `${command('submit', shown, '--again')}, since requests have no result`;
     return parts.some((part) => problemsOf(part).length > 0) ? `mend what is said above, then ${again}` : again;
   }
-  const same = `the awb ${batch.run.kind} command with --batch-dir that wrote the folder, once more`;
-  return isFetched ? same : command('fetch', shown);
+  return isFetched ? readingCommand(batch, io) : command('fetch', shown);
 }
 
 export function standingDocument(desk: Desk, { parts, isEnded, isFetched }: Standing): string {

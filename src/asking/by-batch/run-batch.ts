@@ -13,6 +13,7 @@ import { shellLine } from '../../shell.js';
 import type { Io } from '../../types.js';
 import { type BudgetSettings, reachedIn } from '../budget.js';
 import type { Run } from '../run.js';
+import type { Stage, StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import { type BatchSettings, batchDirOf } from './options.js';
 
@@ -125,8 +126,8 @@ function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity 
 }
 
 /** What the backend is told; undefined where the run is asked live. */
-export function namedBatch(
-  run: Run,
+export function namedBatch<J extends StageJob>(
+  { run, manifest, io }: Pick<Stage<J>, 'run' | 'manifest' | 'io'>,
   { named: endpoints }: Pick<Target, 'named'>,
   settings: BatchSettings & BudgetSettings,
   onDropped: () => void,
@@ -145,6 +146,7 @@ export function namedBatch(
       fingerprint: fingerprintOf(run.identity),
       identity: run.identity,
     }),
+    command: async () => (await import('./command.js')).commandOf(run.kind, manifest.settings, io),
     requireOwn: (batch) => requireOwn(batch, run, dir),
     onDropped,
     onWrite() {

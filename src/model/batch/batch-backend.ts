@@ -44,6 +44,8 @@ export interface NamedBatch {
   /** What has no result is asked live. */
   readonly isLive: boolean;
   run(): BatchRun;
+  /** The command that is asked by files. */
+  command(): Promise<Batch['command']>;
   /** Another run may have begun in the folder since it was chosen. @throws UserError (78) for the batch of another run */
   requireOwn(batch: Batch): Promise<void>;
   /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
@@ -197,12 +199,14 @@ class BatchBackend implements OpenBackend {
   async #begin(url: BatchUrl): Promise<Batch> {
     const { endpoints, dir, run } = this.named;
     const [address] = this.live === undefined ? [] : endpoints.baseUrls;
+    const command = await this.named.command();
     const batch: Batch = {
       run: run(),
       model: endpoints.model,
       url,
       ...(address !== undefined && { baseUrl: readAddress(address, endpoints.apiKey).baseUrl }),
       ...this.#learnt(),
+      ...(command !== undefined && { command }),
       parts: [],
     };
     await writeBatch(dir, batch, true);

@@ -45,6 +45,8 @@ export interface Batch {
   readonly dropped: readonly string[];
   /** The reply's bound is sent as `max_completion_tokens`. */
   readonly isRenamed?: true;
+  /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
+  readonly command?: { readonly cwd: string; readonly words: readonly string[] };
   /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
   readonly parts: readonly BatchPart[];
 }
@@ -99,15 +101,14 @@ export async function textIn(path: string): Promise<string | undefined> {
 }
 
 function batchIn(value: JsonObject | undefined): Batch | undefined {
-  const { schema, run, model, url, baseUrl, dropped, isRenamed, parts } = value ?? {};
+  const { schema, run, model, url, baseUrl, dropped, isRenamed, command, parts } = value ?? {};
   const known = URLS.find((one) => one === url);
   const isWhole =
     schema === SCHEMA &&
     isObject(run) &&
     [run.kind, run.dir, run.fingerprint, model].every((text) => typeof text === 'string') &&
     isObject(run.identity) &&
-    Array.isArray(dropped) &&
-    dropped.every((name) => typeof name === 'string') &&
+    areTexts(dropped) &&
     Array.isArray(parts) &&
     parts.every(isPart);
   if (!isWhole || known === undefined) return undefined;
@@ -119,8 +120,18 @@ function batchIn(value: JsonObject | undefined): Batch | undefined {
     ...(typeof baseUrl === 'string' && { baseUrl }),
     dropped,
     ...(isRenamed === true && { isRenamed }),
+    ...(isCommand(command) && { command }),
     parts,
   };
+}
+
+function areTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string');
+}
+
+/** Folders of before have none. */
+function isCommand(value: unknown): value is NonNullable<Batch['command']> {
+  return isObject(value) && typeof value.cwd === 'string' && areTexts(value.words);
 }
 
 /** A part's name leads to no other folder. */

@@ -33,6 +33,7 @@ async function session(
     assumes: true,
     isLive: false,
     run,
+    command: async () => undefined,
     async requireOwn() {},
     onDropped() {},
     onWrite() {},

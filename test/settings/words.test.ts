@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { INFER_OPTIONS } from '../../src/asking/infer/options.js';
+import { wordsOf } from '../../src/settings/words.js';
+import { awb } from '../support/cli.js';
+
+/** The settings that `awb infer` takes from such words, as a manifest may hold them. */
+async function shownOf(words: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, stdout } = await awb(['infer', ...words, '--print-config', '--json']);
+  expect(code).toBe(0);
+  const settings: Record<string, { value: unknown }> = JSON.parse(stdout).settings;
+  return Object.fromEntries(Object.entries(settings).map(([name, { value }]) => [name, value ?? undefined]));
+}
+
+test('settings as words are read as the same settings', async () => {
+  const given = [
+    ...['--data-dir', "my 'data'", '--domains', 'mcp,swe', '--limit', '3', '--no-stream', '--lean'],
+    ...['--meta', 'step=100', '--meta', 'note=a,b=c', '--extra-body', '{"a":{"b":[1,"x y"]}}', '--top-k', '-1'],
+    ...['--model-base-url', 'http://a/v1', '--model-base-url', 'http://b/v1', '--temperature', 'default'],
+    ...['--call-timeout', '15m', '--order', 'random', '--min-p', '1e-7', '--max-tokens', '32768'],
+  ];
+  const words = wordsOf(INFER_OPTIONS, await shownOf(given));
+  expect(await shownOf(words)).toEqual(await shownOf(given));
+  // What is said anyway needs no word.
+  expect(words).not.toContain('--max-tokens');
+  expect(wordsOf(INFER_OPTIONS, await shownOf([]))).toEqual([]);
+});
