@@ -9,19 +9,13 @@ import { scoresCsv } from '../report/export/scores-csv.js';
 import { replaceFile } from '../run/files.js';
 import { namesOf } from '../runs/export/names.js';
 import { readRun } from '../runs/find.js';
-import { RUN_OPTIONS } from '../runs/options.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    help: 'a judged file, its folder, or a run in --db by its label or number',
-  },
+  run: JUDGED_RUN,
   output: { kind: 'text', value: 'FILE', help: 'file to write (default: stdout)' },
   scores: { kind: 'boolean', help: 'the figures by domain in place of the judgements' },
   db: RUN_OPTIONS.db,

@@ -8,20 +8,14 @@ import { mlflowRecord } from '../runs/export/mlflow-record.js';
 import { mlflowAt } from '../runs/export/mlflow-server.js';
 import { namesOf } from '../runs/export/names.js';
 import { readRun } from '../runs/find.js';
-import { RUN_OPTIONS } from '../runs/options.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
 import { httpUrl } from '../settings/address.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    help: 'a judged file, its folder, or a run in --db by its label or number',
-  },
+  run: JUDGED_RUN,
   'tracking-uri': {
     kind: 'text',
     value: 'URL',

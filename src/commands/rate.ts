@@ -9,7 +9,7 @@ import { PERSON_RATING_SCHEMA } from '../person-rating.js';
 import type { RatingPageData } from '../report/page/rating/data.js';
 import { RATING_QUESTIONS, ratingPage } from '../report/page/rating/page.js';
 import { replaceFile } from '../run/files.js';
-import { RUN_OPTIONS } from '../runs/options.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
 import { policyHash, requirePageName } from '../runs/output.js';
 import { drawBlind, drawSamples } from '../runs/rate/draw.js';
 import { gatherSamples } from '../runs/rate/samples.js';
@@ -25,13 +25,7 @@ import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    help: "a run's label or id in --db, or the path of a judged.jsonl or its folder",
-  },
+  run: JUDGED_RUN,
   other: { kind: 'text', namesRun: true, value: 'RUN', help: 'a second run, mixed with the first under --blind' },
   blind: {
     kind: 'boolean',

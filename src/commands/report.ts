@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { scenarioPage } from '../report/page/scenarios/page.js';
-import { RUN_OPTIONS } from '../runs/options.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
 import { policyHash, requirePageName, writeText } from '../runs/output.js';
 import type { ReadRun } from '../runs/read-run.js';
 import { describe } from '../runs/report/contents.js';
@@ -19,13 +19,7 @@ import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    help: "a run's label or id in --db, or the path of a judged.jsonl",
-  },
+  run: JUDGED_RUN,
   compare: { kind: 'text', namesRun: true, value: 'RUN', help: 'another run, to show what changed against it' },
   db: RUN_OPTIONS.db,
   'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },

@@ -1,8 +1,17 @@
 // How a command is told which runs it works on.
 
 import { PROVENANCE, type Provenance } from '../decision.js';
-import type { OptionTable } from '../settings/options.js';
+import type { OptionSpec, OptionTable } from '../settings/options.js';
 import { DEFAULT_DB } from './databases.js';
+
+/** The option of a command that takes one judged run, stored or not. */
+export const JUDGED_RUN = {
+  kind: 'text',
+  namesRun: true,
+  value: 'RUN',
+  required: true,
+  help: 'a judged file, its folder, or a run in --db by its label or number',
+} as const satisfies OptionSpec;
 
 /** The options of every command that takes runs by name. */
 export const RUN_OPTIONS = {
