@@ -1,6 +1,6 @@
 // One checkpoint from its server to its verdict. What is done is kept, so that a watch that was killed goes on where it was.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted, grouped } from '../figures.js';
 import type { JsonObject } from '../json.js';
@@ -59,7 +59,7 @@ export async function evaluate(work: Work, found: Kept): Promise<Told> {
     verdict: outcome.verdict,
     result: path,
   });
-  await tellResult(path, kept, await readFile(path, 'utf8'), settings, io, log);
+  await tellResult(path, kept, settings, io, log);
   if (outcome.verdict !== 'FAILED') await keep({ verdict: outcome.verdict, finishedAt: new Date().toISOString() });
   return { outcome, text, name, path };
 }
@@ -74,7 +74,7 @@ async function tellAwaited(work: Work, { dir, record }: Kept, batch: AwaitedBatc
   const text = `${name}: ${sentenceOf(outcome)}`;
   if (record.awaited?.requests !== batch.requests) {
     await log.say('awaiting', text, { checkpoint: name, verdict: outcome.verdict, result: path });
-    await tellResult(path, now, await readFile(path, 'utf8'), settings, io, log);
+    await tellResult(path, now, settings, io, log);
   }
   await keepRecord(now);
   return { outcome, text, name, path };

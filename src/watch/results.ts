@@ -1,5 +1,6 @@
 // What came of a checkpoint: a document beside its run, and the command that is told of it.
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject, type JsonObject } from '../json.js';
 import { writeJson } from '../run/files.js';
@@ -67,28 +68,27 @@ export function totalOf(comparison: unknown): JsonObject | null {
   return { difference, low, high, base, candidate };
 }
 
-/** Runs `--on-result` with the document on its standard input. Whatever comes of it, the watch goes on. */
-export async function tellResult(
-  path: string,
-  { dir, record }: Kept,
-  text: string,
-  settings: WatchSettings,
-  io: Io,
-  log: WatchLog,
-) {
+/**
+ * Runs `--on-result` with the document on its standard input. Whatever comes of it, the watch goes on.
+ * @throws what `io.stop` was aborted with, where that has cut it off: the result counts as not told
+ */
+export async function tellResult(path: string, { dir, record }: Kept, settings: WatchSettings, io: Io, log: WatchLog) {
   if (settings.onResult.length === 0) return;
   const values = { result: path, checkpoint: record.path, name: record.name };
   const words = filled(wordsOf(settings.onResult, '--on-result'), values);
   const output = join(dir, 'on-result.log');
   const env = { ...withoutKeys(io.env), AWB_WATCH_RESULT: path };
-  const command = startGuarded({ words, env, cwd: io.cwd, output, errors: output, input: text, graceMs: GRACE_MS });
+  const input = await readFile(path, 'utf8');
+  const command = startGuarded({ words, env, cwd: io.cwd, output, errors: output, input, graceMs: GRACE_MS });
   const end = () => command.end();
   const timer = setTimeout(end, LONGEST_COMMAND_MS);
   io.stop.addEventListener('abort', end, { once: true });
+  if (io.stop.aborted) end();
   const { code, signal, fault } = await command.ended;
   clearTimeout(timer);
   io.stop.removeEventListener('abort', end);
   if (code === 0) return;
+  io.stop.throwIfAborted();
   const how = fault ?? (signal === null ? `exit code ${code}` : signal);
   await log.say('command', `${record.name}: --on-result failed (${how})${await tailOf(output)}`, {
     checkpoint: record.name,

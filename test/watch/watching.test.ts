@@ -208,6 +208,20 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
+test('a result whose telling was cut off by Ctrl-C is told once more', async () => {
+  const telling = `[sh, -c, 'cat >> told; test -e go || exec sleep 60']`;
+  const run = await setUp(complete('step-1', {}), `  on-result: ${telling}\n`);
+  const { child, ended } = run.start('--once');
+  const told = () => readFile(join(run.dir, 'told'), 'utf8').catch(() => '');
+  await run.until(async () => (await told()).includes('"GO"'));
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(EXIT.interrupted);
+  await writeFile(join(run.dir, 'go'), '');
+  expect((await run.once()).code).toBe(EXIT.done);
+  expect((await told()).match(/"verdict": ?"GO"/g)).toHaveLength(2);
+  expect(await run.served()).toEqual(['step-1']);
+}, 300_000);
+
 test('--dry-run shows what would be done, marked or not, and names are never read by a shell', async () => {
   const hostile = "step '1'; touch gone $(touch gone) {port} --help";
   const run = await setUp({
