@@ -5,8 +5,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // They end what hangs, and claim nothing: beside other work a machine takes ten times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Half of what the tests do is waiting, so that no core need be left to the runner.
     maxWorkers: availableParallelism(),
   },

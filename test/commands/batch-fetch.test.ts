@@ -100,7 +100,7 @@ describe('awb batch fetch', () => {
     expect((await fetchAll(dir)).code).toBe(EXIT.done);
     expect(troubles).toEqual([]);
     expect(await idsIn(dir, 'outputs-0001.jsonl')).toHaveLength(50);
-  }, 20_000);
+  });
 
   test('that is killed at any request leaves no half file among the results, and goes on', {
     timeout: 120_000,

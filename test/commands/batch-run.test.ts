@@ -119,7 +119,7 @@ describe('awb batch run', () => {
     });
     expect(results.get('row-2_0_abc')).toMatchObject({ response: null, error: { code: 'transient' } });
     expect([...results.values()].filter(({ response }) => response?.status_code === 200)).toHaveLength(6);
-  }, 30_000);
+  });
 
   test.each([
     ['a key', { status: 401, body: { error: { message: 'no key' } } }, EXIT.authRefused, '--model-api-key'],
@@ -166,7 +166,7 @@ describe('awb batch run', () => {
     expect((await readFile(join(dir, 'answers.jsonl'), 'utf8')).endsWith('}\n')).toBe(true);
   });
 
-  test('that is killed again and again asks nothing twice that it has written', { timeout: 120_000 }, async () => {
+  test('that is killed again and again asks nothing twice that it has written', async () => {
     const finished = new Set<number>();
     const askedAgain: number[] = [];
     const server = await serve(async ({ body }) => {
@@ -242,7 +242,7 @@ describe('awb batch run', () => {
     });
   });
 
-  test('serves a model here under the name that the requests have', { timeout: 120_000 }, async () => {
+  test('serves a model here under the name that the requests have', async () => {
     const model = await keptModel(scriptedModel({ thinking: 'Well.', content: 'ok' }), await temporaryFolder());
     const dir = await batchFolder([3]);
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };

@@ -136,7 +136,7 @@ describe('awb batch submit', () => {
     expect((await awb(['batch', 'fetch', dir])).code).toBe(EXIT.done);
     expect((await readFile(join(dir, 'outputs-0001.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(2);
     expect(Object.values(troubles).flat()).toEqual([]);
-  }, 60_000);
+  });
 
   test('gives up with patience at its end, and says that nothing is lost', async () => {
     const server = await serve({ trouble: () => ({ status: 503 }) });

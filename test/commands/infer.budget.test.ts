@@ -175,7 +175,7 @@ test('a run that is killed again and again keeps its budget but for the calls in
   expect(run.server.count).toBeLessThanOrEqual(59 + 4 * (kills + 1));
   expect((await run.infer('--quiet')).code).toBe(EXIT.done);
   expect(await run.output()).toBe(await run.elsewhere());
-}, 60_000);
+});
 
 const after = (ms: number) => new Promise<false>((resolve) => setTimeout(() => resolve(false), ms));
 

@@ -186,7 +186,7 @@ describe('episodes', () => {
     expect(await rows()).toEqual(await whole.rows());
     const again = await json(...flags);
     expect([again.code, players.count]).toEqual([0, before + 5]);
-  }, 20_000);
+  });
 });
 
 describe('what is spent', () => {

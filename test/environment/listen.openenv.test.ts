@@ -18,7 +18,7 @@ async function seenFromPython(...args: readonly string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-describe.skipIf(!hasOpenEnv)(`openenv-core (${hasOpenEnv ? PYTHON : WITHOUT})`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasOpenEnv)(`openenv-core (${hasOpenEnv ? PYTHON : WITHOUT})`, () => {
   test('acts in an episode over a WebSocket, and reads what is wrong', async () => {
     const { url } = await startTestEnvironment(scriptedSimulator(), { steps: 2 });
     const { socket, sideBySide } = await seenFromPython(url);

@@ -136,28 +136,22 @@ const WAYS = {
 } as const;
 
 describe('a run by batch files writes the bytes of a live run', () => {
-  test.each(Object.entries(WAYS))(
-    'with %s',
-    async (_, answer) => {
-      const out = await temporaryFolder();
-      const [predictions, batch, judging] = [join(out, 'predictions.jsonl'), join(out, 'batch'), join(out, 'judging')];
-      const inferred = await untilDone(inferArgs(out), batch, (requests, round) =>
-        answer(batch, requests as never[], round),
-      );
-      expect(inferred).toMatchObject({ code: 3 });
-      expect(inferred.rounds).toBeGreaterThan(2);
-      expect(await readFile(predictions, 'utf8')).toBe(await readFile(join(live, 'predictions.jsonl'), 'utf8'));
-      expect(await charsIn(out)).toEqual(await charsIn(live));
-      const judged = await untilDone(judgeArgs(predictions, out), judging, (requests, round) =>
-        answer(judging, requests as never[], round),
-      );
-      expect(judged).toMatchObject({ code: 3 });
-      expect(await readFile(join(out, 'judged.jsonl'), 'utf8')).toBe(
-        await readFile(join(live, 'judged.jsonl'), 'utf8'),
-      );
-    },
-    60_000,
-  );
+  test.each(Object.entries(WAYS))('with %s', async (_, answer) => {
+    const out = await temporaryFolder();
+    const [predictions, batch, judging] = [join(out, 'predictions.jsonl'), join(out, 'batch'), join(out, 'judging')];
+    const inferred = await untilDone(inferArgs(out), batch, (requests, round) =>
+      answer(batch, requests as never[], round),
+    );
+    expect(inferred).toMatchObject({ code: 3 });
+    expect(inferred.rounds).toBeGreaterThan(2);
+    expect(await readFile(predictions, 'utf8')).toBe(await readFile(join(live, 'predictions.jsonl'), 'utf8'));
+    expect(await charsIn(out)).toEqual(await charsIn(live));
+    const judged = await untilDone(judgeArgs(predictions, out), judging, (requests, round) =>
+      answer(judging, requests as never[], round),
+    );
+    expect(judged).toMatchObject({ code: 3 });
+    expect(await readFile(join(out, 'judged.jsonl'), 'utf8')).toBe(await readFile(join(live, 'judged.jsonl'), 'utf8'));
+  });
 });
 
 describe('every kind of run', () => {

@@ -60,4 +60,4 @@ test('killed episodes go on where they were, and cost no more than the calls in 
   expect(whole.code).toBe(0);
   const rows = (name: string) => rowsOf(join(folder, name, 'episodes_test.jsonl'));
   expect(await rows('out')).toEqual(await rows('whole'));
-}, 60_000);
+});

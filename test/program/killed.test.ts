@@ -154,7 +154,7 @@ describe('a run killed at twenty random points and continued each time', () => {
     expectNothingLost(killed, server, ROWS);
     const predictions = await readFile(join(out, 'predictions.jsonl'));
     expect(predictions.equals(await readFile(join(whole, 'predictions.jsonl')))).toBe(true);
-  }, 60_000);
+  });
 
   test('by a rollout ends in the same bytes as one that was let be, and no turn is asked behind another history', async () => {
     const undisturbed = await temporaryFolder();
@@ -168,7 +168,7 @@ describe('a run killed at twenty random points and continued each time', () => {
     for (const file of ['predictions.jsonl', 'rollout.jsonl']) {
       expect((await readFile(join(out, file))).equals(await readFile(join(undisturbed, file)))).toBe(true);
     }
-  }, 60_000);
+  });
 
   test('by judge ends in the same bytes as one that was let be, and no finished row is asked again', async () => {
     const undisturbed = await temporaryFolder();
@@ -180,5 +180,5 @@ describe('a run killed at twenty random points and continued each time', () => {
     expectNothingLost(killed, server, ROWS);
     const judged = await readFile(join(out, 'judged.jsonl'));
     expect(judged.equals(await readFile(join(undisturbed, 'judged.jsonl')))).toBe(true);
-  }, 60_000);
+  });
 });

@@ -42,7 +42,7 @@ test('an array of processes, one of them killed and requeued, merges into the by
   const { code, stdout } = await run.merge(...parts, 'merged');
   expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining(`predictions: ${ROWS} of ${ROWS} done`)]);
   expect(await run.text('merged', 'predictions.jsonl')).toBe(await run.text('whole', 'predictions.jsonl'));
-}, 120_000);
+});
 
 test('a merge that is killed leaves what was there or what it made, and the next one makes it whole', async () => {
   const run = await sharded();
@@ -66,7 +66,7 @@ test('a merge that is killed leaves what was there or what it made, and the next
     expect(await run.text('merged', file)).toBe(await run.text('whole', file));
   }
   expect(await readdir(run.path('merged'))).not.toContainEqual(expect.stringMatching(/^\.merge-/));
-}, 120_000);
+});
 
 describe('a folder that cannot take the run', () => {
   test('holds files of somebody else: nothing is merged, and they stay', async () => {
@@ -126,5 +126,5 @@ describe('a folder that cannot take the run', () => {
     infer.child.kill('SIGKILL');
     await infer.ended;
     expect([code, stderr]).toEqual([EXIT.cannotCreate, expect.stringContaining('another awb works in')]);
-  }, 120_000);
+  });
 });

@@ -67,7 +67,7 @@ describe('a domain beside the seven', () => {
     eight = await run('eight');
     seven = await run('seven', '--domains', DOMAINS.join(','));
     await run('other');
-  }, 60_000);
+  });
   afterAll(() => Promise.all([world.close(), judge.close()]));
 
   test("is asked with the folder's prompt in front of the row's own, and the folder is in the run's identity", async () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', dir];
   const packed = execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
   files = JSON.parse(packed)[0].files.map(({ path }: { readonly path: string }) => path);
-}, 60_000);
+});
 
 describe('the package', () => {
   test('holds these folders and files, and no other', () => {
@@ -121,4 +121,4 @@ test('npx runs the tarball in an empty folder, with its prompts and rubrics', as
   const bill = npx(...judge, '--judge-model', 'j', '--dry-run', '--json');
   expect(bill.status).toBe(0);
   expect(JSON.parse(bill.stdout)).toBeTypeOf('object');
-}, 120_000);
+});

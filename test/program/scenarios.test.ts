@@ -65,7 +65,7 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     ]);
     ran = await infer(server, ['--scenario-rows', '40']);
     figures = await scored(ran.folder);
-  }, 60_000);
+  });
   afterAll(() => server.close());
 
   it('is measured to follow exactly 70 and to leak exactly 10, by domain, by scenario and in all', () => {
@@ -187,7 +187,7 @@ describe('a world model of which a hash of the request decides', () => {
     } finally {
       await server.close();
     }
-  }, 60_000);
+  });
 });
 
 describe('what is held against a twin', () => {
@@ -375,7 +375,7 @@ describe('a run on scenarios that is killed', () => {
     } finally {
       await server.close();
     }
-  }, 60_000);
+  });
 });
 
 describe('a run on scenarios that its user interrupts', () => {

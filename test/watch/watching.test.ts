@@ -38,7 +38,7 @@ beforeAll(async () => {
     ['score', '--predictions', 'base', '--label', 'base'],
   ];
   for (const step of steps) expect((await awb([...step, '--quiet'], { cwd: made })).code).toBe(EXIT.done);
-}, 60_000);
+});
 afterEach(() => {
   for (const { child } of children.splice(0)) child.kill('SIGKILL');
 });
@@ -295,19 +295,15 @@ test('under --judge-batch a checkpoint awaits its results without a try or a ser
 test.each([
   ['judge', ', batch-dir: batch', /give --judge-batch/],
   ['infer', '', /asks a checkpoint that is served live: take batch-dir out of the settings of infer/],
-])(
-  'one folder of batch files for all checkpoints is refused at the start: %s',
-  async (step, judgeMore, message) => {
-    const run = await setUp(complete('step-1', {}), '', { judgeMore });
-    const path = join(run.dir, 'awb.yaml');
-    const config = await readFile(path, 'utf8');
-    if (step === 'infer') await writeFile(path, config.replace('infer: {', 'infer: { batch-dir: batch,'));
-    const { code, stderr } = await run.once();
-    expect([code, await run.served()]).toEqual([EXIT.usage, []]);
-    expect(stderr).toMatch(message);
-  },
-  60_000,
-);
+])('one folder of batch files for all checkpoints is refused at the start: %s', async (step, judgeMore, message) => {
+  const run = await setUp(complete('step-1', {}), '', { judgeMore });
+  const path = join(run.dir, 'awb.yaml');
+  const config = await readFile(path, 'utf8');
+  if (step === 'infer') await writeFile(path, config.replace('infer: {', 'infer: { batch-dir: batch,'));
+  const { code, stderr } = await run.once();
+  expect([code, await run.served()]).toEqual([EXIT.usage, []]);
+  expect(stderr).toMatch(message);
+});
 
 test('a budget that is spent is no batch: it counts as a failed round', async () => {
   const run = await setUp(complete('step-1', {}), '', { judgeMore: ', budget-tokens: 20' });
@@ -325,16 +321,12 @@ test.each([
     /names no \{checkpoint\}/,
   ],
   ['a command without the port', ['--serve-command', 'serve {checkpoint}'], EXIT.usage, /names no \{port\}/],
-])(
-  '%s is refused before anything is served',
-  async (_, flags, exitCode, message) => {
-    const run = await setUp(complete('step-1', {}));
-    const { code, stderr } = await run.once(...flags);
-    expect([code, await run.served()]).toEqual([exitCode, []]);
-    expect(stderr).toMatch(message);
-  },
-  60_000,
-);
+])('%s is refused before anything is served', async (_, flags, exitCode, message) => {
+  const run = await setUp(complete('step-1', {}));
+  const { code, stderr } = await run.once(...flags);
+  expect([code, await run.served()]).toEqual([exitCode, []]);
+  expect(stderr).toMatch(message);
+});
 
 test('a setting that a step would refuse is refused before anything is served', async () => {
   const run = await setUp(complete('step-1', {}));
@@ -345,7 +337,7 @@ test('a setting that a step would refuse is refused before anything is served', 
   const { code, stderr } = await run.once();
   expect([code, await run.served()]).toEqual([EXIT.usage, []]);
   expect(stderr).toMatch(/unknown setting "no-such"/);
-}, 60_000);
+});
 
 test('where nothing can be written the watch ends, and its server with it', async () => {
   const run = await setUp(complete('server.pid', { ready: false }));
