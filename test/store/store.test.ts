@@ -1,6 +1,7 @@
 // A stored run: what is in the file, and that a run is never doubled or half replaced.
 
 import { execFile } from 'node:child_process';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -204,6 +205,16 @@ describe('a stored run', () => {
     expect(countsByTable()).toEqual(counts);
     save(runOf('a', 'after'), [rated]);
     expect(countsByTable()).toMatchObject({ runs: 1, judgements: 1 });
+  });
+
+  it('stands in the file itself though another process keeps that open: its log would grow with each run', async () => {
+    const other = openStore(path);
+    save(runOf('a'));
+    const copy = join(await temporaryFolder(), 'copy.sqlite');
+    // Without its log.
+    await copyFile(path, copy);
+    other.close();
+    expect(queryIn(copy, 'SELECT identity FROM runs')).toEqual([{ identity: 'a' }]);
   });
 
   it('stays whole when replacing it fails in the middle', () => {
