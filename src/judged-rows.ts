@@ -4,7 +4,8 @@ import { HashedTexts, TextNumbers } from './hashed-texts.js';
 import type { List } from './list.js';
 import { present } from './present.js';
 import { rowId, WORDS_OF_KEY } from './row-id.js';
-import { SharedValues, SomeNumbers } from './some-numbers.js';
+import { SharedValues } from './shared-values.js';
+import { SomeNumbers } from './some-numbers.js';
 import { DIMENSIONS, type JudgedRow, type Ratings } from './types.js';
 
 /** Rows in the order in which they were added, each once: no two share key, repeat and index. */

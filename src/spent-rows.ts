@@ -3,7 +3,8 @@
 import type { Spent } from './costs.js';
 import { TextNumbers } from './hashed-texts.js';
 import { WORDS_OF_KEY } from './row-id.js';
-import { SharedValues, SomeNumbers } from './some-numbers.js';
+import { SharedValues } from './shared-values.js';
+import { SomeNumbers } from './some-numbers.js';
 import type { CallLog, Usage } from './types.js';
 import { TOKEN_KINDS } from './usage.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SharedValues, SomeNumbers } from '../src/some-numbers.js';
+import { SomeNumbers } from '../src/some-numbers.js';
 
 it('a place gives back the very number that was put, and none where there is none', () => {
   const numbers = new SomeNumbers();
@@ -18,12 +18,4 @@ it('a place that loses its number has none, whatever it was', () => {
     numbers.put(5, 0);
     expect(numbers.at(5)).toBe(0);
   }
-});
-
-it('values that share a text are kept once', () => {
-  const shared = new SharedValues<object>();
-  const [one, equal, other] = [{ a: 1 }, { a: 1 }, { a: 2 }];
-  for (const [place, value] of [one, equal, other].entries()) shared.put(place, value, JSON.stringify(value));
-  expect([0, 1, 2].map((place) => shared.at(place))).toEqual([one, one, other]);
-  expect(shared.at(1)).toBe(one);
 });

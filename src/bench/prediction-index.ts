@@ -5,6 +5,7 @@ import { HashedTexts } from '../hashed-texts.js';
 import type { List } from '../list.js';
 import type { NoPrediction } from '../prediction.js';
 import { WORDS_OF_KEY } from '../row-id.js';
+import { SharedValues } from '../shared-values.js';
 import type { Domain } from '../types.js';
 import type { PredictionRef } from './prediction-ref.js';
 
@@ -26,8 +27,8 @@ class Columns {
   readonly index = new Column(Float64Array);
   /** The number and 1. */
   readonly row = new Column(Uint32Array);
-  readonly domain = new Shared<Domain>();
-  readonly failure = new Shared<NoPrediction | undefined>();
+  readonly domain = new SharedValues<Domain>();
+  readonly failure = new SharedValues<NoPrediction | undefined>();
 }
 
 /** The predictions of a file, about 60 bytes each beside the texts that are no hashes. */
@@ -53,25 +54,6 @@ export class PredictionIndex implements List<PredictionRef> {
 
   *[Symbol.iterator](): Generator<PredictionRef> {
     for (let number = 0; number < this.length; number++) yield new IndexedPrediction(this.#columns, number);
-  }
-}
-
-/** Values that many predictions share. */
-class Shared<T> {
-  readonly #values: T[] = [];
-  readonly #numbers = new Map<string, number>();
-  readonly #numberOf = new Column(Uint32Array);
-
-  /** @param name one text for one value */
-  put(index: number, value: T, name: string): void {
-    const number = this.#numbers.get(name) ?? this.#values.push(value) - 1;
-    this.#numbers.set(name, number);
-    this.#numberOf.put(index, number);
-  }
-
-  at(index: number): T {
-    // Every index asked for was put.
-    return this.#values[this.#numberOf.at(index)] as T;
   }
 }
 
