@@ -66,3 +66,15 @@ export function costOfBoth(one: CallCost, other: CallCost): { readonly usage: Us
   const sumOf = (name: keyof Uncounted) => uncounted.reduce((sum, part) => sum + part[name], 0);
   return { usage, uncounted: { sent: sumOf('sent'), received: sumOf('received') } };
 }
+
+/** A call's log with what those before it cost; the rest is the call's own. Characters that were sent belong to one call. */
+export function callsTogether(before: CallLog, { chars: _, ...log }: CallLog): CallLog {
+  const tries = callsCounted(before) + callsCounted(log);
+  return {
+    ...log,
+    ...(tries > 1 ? { tries } : {}),
+    ...costOfBoth(before, log),
+    attempts: before.attempts + log.attempts,
+    ms: before.ms + log.ms,
+  };
+}

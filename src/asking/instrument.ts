@@ -9,7 +9,7 @@ import type { Identity } from '../run/identity.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
-import { callsCounted, costOfBoth } from '../usage.js';
+import { callsTogether } from '../usage.js';
 import { requireAffordable } from './by-batch/affordable.js';
 import type { BatchSettings } from './by-batch/options.js';
 import { chooseBatch, namedBatch } from './by-batch/run-batch.js';
@@ -121,7 +121,9 @@ class InFlight {
   /** A reply is kept where its request was made under the mark of now; `log` is what it cost, and those before it that were not. */
   answered(id: string, reply: CallLog, now: string): { readonly log: CallLog; readonly isKept: boolean } {
     const { mark, chars } = this.#sent.get(id) ?? {};
-    const log = together(this.#unkept.get(id), withChars(reply, chars));
+    const unkept = this.#unkept.get(id);
+    const own = withChars(reply, chars);
+    const log = unkept === undefined ? own : callsTogether(unkept, own);
     const isKept = mark === now;
     this.#sent.delete(id);
     if (isKept) this.#unkept.delete(id);
@@ -165,20 +167,6 @@ export function backendOptions(settings: CallSettings) {
 /** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
 function withChars(log: CallLog, chars: number | undefined): CallLog {
   return chars === undefined || log.attempts !== 1 ? log : { ...log, chars };
-}
-
-/** What a reply and those before it cost; the rest is the reply's own. */
-function together(before: CallLog | undefined, log: CallLog): CallLog {
-  if (before === undefined) return log;
-  const { chars: _, ...rest } = log;
-  const tries = callsCounted(before) + callsCounted(log);
-  return {
-    ...rest,
-    ...(tries > 1 ? { tries } : {}),
-    ...costOfBoth(before, log),
-    attempts: before.attempts + log.attempts,
-    ms: before.ms + log.ms,
-  };
 }
 
 function droppedTooLate(dropped: readonly string[], finished: number): UserError {

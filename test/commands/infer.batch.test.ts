@@ -358,6 +358,32 @@ describe('--finish-online', () => {
     expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).toBe(predictions);
   });
 
+  test('counts what tries took whose results had the row tried again, and no result of theirs is taken later', async () => {
+    const usage = { prompt_tokens: 1000, completion_tokens: 100 };
+    const outcomes = [
+      { content: 'live', usage },
+      { content: 'cut', finishReason: 'abort', usage },
+      { content: '', finishReason: 'content_filter', usage },
+    ];
+    const { infer, byBatch, answer, out, batch } = await setUp(
+      ({ index }) => outcomes[index] ?? { content: 'more' },
+      2,
+    );
+    await byBatch();
+    await answer('a.jsonl');
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { written: 1 } } });
+    const ended = await infer(['--finish-online']);
+    expect(ended).toMatchObject({ code: EXIT.incomplete, said: { spent: { tokens: 3300 } } });
+    const records = await readRows(join(out, 'predictions.journal.jsonl'));
+    expect(records.at(-1)?.log).toMatchObject({
+      ...{ attempts: 2, tries: 2, batched: 2 },
+      usage: { promptTokens: 2000, completionTokens: 200 },
+    });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { spent: { tokens: 3300 } } });
+    const ids = (await requestsIn(batch)).map(({ custom_id }) => custom_id);
+    expect(ids.map((id) => id.split('_')[1])).toEqual(['0', '1', '2']);
+  });
+
   test('is refused where no run has begun, and says of one without a batch that there was none to end', async () => {
     const { server, infer, batch } = await setUp();
     const refusal = { code: EXIT.usage, stderr: expect.stringContaining('--finish-online ends a batch') };

@@ -4,7 +4,7 @@ import { UserError } from '../../errors.js';
 import { present } from '../../present.js';
 import { charactersOf } from '../../question.js';
 import type { Redact } from '../../redaction.js';
-import type { CallCost, ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
+import type { CallCost, CallLog, ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch } from '../endpoint/context.js';
@@ -56,9 +56,18 @@ export interface NewRequest {
 
 /** A request of which no result is there. */
 export class Missing {
-  /** @param request its number where it was written */
-  constructor(readonly request: number | NewRequest) {}
+  /**
+   * @param request its number where it was written
+   * @param log what the tries before it took
+   */
+  constructor(
+    readonly request: number | NewRequest,
+    readonly log: BatchLog,
+  ) {}
 }
+
+/** A log that says how many of the job's requests went into it. */
+export type BatchLog = CallLog & Required<Pick<CallLog, 'batched'>>;
 
 /** Thrown where a result shows that every request has to be made in another way. */
 export class Relearnt {}
@@ -177,7 +186,7 @@ export class Answers {
         throw await this.#unwritten(course, name, made ?? (await this.#make(course, maxTokens)));
       const form = made ?? present(this.#first);
       const found = this.results.has(request) ? await this.#resultOf(request, form) : undefined;
-      if (found === undefined) throw new Missing(request);
+      if (found === undefined) throw new Missing(request, logOf(course));
       if (found === 'unasked') {
         course.batched++;
         continue;
@@ -203,7 +212,7 @@ export class Answers {
 
   async #unwritten(course: Course, name: string, { way, body }: Form): Promise<Missing> {
     const chars = charactersOf(await requestOf(course));
-    return new Missing({ id: customId(name, chars), body: bodyText(body), way });
+    return new Missing({ id: customId(name, chars), body: bodyText(body), way }, logOf(course));
   }
 
   async #resultOf(request: number, form: Form): Promise<AttemptReply | AttemptFailure | 'unasked' | undefined> {
@@ -263,11 +272,15 @@ function emptyForm(asked: Asked, url: BatchUrl): Form {
 }
 
 function answered(attempt: AttemptReply | AttemptFailure, course: Course): Answered {
-  const { attempts, cost, counts, batched } = course;
-  const log = { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: 0, host: HOST, batched };
+  const log = logOf(course);
+  const { batched } = log;
   if (attempt.status === 'failed') {
     return { outcome: { status: 'failed', class: attempt.class, reason: attempt.reason, log }, batched };
   }
   const { usage: _, firstTokenMs: _none, ...reply } = attempt;
   return { outcome: { ...reply, log }, batched };
+}
+
+function logOf({ attempts, cost, counts, batched }: Course): BatchLog {
+  return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: 0, host: HOST, batched };
 }

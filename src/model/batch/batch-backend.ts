@@ -235,8 +235,7 @@ class BatchBackend implements OpenBackend {
       ...hooks,
       async settle(job, outcome) {
         if (outcome.status === 'interrupted') return hooks.settle(job, outcome);
-        const batched = left.batchedOf(present(hooks.kept)(job).id);
-        return hooks.settle(job, { ...outcome, log: { ...outcome.log, ...(batched > 0 && { batched }) } });
+        return hooks.settle(job, { ...outcome, log: left.withTried(present(hooks.kept)(job).id, outcome.log) });
       },
     };
     await live.ask(itemsAt(jobs, Uint32Array.from(left.kept)), watched, signals);

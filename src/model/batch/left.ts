@@ -4,7 +4,9 @@ import type { BatchReport } from '../../batch-report.js';
 import { Column } from '../../column.js';
 import { TextNumbers } from '../../hashed-texts.js';
 import { WORDS_OF_KEY } from '../../row-id.js';
-import type { Job } from '../../types.js';
+import type { CallLog, Job } from '../../types.js';
+import { callsTogether } from '../../usage.js';
+import type { BatchLog } from './answers.js';
 import type { Batch } from './folder.js';
 import type { Unanswered } from './pass.js';
 import type { Requests } from './requests.js';
@@ -17,6 +19,8 @@ export class Left {
   readonly awaited: number[];
   readonly #jobs = new TextNumbers(WORDS_OF_KEY);
   readonly #batched = new Column(Uint32Array);
+  /** By job, what tries took whose results say that it is to be tried again. */
+  readonly #tried = new Map<string, BatchLog>();
 
   /** @param parts files that were there before */
   constructor(parts: number) {
@@ -28,15 +32,22 @@ export class Left {
   }
 
   /** @param isAwaited whether the request was written, and its result may still come */
-  keep(id: string, { place, batched }: Unanswered<Job>, isAwaited: boolean): void {
+  keep(id: string, { place, missing: { log } }: Unanswered<Job>, isAwaited: boolean): void {
     this.kept.push(place);
-    this.#batched.put(this.#jobs.add(id), batched + (isAwaited ? 1 : 0));
+    this.#batched.put(this.#jobs.add(id), log.batched + (isAwaited ? 1 : 0));
+    if (log.attempts > 0) this.#tried.set(id, log);
   }
 
-  /** Requests of a job in batch files, those whose results may still come among them. */
-  batchedOf(id: string): number {
+  /**
+   * The log of a job that was asked live, with what was tried by files before, once, and with the number of its requests there, those
+   * whose results may still come among them.
+   */
+  withTried(id: string, log: CallLog): CallLog {
+    const tried = this.#tried.get(id);
+    this.#tried.delete(id);
     const number = this.#jobs.find(id);
-    return number === undefined ? 0 : this.#batched.at(number);
+    const batched = number === undefined ? 0 : this.#batched.at(number);
+    return { ...(tried === undefined ? log : callsTogether(tried, log)), ...(batched > 0 && { batched }) };
   }
 }
 

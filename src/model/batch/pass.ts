@@ -24,8 +24,6 @@ export interface Unanswered<J extends Job> {
   /** The job's place in the list. */
   readonly place: number;
   readonly missing: Missing;
-  /** Requests of the job before it. */
-  readonly batched: number;
 }
 
 /**
@@ -85,7 +83,7 @@ async function throughResults<J extends Job>(
   answers: Answers,
   hooks: AskHooks<J>,
   isOver: () => boolean,
-): Promise<Pick<Unanswered<J>, 'missing' | 'batched'> | 'done' | 'left'> {
+): Promise<Pick<Unanswered<J>, 'missing'> | 'done' | 'left'> {
   // Sessions give it, and nobody else asks by files.
   const kept = present(hooks.kept)(job);
   let { batched, madeFrom }: Omit<typeof kept, 'id'> = kept;
@@ -98,7 +96,7 @@ async function throughResults<J extends Job>(
       recalled: (chars) => hooks.recalled?.(job, chars, present(kept.madeFrom)),
       tell: (cost) => hooks.replayed?.(job, cost),
     });
-    if (answered instanceof Missing) return { missing: answered, batched };
+    if (answered instanceof Missing) return { missing: answered };
     batched = answered.batched;
     // What is asked next depends on this reply, too.
     madeFrom = undefined;
