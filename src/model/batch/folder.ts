@@ -12,6 +12,7 @@ export const MOST_BYTES = 190_000_000;
 
 const SCHEMA = 'awb.batch/2';
 const BATCH_FILE = 'batch.json';
+const BEGINNING = /^batch\.json\.[0-9a-f]{12}\.tmp$/;
 const PART = /^requests-\d{4,}\.jsonl$/;
 const URLS = ['/v1/chat/completions', '/v1/completions'] as const;
 
@@ -163,18 +164,24 @@ export async function writeBatch(dir: string, batch: Batch, isFirst = false): Pr
     }
     if (isFirst) await claim(path, temporary);
     await putInPlace(temporary, path);
-    // A file is not renamed to a name that it has.
-    if (isFirst) await rm(temporary, { force: true });
+    await clearBeginnings(dir);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw unwritable(path, error);
   }
 }
 
+/** Takes away what those leave that were killed, or came too late; a file that has got its second name keeps its first, too. */
+async function clearBeginnings(dir: string): Promise<void> {
+  const left = (await readdir(dir)).filter((name) => BEGINNING.test(name));
+  for (const name of left) await rm(join(dir, name), { force: true });
+}
+
 /** Gives a file that name, which only one can have. @throws UserError (78) where another has it */
 async function claim(path: string, temporary: string): Promise<void> {
   const code = await link(temporary, path).then(() => undefined, codeOf);
-  if (code !== 'EEXIST') return;
+  // Whoever has begun takes the beginnings of others away.
+  if (code !== 'EEXIST' && code !== 'ENOENT') return;
   throw new UserError(
     `another run has begun its batch in ${dirname(path)} meanwhile; give each run, and each part of one, a --batch-dir of its own`,
     EXIT.identityDiffers,

@@ -36,6 +36,15 @@ describe('batch.json', () => {
     expect(await readdir(folder)).toEqual(['batch.json']);
   });
 
+  it('takes away what a killed beginning has left', async () => {
+    for (const isFirst of [true, false]) {
+      const folder = await temporaryFolder();
+      await writeFile(join(folder, 'batch.json.0123456789ab.tmp'), '{');
+      await writeBatch(folder, BATCH, isFirst);
+      expect(await readdir(folder)).toEqual(['batch.json']);
+    }
+  });
+
   it('is absent where nothing was written', async () => {
     const folder = await temporaryFolder();
     expect(await readBatch(folder)).toBeUndefined();
