@@ -10,8 +10,8 @@ export interface BatchAnswer {
 }
 
 /**
- * How a batch ends (a silent server does not list what was not answered): `completed`; `expired` and `cancelled` after so many of its requests were answered; `failed` at validation with
- * these errors.
+ * How a batch ends: `completed`; `expired` after so many of its requests were answered (a silent server does not list the others);
+ * `failed` at validation with these errors.
  */
 export type BatchEnd =
   | { readonly status: 'completed' }

@@ -150,7 +150,7 @@ export async function readSubmission(dir: string, shown: string): Promise<Submis
 function notSubmitted({ shown }: Opened, io: Io): UserError {
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
   return new UserError(
-    `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown)} answers it without a batch API`,
+    `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown, '--local', 'MODEL')} answers it without a batch API`,
     EXIT.inputMissing,
   );
 }
