@@ -13,6 +13,9 @@ import type { Simulator } from '../../src/simulator.js';
 import { json, post, type Said, startTestEnvironment } from '../support/environment.js';
 import { SILENT, scriptedSimulator } from '../support/scripted-simulator.js';
 
+/** For what comes by itself, however busy the machine is. */
+const PATIENCE = { timeout: 30_000 };
+
 function toldOf(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(500, 'failed', 'EXECUTION_ERROR');
 }
@@ -111,16 +114,24 @@ describe('streamable HTTP', () => {
     await client.close();
   });
 
-  test('a connection that ends its session gives its place back, and so does an idle one', async () => {
-    const { url, sessions } = await startMcp(scriptedSimulator(), { sessions: 1, idleMs: 50 });
+  test('a connection that ends its session gives its place back', async () => {
+    const { url, sessions } = await startMcp(scriptedSimulator(), { sessions: 1, idleMs: 60_000 });
     const client = new Client({ name: 'test', version: '1' });
     const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`));
     await client.connect(transport as Transport);
     await expect(connect(url)).rejects.toThrow(/--sessions/);
     await transport.terminateSession();
-    await vi.waitFor(() => expect(sessions.count).toBe(0));
+    await vi.waitFor(() => expect(sessions.count).toBe(0), PATIENCE);
     await connect(url);
-    await vi.waitFor(() => expect(sessions.count).toBe(0));
+    expect(sessions.count).toBe(1);
+  });
+
+  test('a connection that is idle gives its place back', async () => {
+    // Long enough for a busy machine to connect.
+    const { url, sessions } = await startMcp(scriptedSimulator(), { sessions: 1, idleMs: 1_000 });
+    await connect(url);
+    await vi.waitFor(() => expect(sessions.count).toBe(0), PATIENCE);
+    await connect(url);
   });
 });
 

@@ -19,7 +19,7 @@ describe('at the cap', () => {
     await closed;
     expect(await agent.act('ls')).toMatchObject({ data: { observation: { turn: 1 } } });
     await agent.close();
-    await vi.waitFor(async () => expect((await post(environment, '/reset', {})).status).toBe(200));
+    await vi.waitFor(async () => expect((await post(environment, '/reset', {})).status).toBe(200), { timeout: 30_000 });
   });
 
   test('an episode over HTTP that is over gives its place up, one that is not keeps it', async () => {
@@ -38,11 +38,11 @@ describe('idleness', () => {
   test('ends a session, and its client is told', async () => {
     const environment = await startTestEnvironment(scriptedSimulator(), { idleMs: 30 });
     const agent = await SocketAgent.connect(environment);
-    await post(environment, '/reset', {});
     const closed = once(agent.socket, 'close');
+    await post(environment, '/reset', {});
     expect(await agent.heard()).toMatchObject({ type: 'error', data: { code: 'SESSION_ERROR' } });
     await closed;
-    await vi.waitFor(() => expect(environment.sessions.count).toBe(0));
+    await vi.waitFor(() => expect(environment.sessions.count).toBe(0), { timeout: 30_000 });
     const late = await json(post(environment, '/step', { action: { action: 'ls' } }));
     expect(late).toMatchObject({ status: 404, body: { detail: expect.stringContaining('idleness') } });
   });
