@@ -33,7 +33,7 @@ export interface AnswerOptions {
 }
 
 /** A job whose results are looked up. */
-export interface AskedJob {
+interface AskedJob {
   readonly id: string;
   /** Requests that were made for it before. */
   readonly batched: number;
