@@ -1,10 +1,10 @@
 // Many judged rows in columns: some 100 bytes each, and a row is made when it is looked at.
 
 import { HashedTexts, TextNumbers } from './hashed-texts.js';
+import { InternedValues } from './interned-values.js';
 import type { List } from './list.js';
 import { present } from './present.js';
 import { rowId, WORDS_OF_KEY } from './row-id.js';
-import { SharedValues } from './shared-values.js';
 import { SomeNumbers } from './some-numbers.js';
 import { DIMENSIONS, type JudgedRow, type Ratings } from './types.js';
 
@@ -24,9 +24,9 @@ export class JudgedRows implements List<JudgedRow> {
   readonly #failed = new SomeNumbers();
   readonly #ratings = DIMENSIONS.map((dimension) => ({ dimension, column: new SomeNumbers() }));
   readonly #measures = new Map<string, SomeNumbers>();
-  readonly #domain = new SharedValues<JudgedRow['domain']>();
-  readonly #flags = new SharedValues<JudgedRow['flags']>();
-  readonly #failure = new SharedValues<JudgedRow['failure']>();
+  readonly #domain = new InternedValues<JudgedRow['domain']>();
+  readonly #flags = new InternedValues<JudgedRow['flags']>();
+  readonly #failure = new InternedValues<JudgedRow['failure']>();
   readonly #rollout = new Map<number, JudgedRow['rollout']>();
 
   get length(): number {

@@ -2,8 +2,8 @@
 
 import type { Spent } from './costs.js';
 import { TextNumbers } from './hashed-texts.js';
+import { InternedValues } from './interned-values.js';
 import { WORDS_OF_KEY } from './row-id.js';
-import { SharedValues } from './shared-values.js';
 import { SomeNumbers } from './some-numbers.js';
 import type { CallLog, Usage } from './types.js';
 import { TOKEN_KINDS } from './usage.js';
@@ -16,7 +16,7 @@ export class SpentRows implements Iterable<readonly [id: string, Spent]> {
   /** Only of rows that have a log. */
   readonly #attempts = new SomeNumbers();
   readonly #ms = new SomeNumbers();
-  readonly #host = new SharedValues<string>();
+  readonly #host = new InternedValues<string>();
   readonly #usd = new SomeNumbers();
   readonly #tokens = TOKEN_KINDS.map((kind) => ({ kind, column: new SomeNumbers() }));
   readonly #more = NUMBERS.map((name) => ({ name, column: new SomeNumbers() }));

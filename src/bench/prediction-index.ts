@@ -2,10 +2,10 @@
 
 import { Column } from '../column.js';
 import { HashedTexts } from '../hashed-texts.js';
+import { InternedValues } from '../interned-values.js';
 import type { List } from '../list.js';
 import type { NoPrediction } from '../prediction.js';
 import { WORDS_OF_KEY } from '../row-id.js';
-import { SharedValues } from '../shared-values.js';
 import type { Domain } from '../types.js';
 import type { PredictionRef } from './prediction-ref.js';
 
@@ -27,8 +27,8 @@ class Columns {
   readonly index = new Column(Float64Array);
   /** The number and 1. */
   readonly row = new Column(Uint32Array);
-  readonly domain = new SharedValues<Domain>();
-  readonly failure = new SharedValues<NoPrediction | undefined>();
+  readonly domain = new InternedValues<Domain>();
+  readonly failure = new InternedValues<NoPrediction | undefined>();
 }
 
 /** The predictions of a file, about 60 bytes each beside the texts that are no hashes. */

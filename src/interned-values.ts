@@ -3,7 +3,7 @@
 import { Column } from './column.js';
 
 /** A value for each place from 0 on, of which few differ. */
-export class SharedValues<T> {
+export class InternedValues<T> {
   readonly #values: T[] = [];
   readonly #known = new Map<string, number>();
   readonly #numbers = new Column(Uint32Array);
