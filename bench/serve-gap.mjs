@@ -1,5 +1,5 @@
 // The time between two evaluations in `awb serve` and in llama.cpp's own server, and what it is made of; what it showed stands in bench/serve.md.
-// node bench/serve-gap.mjs [--llama-server PATH] [--other dist/bin.js] [--model endless|large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 1000] …   (`npm run build` first; needs cc)
+// node bench/serve-gap.mjs [--llama-server PATH] [--other dist/launch.cjs] [--model endless|large|FILE.gguf] [--parallel 1,2,4,8] [--tokens 1000] …   (`npm run build` first; needs cc)
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-side
 const { values: flags } = parseArgs({
   options: {
     'llama-server': { type: 'string' },
-    /** Another build of awb, by its dist/bin.js. */
+    /** Another build of awb, by its dist/launch.cjs. */
     other: { type: 'string' },
     /** `endless` is the tiny one without its ends: evaluations of a quarter of a millisecond, and many gaps. */
     model: { type: 'string', default: 'endless' },

@@ -47,8 +47,8 @@ async function joinBrowserScript(script, entry) {
 }
 
 function clearDist() {
-  const isMade = (path) => path in SCRIPTS || existsSync(join(root, 'src', path.replace(/\.js$/, '.ts')));
+  const isMade = (path) => path in SCRIPTS || existsSync(join(root, 'src', path.replace(/js$/, 'ts')));
   for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
-    if (path.endsWith('.js') && !isMade(path)) rmSync(join(root, 'dist', path));
+    if (/\.c?js$/.test(path) && !isMade(path)) rmSync(join(root, 'dist', path));
   }
 }

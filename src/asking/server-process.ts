@@ -17,7 +17,7 @@ export interface ServeDocument {
   readonly model: ModelFacts;
 }
 
-const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../launch.cjs', import.meta.url));
 const KILL_AFTER_MS = 10_000;
 /** While it downloads, checks and loads it says every few seconds how far it is. */
 const MOST_SILENCE_MS = 10 * 60_000;
@@ -33,7 +33,7 @@ export function startProcess(
   env: Readonly<Record<string, string | undefined>>,
   io: Io,
 ): ChildProcess {
-  return spawn(process.execPath, [BIN, ...args], {
+  return spawn(process.execPath, [PROGRAM, ...args], {
     cwd: io.cwd,
     env,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -1,7 +1,7 @@
 // How this program can be called again by whoever called it now.
 
 import { existsSync, realpathSync } from 'node:fs';
-import { delimiter, join, relative } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
@@ -22,7 +22,7 @@ export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
 
 function leadsHere(path: string): boolean {
   try {
-    return realpathSync(path) === realpathSync(BIN);
+    return dirname(realpathSync(path)) === dirname(realpathSync(BIN));
   } catch {
     return false;
   }

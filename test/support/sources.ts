@@ -34,7 +34,7 @@ export type Sources = ReadonlyMap<string, SourceFile>;
 export function sourcesIn(...folders: readonly string[]): Sources {
   const paths = folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((path) => /\.(?:ts|mts|mjs)$/.test(path))
+      .filter((path) => /\.(?:ts|cts|mts|mjs)$/.test(path))
       .map((path) => join(folder, path)),
   );
   return new Map(paths.map((path) => [path, readSource(path, readFileSync(join(ROOT, path), 'utf8'))]));
