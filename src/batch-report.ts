@@ -25,4 +25,6 @@ interface PartReport {
   readonly answered: number;
   /** Those that the run waits for: rows that were asked in another way meanwhile need no result any more. */
   readonly awaited: number;
+  /** Those without a result that it does not wait for any more. */
+  readonly void: number;
 }

@@ -135,14 +135,18 @@ function resultText(
   { json }: RunSettings,
   io: Io,
 ): string {
-  const total = [...parts.values()].reduce((sum, part) => sum + part.total, 0);
+  const sumOf = (name: 'total' | 'void') => [...parts.values()].reduce((sum, part) => sum + part[name], 0);
+  const total = sumOf('total');
+  const leftOut = sumOf('void');
   const missing = jobs.length - answered;
   if (json) {
-    const counts = { requests: total, answered, errors: refused, missing };
+    const counts = { requests: total, void: leftOut, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: name, ...counts }, null, 2)}\n`;
   }
   const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} asked now, into ${name}`;
   const errors = refused === 0 ? '' : `; ${counted(refused, 'of them is an error', 'of them are errors')}`;
+  const without =
+    leftOut === 0 ? '' : `; ${counted(leftOut, 'more is void and left out', 'more are void and left out')}`;
   const next = missing === 0 ? readingCommand(batch, io) : 'the same command, for the rest';
-  return `${shown}: ${grouped(total - missing)} of ${counted(total, 'request')} ${total === 1 ? 'has a result' : 'have results'}; ${now}${errors}\nnext: ${next}\n`;
+  return `${shown}: ${grouped(total - missing)} of ${counted(total, 'request')} ${total === 1 ? 'has a result' : 'have results'}; ${now}${errors}${without}\nnext: ${next}\n`;
 }

@@ -9,6 +9,7 @@ import { splitLines } from '../../lines.js';
 import type { FileToSend } from '../../model/batch/file-form.js';
 import { type BatchPart, resultFiles, unreadable } from '../../model/batch/folder.js';
 import { parseLine, readResult } from '../../model/batch/result-line.js';
+import { voidLines } from '../../model/batch/void-lines.js';
 
 const CHUNK = 1 << 18;
 /** As this program writes a request: its id comes first. */
@@ -21,15 +22,18 @@ interface RequestLine {
   readonly bytes: Uint8Array;
   /** Of the line's first byte. */
   readonly offset: number;
+  /** Whether the run did not wait for it any more when it last looked. */
+  readonly isVoid: boolean;
 }
 
 /** The requests of a part. @throws UserError: 65 for a line that is no request, 66 where the file cannot be read */
-export async function* requestsIn(dir: string, { file }: BatchPart): AsyncGenerator<RequestLine> {
-  const path = join(dir, file);
+export async function* requestsIn(dir: string, part: BatchPart): AsyncGenerator<RequestLine> {
+  const path = join(dir, part.file);
+  const isVoid = voidLines(part);
   try {
     for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
       const id = idOf(bytes);
-      if (id !== undefined) yield { id, bytes, offset };
+      if (id !== undefined) yield { id, bytes, offset, isVoid: isVoid.has(number) };
       else throw new UserError(`${path}:${number} is no request of a batch; restore the file`, EXIT.badData);
     }
   } catch (error) {
@@ -68,7 +72,7 @@ export interface PartToSend extends FileToSend {
 }
 
 /**
- * A part, or those of its requests that have no result, as a file of that name; undefined where all have one.
+ * A part, or those of its requests that have no result and are not void, as a file of that name; undefined where there are none.
  * @throws UserError (65) for a part that is not as it was written
  */
 export async function leftOf(
@@ -79,11 +83,12 @@ export async function leftOf(
 ): Promise<PartToSend | undefined> {
   const path = join(dir, part.file);
   await requireWhole(path, part);
-  if (answered.size === 0) return wholePart(path, part, name);
+  if (answered.size === 0 && part.void === undefined) return wholePart(path, part, name);
+  const isLeft = ({ id, isVoid }: RequestLine) => !isVoid && !answered.has(id);
   let requests = 0;
   let bytes = 0;
   for await (const request of requestsIn(dir, part)) {
-    if (answered.has(request.id)) continue;
+    if (!isLeft(request)) continue;
     requests++;
     bytes += request.bytes.length + 1;
   }
@@ -91,7 +96,7 @@ export async function leftOf(
   if (requests === part.requests) return wholePart(path, part, name);
   const read = async function* () {
     for await (const request of requestsIn(dir, part)) {
-      if (!answered.has(request.id)) yield Buffer.concat([request.bytes, Buffer.from('\n')]);
+      if (isLeft(request)) yield Buffer.concat([request.bytes, Buffer.from('\n')]);
     }
   };
   return { name, requests, bytes, read };

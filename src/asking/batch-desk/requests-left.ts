@@ -21,8 +21,8 @@ export interface RequestJob {
 
 export interface RequestsLeft {
   readonly jobs: List<RequestJob>;
-  /** How many there are in each part, and how many of these have a result. */
-  readonly parts: ReadonlyMap<string, { readonly total: number; readonly done: number }>;
+  /** How many there are in each part, without those that are void, and how many of these have a result. */
+  readonly parts: ReadonlyMap<string, { readonly total: number; readonly done: number; readonly void: number }>;
   /** A job's id, and the body that it sends, as it is written. */
   read(job: RequestJob): Promise<{ readonly id: string; readonly body: string }>;
   close(): Promise<void>;
@@ -41,16 +41,21 @@ export async function requestsLeft(
   const partOf = new Column(Uint32Array);
   const offsets = new Column(Float64Array);
   const lengths = new Column(Uint32Array);
-  const counts = new Map<string, { total: number; done: number }>();
+  const counts = new Map<string, { total: number; done: number; void: number }>();
   const handles: FileHandle[] = [];
   let count = 0;
   try {
     for (const [index, part] of parts.entries()) {
-      const own = { total: 0, done: 0 };
+      const own = { total: 0, done: 0, void: 0 };
       counts.set(part.file, own);
-      for await (const { id, bytes, offset } of requestsIn(dir, part)) {
+      for await (const { id, bytes, offset, isVoid } of requestsIn(dir, part)) {
+        const isDone = withResult.has(id);
+        if (isVoid && !isDone) {
+          own.void++;
+          continue;
+        }
         own.total++;
-        if (withResult.has(id)) {
+        if (isDone) {
           own.done++;
           continue;
         }

@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import type { BatchPart } from '../../model/batch/folder.js';
 import { isLive, type Sent } from '../../model/batch/submission.js';
+import { voidLines } from '../../model/batch/void-lines.js';
 import type { Desk } from './desk.js';
 import { idsWithResult, leftOf, type PartToSend } from './left.js';
 import { findMade, heard } from './refreshing.js';
@@ -19,11 +20,12 @@ export class Sending {
   ) {}
 
   /**
-   * Sends a part, going on where `before` ended.
-   * @returns what is known of it now; undefined where every request has its result already
+   * Sends a part, going on where `before` ended. What has become void since it was uploaded goes into no batch.
+   * @returns what is known of it now; undefined where every request has its result already, or is void
    */
   async send(part: BatchPart, before: Sent | undefined): Promise<Sent | undefined> {
-    const uploaded = before?.inputFileId === undefined ? await this.#upload(part, before) : before;
+    const isUploaded = before?.inputFileId !== undefined && (before.void ?? 0) === voidLines(part).count;
+    const uploaded = isUploaded ? before : await this.#upload(part, before);
     return uploaded && this.#create(uploaded);
   }
 
@@ -31,12 +33,23 @@ export class Sending {
     const { desk } = this;
     this.#withResult ??= await idsWithResult(desk.opened.dir);
     const file = await leftOf(desk.opened.dir, part, this.#withResult, begun?.fileName ?? uploadName(part));
-    if (file === undefined) return undefined;
-    const { requests, bytes, name: fileName } = file;
-    const sent = begun ?? (await desk.add({ part: part.file, host: desk.api.host, requests, bytes, fileName }));
-    const kept = begun?.bytes === bytes ? await this.#uploadedBefore(begun) : undefined;
+    if (file === undefined) {
+      if (begun !== undefined) await this.#giveUp(begun);
+      return undefined;
+    }
+    const { name: fileName } = file;
+    const about = aboutOf(part, file);
+    const sent = begun ?? (await desk.add({ part: part.file, host: desk.api.host, fileName, ...about }));
+    const kept = begun?.bytes === about.bytes ? await this.#uploadedBefore(begun) : undefined;
     const inputFileId = kept ?? (await this.#transfer(file, part.file));
-    return desk.change(sent, { ...sent, requests, bytes, inputFileId });
+    const { void: _, ...rest } = sent;
+    return desk.change(sent, { ...rest, ...about, inputFileId });
+  }
+
+  /** What waited for room needs none any more. */
+  async #giveUp(begun: Sent): Promise<void> {
+    const { waitsBehind: _, ...rest } = begun;
+    await this.desk.change(begun, rest);
   }
 
   /** A file that came over whole before the answer was lost. A server that lists none is sent it once more, which costs nothing. */
@@ -80,6 +93,11 @@ export class Sending {
     await desk.change(sent, unmade);
     throw asked.stop;
   }
+}
+
+function aboutOf(part: BatchPart, { requests, bytes }: PartToSend): Pick<Sent, 'requests' | 'bytes' | 'void'> {
+  const { count } = voidLines(part);
+  return { requests, bytes, ...(count > 0 && { void: count }) };
 }
 
 /** A name that no other upload has, so that one is found again of which no answer came. */

@@ -28,7 +28,7 @@ export function standingText(desk: Desk, standing: Standing, io: Io, look: Look,
   const table = {
     columns: COLUMNS,
     groups: [standing.parts.map((part) => cellsOf(part, now))],
-    footnotes: standing.parts.flatMap(problemsOf),
+    footnotes: [...standing.parts.flatMap(problemsOf), ...standing.parts.flatMap(voidNotes)],
   };
   const requests = standing.parts.reduce((sum, { part }) => sum + part.requests, 0);
   const head = `${desk.opened.shown}: ${counted(requests, 'request')} for ${printable(desk.opened.batch.model)}, at ${desk.api.host}`;
@@ -67,6 +67,13 @@ function problemsOf({ part, sent }: PartStanding): string[] {
   return more > 0 ? [...told, `${part.file}: and ${counted(more, 'error')} more`] : told;
 }
 
+/** What is void of a part; whether a batch is cancelled for it is the user's to say. */
+function voidNotes({ part: { file }, void: { leftOut, asked } }: PartStanding): string[] {
+  const leaving = `${file}: ${counted(leftOut, 'request is', 'requests are')} void and left out`;
+  const working = `${file}: ${counted(asked, 'request', 'requests')} became void after this was submitted, and their results will be ignored`;
+  return [...(leftOut > 0 ? [leaving] : []), ...(asked > 0 ? [working] : [])];
+}
+
 /** What to type next, or what to wait for. */
 function nextStep(desk: Desk, standing: Standing, io: Io): string {
   const { shown, batch } = desk.opened;
@@ -101,6 +108,8 @@ export function standingDocument(desk: Desk, { parts, isEnded, isFetched }: Stan
       fetched: flags.isFetched,
       short: flags.isShort,
       sent_requests: sent?.requests ?? null,
+      void: flags.void.leftOut,
+      void_asked: flags.void.asked,
       input_file_id: sent?.inputFileId ?? null,
       batch_id: sent?.batchId ?? null,
       completed: sent?.counts?.completed ?? null,

@@ -2,6 +2,7 @@
 
 import type { BatchPart } from '../../model/batch/folder.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
+import { voidLines } from '../../model/batch/void-lines.js';
 import type { Desk } from './desk.js';
 import { idsWithResult, requestsIn } from './left.js';
 
@@ -15,6 +16,8 @@ export interface PartStanding {
   readonly isFetched: boolean;
   /** Nothing is awaited any more, and requests have no result all the same. */
   readonly isShort: boolean;
+  /** How many of its requests are void: those that were, or will be, left out, and those on which the server works all the same. */
+  readonly void: { readonly leftOut: number; readonly asked: number };
 }
 
 export interface Standing {
@@ -28,8 +31,8 @@ export interface Standing {
 
 /** A state that comes from here and not from the server. */
 const STATES = { none: 'not submitted', uploaded: 'uploaded', open: 'being made', waiting: 'waits for room' } as const;
-/** Every request has a result in the folder, which came in another way. */
-const ANSWERED = 'answered';
+/** Nothing of a part is to be sent: every request has a result in the folder, which came in another way, or is void. */
+type Needless = 'answered' | 'void';
 
 export async function standingOf(desk: Desk): Promise<Standing> {
   const answered = new Answered(desk);
@@ -45,18 +48,25 @@ export async function standingOf(desk: Desk): Promise<Standing> {
 
 async function standingOfPart(desk: Desk, part: BatchPart, answered: Answered): Promise<PartStanding> {
   const sent = desk.latest(part);
-  if (sent === undefined && (await answered.all(part))) {
-    return { part, sent, state: ANSWERED, isEnded: true, isFetched: true, isShort: false };
+  const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
+  const { count } = voidLines(part);
+  const needless = isMade ? undefined : await answered.needless(part);
+  if (needless !== undefined) {
+    const about = { void: { leftOut: count, asked: 0 }, isEnded: true, isFetched: true, isShort: false };
+    return { part, sent, state: needless, ...about };
   }
   const times = desk.sent.filter((each) => each.part === part.file);
   const isEnded = sent?.isEnded === true;
   const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
-  const isShort = isFetched && mayBeShort(sent) && !(await answered.all(part));
-  return { part, sent, state: stateOf(sent), isEnded, isFetched, isShort };
+  const isShort = isFetched && mayBeShort(sent, count) && (await answered.needless(part)) === undefined;
+  const leftOut = isMade ? (sent.void ?? 0) : count;
+  const asked = isEnded ? 0 : Math.max(0, count - leftOut);
+  return { part, sent, state: stateOf(sent), isEnded, isFetched, isShort, void: { leftOut, asked } };
 }
 
-/** Only what has ended in another way than it should is held against the folder: that reads all results. */
-function mayBeShort({ status, lost, counts }: Sent): boolean {
+/** Only what has ended in another way than it should, or waits again for what was void, is held against the folder: that reads all results. */
+function mayBeShort({ status, lost, counts, ...sent }: Sent, voidNow: number): boolean {
+  if ((sent.void ?? 0) > voidNow) return true;
   const isWhole = counts === undefined || counts.completed + counts.failed >= counts.total;
   return status !== 'completed' || lost !== undefined || !isWhole;
 }
@@ -75,12 +85,17 @@ class Answered {
 
   constructor(private readonly desk: Desk) {}
 
-  /** Whether every request of a part has one. */
-  async all(part: BatchPart): Promise<boolean> {
+  /** Whether and why nothing of a part has to be asked. */
+  async needless(part: BatchPart): Promise<Needless | undefined> {
     const { dir } = this.desk.opened;
     this.#ids ??= await idsWithResult(dir);
-    if (this.#ids.size === 0) return false;
-    for await (const { id } of requestsIn(dir, part)) if (!this.#ids.has(id)) return false;
-    return true;
+    if (this.#ids.size === 0 && part.void === undefined) return undefined;
+    let isAnswered = true;
+    for await (const { id, isVoid } of requestsIn(dir, part)) {
+      if (this.#ids.has(id)) continue;
+      if (!isVoid) return undefined;
+      isAnswered = false;
+    }
+    return isAnswered ? 'answered' : 'void';
   }
 }

@@ -50,7 +50,7 @@ export async function submit(desk: Desk, options: Submitting): Promise<void> {
 /** Rounds of sending what is to be sent, as far as the server has room. */
 class Rounds {
   readonly #sending: Sending;
-  /** Parts of which every request has its result. */
+  /** Parts of which every request has its result, or is void. */
   readonly #answered = new Set<string>();
   #saidFull = false;
 

@@ -24,7 +24,7 @@ export function batchLines({ dir, parts, awaited, written, isLive, notes }: Batc
     `batch: ${grouped(awaited)} of ${grouped(requests)} results awaited in ${shownPath(dir, io)}${fresh}`,
     ...shown.map(
       (part) =>
-        `  ${part.file}: ${grouped(part.requests)} requests (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited`,
+        `  ${part.file}: ${grouped(part.requests)} requests (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited${part.void === 0 ? '' : `, ${grouped(part.void)} void`}`,
     ),
     ...(ordered.length > shown.length ? [`  ... and ${ordered.length - shown.length} files more`] : []),
     ...notes.map((note) => `  ${printable(note)}`),
@@ -54,12 +54,13 @@ export function batchDocument({ dir, parts, awaited, written, notes }: BatchRepo
     dir,
     awaited,
     written,
-    parts: parts.map(({ file, requests, bytes, answered, awaited }) => ({
+    parts: parts.map(({ file, requests, bytes, answered, awaited, ...part }) => ({
       file,
       requests,
       bytes,
       answered,
       awaited,
+      void: part.void,
     })),
     notes,
   };

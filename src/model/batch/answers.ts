@@ -128,6 +128,7 @@ export class Answers {
    */
   async of(asked: AskedJob): Promise<Answered | Missing> {
     const { batched } = asked;
+    this.requests.look(asked.id);
     const course: Course = { asked, chars: 0, batched, counted: 0, attempts: 0, counts: 0, cost: { usage: {} } };
     try {
       for (;;) {

@@ -27,10 +27,10 @@ import {
   unwritable,
   writeBatch,
 } from './folder.js';
-import { Left, reportOf, undone } from './left.js';
+import { Left, reportOf, undone, withVoid } from './left.js';
 import { PartWriter } from './part-writer.js';
 import { passOver } from './pass.js';
-import { readRequests } from './requests.js';
+import { type Requests, readRequests } from './requests.js';
 import { openResults, type Results } from './results.js';
 
 export interface NamedBatch {
@@ -174,13 +174,17 @@ class BatchBackend implements OpenBackend {
         const { request } = missing;
         const isWritten = typeof request === 'number';
         if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, isWritten);
-        if (isWritten) left.awaitedOf(requests.partOf(request));
-        else await this.#write(request, writer);
+        if (isWritten) {
+          requests.await(request);
+          left.awaitedOf(requests.partOf(request));
+        } else await this.#write(request, writer);
         await hooks.settle(job, INTERRUPTED);
       });
       isWhole = end.isWhole;
-      if (isWhole) await writer.end();
-      if (!isWhole) for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
+      if (isWhole) {
+        await writer.end();
+        await this.#noteVoid(parts.length, requests, results);
+      } else for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
       return { ...end, left };
     } finally {
       await writer.discard();
@@ -217,6 +221,18 @@ class BatchBackend implements OpenBackend {
     // A part is written behind `#begin`.
     const batch = present(this.#batch);
     await this.#save({ ...batch, parts: [...batch.parts, part] });
+  }
+
+  /**
+   * Has batch.json say which requests need no answer any more. Where the rest is asked live it says so before: whoever submits the folder
+   * meanwhile, or behind a kill, pays for none of it twice.
+   */
+  async #noteVoid(before: number, requests: Requests, results: Results): Promise<void> {
+    const batch = this.#batch;
+    if (batch === undefined) return;
+    const parts = withVoid(batch.parts.slice(0, before), requests, results, this.named.isLive);
+    if (parts.every((part, place) => part.void === batch.parts[place]?.void)) return;
+    await this.#save({ ...batch, parts: [...parts, ...batch.parts.slice(before)] });
   }
 
   async #save(batch: Batch): Promise<void> {

@@ -22,7 +22,7 @@ const BASE = 36;
  * another name, so that no earlier result is taken for its answer.
  */
 export function requestName({ job, attempt, content }: Named): string {
-  return `${safe(job)}_${attempt}_${digestOf(content, DIGEST)}`;
+  return `${jobName(job)}_${attempt}_${digestOf(content, DIGEST)}`;
 }
 
 /** The name, and behind it the characters of the messages: whoever reads the answer need not make the request again to know them. */
@@ -37,8 +37,13 @@ export function readCustomId(id: string): { readonly name: string; readonly char
   return { name: id.slice(0, end), chars: Number.parseInt(id.slice(end + 1), BASE) || 0 };
 }
 
-/** Two jobs never share a text: the sign that stands for `#` is not let through, and neither is what a hash begins with. */
-function safe(job: string): string {
+/** The part of a name that is its job's. */
+export function jobIn(name: string): string {
+  return name.slice(0, name.lastIndexOf('_', name.lastIndexOf('_') - 1));
+}
+
+/** A job's id as names have it. Two jobs never share a text: the sign that stands for `#` is not let through, and neither is what a hash begins with. */
+export function jobName(job: string): string {
   const text = job.replaceAll('#', '.');
   const isPlain = /^[A-Za-z0-9#-]+$/.test(job) && text.length <= LONGEST_JOB;
   return isPlain ? text : `_${digestOf(job, LONGEST_JOB - 1)}`;

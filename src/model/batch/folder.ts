@@ -5,6 +5,7 @@ import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
+import { areLines } from './void-lines.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
 export const MOST_REQUESTS = 50_000;
@@ -24,6 +25,8 @@ export interface BatchPart {
   readonly file: string;
   readonly requests: number;
   readonly bytes: number;
+  /** The lines, as `void-lines.ts` reads them, whose requests the run did not wait for any more when it last looked; absent for none. */
+  readonly void?: string;
 }
 
 /** Whose requests these are. */
@@ -142,7 +145,8 @@ function isPart(value: unknown): value is BatchPart {
     typeof value.file === 'string' &&
     PART.test(value.file) &&
     isInteger(value.requests) &&
-    isInteger(value.bytes)
+    isInteger(value.bytes) &&
+    (value.void === undefined || areLines(value.void, value.requests))
   );
 }
 

@@ -7,10 +7,11 @@ import { WORDS_OF_KEY } from '../../row-id.js';
 import type { CallLog, Job } from '../../types.js';
 import { callsTogether } from '../../usage.js';
 import type { BatchLog } from './answers.js';
-import type { Batch } from './folder.js';
+import type { Batch, BatchPart } from './folder.js';
 import type { Unanswered } from './pass.js';
 import type { Requests } from './requests.js';
 import type { Results } from './results.js';
+import { linesText, voidLines } from './void-lines.js';
 
 export class Left {
   /** Places of the jobs that are to be asked live. */
@@ -59,6 +60,31 @@ export function undone(done: Uint8Array): Uint32Array {
   return places.slice(0, count);
 }
 
+/**
+ * The parts that were there before a pass which has looked at every job, with what is void now: neither has it a result, nor does its job
+ * wait for it. Of jobs that were not among those of this pass nothing new is known.
+ * @param isOver whether nothing is waited for any more
+ */
+export function withVoid(
+  parts: readonly BatchPart[],
+  requests: Requests,
+  results: Results,
+  isOver: boolean,
+): BatchPart[] {
+  let first = 0;
+  return parts.map(({ void: before, ...part }) => {
+    const known = voidLines({ ...(before !== undefined && { void: before }) });
+    const text = linesText(part.requests, (line) => {
+      const request = first + line - 1;
+      if (results.has(request)) return false;
+      const isAwaited = requests.isAwaited(request);
+      return isAwaited === undefined ? known.has(line) : isOver || !isAwaited;
+    });
+    first += part.requests;
+    return { ...part, ...(text !== undefined && { void: text }) };
+  });
+}
+
 /** What has come of a batch folder, and what is left; undefined members of `known` are those of a run that has written nothing. */
 export function reportOf(
   { dir, isLive, endpoints }: { dir: string; isLive: boolean; endpoints: { readonly model: string } },
@@ -74,8 +100,12 @@ export function reportOf(
   }
   const parts = (batch?.parts ?? []).map((part, place) => {
     const isNew = place >= before;
+    const { file, bytes } = part;
     return {
-      ...part,
+      file,
+      bytes,
+      requests: part.requests,
+      void: voidLines(part).count,
       answered: isNew ? 0 : (answered[place] ?? 0),
       awaited: isNew ? part.requests : (left.awaited[place] ?? 0),
     };

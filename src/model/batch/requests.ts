@@ -8,7 +8,8 @@ import { Column } from '../../column.js';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
 import { TextNumbers } from '../../hashed-texts.js';
 import { splitLines } from '../../lines.js';
-import { readCustomId } from './custom-id.js';
+import { WORDS_OF_KEY } from '../../row-id.js';
+import { jobIn, jobName, readCustomId } from './custom-id.js';
 import { type BatchPart, unreadable } from './folder.js';
 import { idOf } from './result-line.js';
 
@@ -21,6 +22,10 @@ export class Requests {
   readonly #numbers = new TextNumbers(WORDS);
   readonly #parts = new Column(Uint32Array);
   readonly #chars = new Column(Uint32Array);
+  readonly #jobs = new TextNumbers(WORDS_OF_KEY);
+  readonly #jobOf = new Column(Uint32Array);
+  /** By job: 0 where nobody has looked at it, 1 where none of its requests is awaited, else the number of the one that is, and 2. */
+  readonly #awaited = new Column(Uint32Array);
 
   get size(): number {
     return this.#numbers.size;
@@ -32,6 +37,7 @@ export class Requests {
     const number = this.#numbers.add(hashOf(name));
     this.#parts.put(number, part);
     this.#chars.put(number, chars);
+    this.#jobOf.put(number, this.#jobs.add(jobIn(name)));
   }
 
   /** The number, from 0, of the request with this name; undefined for one that was never written. */
@@ -41,6 +47,23 @@ export class Requests {
 
   partOf(number: number): number {
     return this.#parts.at(number);
+  }
+
+  /** Notes that a job's results are looked up. */
+  look(job: string): void {
+    const number = this.#jobs.find(jobName(job));
+    if (number !== undefined) this.#awaited.put(number, 1);
+  }
+
+  /** Notes that its job waits for this request, which has no result yet. */
+  await(request: number): void {
+    this.#awaited.put(this.#jobOf.at(request), request + 2);
+  }
+
+  /** Whether its job waits for it; undefined where nobody has looked at that job. */
+  isAwaited(request: number): boolean | undefined {
+    const awaited = this.#awaited.at(this.#jobOf.at(request));
+    return awaited === 0 ? undefined : awaited === request + 2;
   }
 
   /** Characters of the request's messages. */

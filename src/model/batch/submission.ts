@@ -19,6 +19,8 @@ export interface Sent {
   readonly host: string;
   readonly requests: number;
   readonly bytes: number;
+  /** How many requests of the part were void then; absent for none. */
+  readonly void?: number;
   /** The name that the server keeps the file under, which no other upload has. */
   readonly fileName: string;
   readonly inputFileId?: string;
@@ -98,6 +100,7 @@ export function submissionIn(value: JsonObject | undefined): Submission | undefi
 
 const isText = (value: unknown) => typeof value === 'string';
 const OPTIONAL: Readonly<Record<string, (value: unknown) => boolean>> = {
+  void: isInteger,
   inputFileId: isText,
   key: isText,
   waitsBehind: isInteger,
