@@ -236,6 +236,7 @@ describe('awb batch run', () => {
       folder: dir,
       file: 'answers.jsonl',
       requests: 2,
+      void: 0,
       answered: 2,
       errors: 0,
       missing: 0,

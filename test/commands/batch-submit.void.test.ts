@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
+import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { type Handler, startLoopbackServer } from '../support/loopback-server.js';
-import { madeUpRows, writeDataset } from '../support/run-folder.js';
+import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 6;
 const SCORES = { format: 3, factuality: 3, consistency: 3, realism: 3, quality: 3 };
@@ -140,5 +141,189 @@ describe('batch submit leaves out', () => {
     const api = await batchApi();
     expect(await submit(api.url)).toMatchObject({ code: EXIT.done });
     expect(sentTo(api)).toEqual([]);
+  });
+
+  test('what was asked live before the waiting was ended half-way, and none of the rest once that is awaited again', async () => {
+    const { server, asked, byBatch, idsOf, submit, batch, out } = await inferring();
+    await byBatch();
+    const stop = new AbortController();
+    const slow = await serve((request) => {
+      if (request.index === 1) stop.abort('SIGINT');
+      return fine(request);
+    });
+    const live = [...asked, '--batch-dir', batch, '--finish-online', '--concurrency', '1'];
+    const ended = await awb([...live, '--model-base-url', slow.url], { stop: stop.signal });
+    expect(ended.code).toBe(EXIT.interrupted);
+    const done = (await readRows(join(out, 'predictions.journal.jsonl'))).map(({ id }) => String(id));
+    expect(done).toHaveLength(2);
+    const api = await batchApi();
+    await submit(api.url);
+    expect(sentTo(api)).toEqual([]);
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { awaited: ROWS - 2 } } });
+    await submit(api.url);
+    const rest = (await idsOf('requests-0001.jsonl')).filter(
+      (id) => !done.some((row) => id.startsWith(row.slice(0, 24))),
+    );
+    expect(sentTo(api)).toEqual([rest]);
+    expect(server.count).toBe(0);
+  });
+
+  test('no row that is only not chosen now', async () => {
+    const { byBatch, idsOf, submit } = await inferring();
+    await byBatch();
+    expect(await byBatch('--limit', '2')).toMatchObject({ said: { batch: { awaited: 2 } } });
+    const api = await batchApi();
+    await submit(api.url);
+    expect(sentTo(api)).toEqual([await idsOf('requests-0001.jsonl')]);
+  });
+
+  test('no request of a prediction that is as it was again, and what replaced it instead', async () => {
+    const { byBatch, idsOf, submit, change } = await judging();
+    await byBatch();
+    await change([1, 4]);
+    await byBatch();
+    await change([4]);
+    expect(await byBatch()).toMatchObject({ said: { batch: { written: 0, awaited: ROWS } } });
+    const api = await batchApi();
+    await submit(api.url);
+    const [first, second] = [await idsOf('requests-0001.jsonl'), await idsOf('requests-0002.jsonl')];
+    expect(sentTo(api)).toEqual([first.filter((_, place) => place !== 4), second.slice(1)]);
+  });
+
+  test('nothing of what is at the server already: it says how many are void there', async () => {
+    const { byBatch, submit, change, batch } = await judging();
+    await byBatch();
+    const api = await batchApi({ looks: 1000 });
+    await submit(api.url);
+    await change([1]);
+    await byBatch();
+    const { stdout, code } = await submit(api.url);
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toContain('requests-0001.jsonl: 1 request became void after this was submitted');
+    expect(sentTo(api).map((ids) => ids.length)).toEqual([ROWS, 1]);
+    expect(api.batches.map(({ status }) => status)).not.toContain('cancelling');
+    const status = JSON.parse((await awb(['batch', 'status', batch, '--json'])).stdout);
+    expect(status.parts).toMatchObject([
+      { sent_requests: ROWS, void: 0, void_asked: 1 },
+      { sent_requests: 1, void: 0, void_asked: 0 },
+    ]);
+  });
+});
+
+describe('a run whose other requests are void', () => {
+  test('awaits nothing once the rest has come: what has failed may be asked live then', async () => {
+    const flags = ['--top-k', '20', '--allow-param-drop'];
+    const { server, asked, byBatch, answer, batch, submit } = await inferring(picky, ...flags);
+    await byBatch();
+    await answer('a.jsonl', (_, place) => place === 0);
+    const { said } = await byBatch();
+    expect(said.batch.parts).toMatchObject([
+      { answered: 1, awaited: 0, void: ROWS - 1 },
+      { answered: 0, awaited: ROWS, void: 0 },
+    ]);
+    let replies = 0;
+    const finish_reason = () => (replies++ === 0 ? 'content_filter' : 'stop');
+    const reply = () => ({
+      choices: [{ message: { role: 'assistant', content: 'seen' }, finish_reason: finish_reason() }],
+    });
+    const api = await batchApi({ answer: () => ({ status: 200, body: reply() }) });
+    const waited = await submit(api.url, '--wait');
+    expect(waited.stdout).toMatch(/requests-0001\.jsonl +6 +void/);
+    expect(waited.stdout).toContain('requests-0001.jsonl: 5 requests are void and left out');
+    expect((await awb(['batch', 'fetch', batch])).code).toBe(EXIT.done);
+    expect(await byBatch()).toMatchObject({ code: EXIT.incomplete, said: { counts: { failed: 1 } } });
+    expect((await awb([...asked, '--model-base-url', server.url])).code).toBe(EXIT.done);
+    // The one whose result showed that the parameter is not taken, and the row that had failed.
+    expect(server.count).toBe(2);
+  });
+
+  test('has them left out by batch run', async () => {
+    const { server, byBatch, answer, batch } = await inferring(picky, '--top-k', '20', '--allow-param-drop');
+    await byBatch();
+    await answer('a.jsonl', (_, place) => place === 0);
+    await byBatch();
+    const run = (...flags: string[]) => awb(['batch', 'run', batch, '--model-base-url', server.url, ...flags]);
+    const { code, stdout } = await run();
+    expect(code).toBe(EXIT.done);
+    expect(stdout).toContain(`${ROWS + 1} of ${ROWS + 1} requests have results`);
+    expect(stdout).toContain(`${ROWS - 1} more are void and left out`);
+    expect(server.count).toBe(1 + ROWS);
+    expect(JSON.parse((await run('--json')).stdout)).toMatchObject({ requests: ROWS + 1, void: ROWS - 1, missing: 0 });
+    expect(await byBatch()).toMatchObject({ code: EXIT.done });
+  });
+});
+
+/** Has batch.json say which lines of its parts are void. */
+async function setVoid(dir: string, lines: readonly (string | undefined)[]): Promise<void> {
+  const path = join(dir, 'batch.json');
+  const batch = JSON.parse(await readFile(path, 'utf8'));
+  const parts = batch.parts.map((part: object, place: number) => ({ ...part, void: lines[place] }));
+  await writeFile(path, JSON.stringify({ ...batch, parts }));
+}
+
+describe('a part that is submitted in part, since the rest is void', () => {
+  const submitted = (dir: string, url: string, ...flags: string[]) =>
+    awb(['batch', 'submit', dir, '--base-url', url, '--poll', '0.01', ...flags]);
+  const rows = (...numbers: number[]) => numbers.map((number) => `row-${number}_0_abc`);
+
+  test('is noted with the requests and bytes that were sent', async () => {
+    const dir = await batchFolder([4, 2]);
+    await setVoid(dir, ['1,3-4', undefined]);
+    const api = await batchApi();
+    expect((await submitted(dir, api.url, '--wait')).code).toBe(EXIT.done);
+    expect(sentTo(api)).toEqual([rows(2), rows(5, 6)]);
+    const { sent } = JSON.parse(await readFile(join(dir, 'submission.json'), 'utf8'));
+    expect(sent).toMatchObject([{ requests: 1, void: 3, bytes: api.files[0]?.bytes }, { requests: 2 }]);
+    expect(sent[1]).not.toHaveProperty('void');
+  });
+
+  test('is uploaded anew where more is void by the time there is room for it', async () => {
+    const dir = await batchFolder([3, 3, 3]);
+    const api = await batchApi({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
+    await submitted(dir, api.url);
+    expect(sentTo(api)).toEqual([rows(1, 2, 3), rows(4, 5, 6)]);
+    await setVoid(dir, [undefined, '2-3', '1-3']);
+    api.finish();
+    expect((await submitted(dir, api.url)).stdout).toMatch(/requests-0003\.jsonl +3 +void/);
+    const batches = api.batches.map(({ input_file_id }) => api.files.findIndex(({ id }) => id === input_file_id));
+    const uploads = sentTo(api);
+    expect(uploads).toEqual([rows(1, 2, 3), rows(4, 5, 6), rows(4)]);
+    expect(api.files[batches.at(-1) ?? 0]?.content.toString()).toContain('row-4_0_abc');
+    expect(api.files[batches.at(-1) ?? 0]?.content.toString()).not.toContain('row-5_0_abc');
+  });
+
+  test('waits for no room once all of it is void', async () => {
+    const dir = await batchFolder([3, 3]);
+    const api = await batchApi({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
+    await submitted(dir, api.url);
+    await setVoid(dir, [undefined, '1-3']);
+    api.finish();
+    const { code, stdout } = await submitted(dir, api.url);
+    expect(stdout).toMatch(/requests-0002\.jsonl +3 +void/);
+    expect(code).toBe(EXIT.done);
+    expect(api.batches).toHaveLength(1);
+  });
+
+  test('is said to lack results once its run waits for them after all, and --again sends them alone', async () => {
+    const dir = await batchFolder([3]);
+    await setVoid(dir, ['2']);
+    const api = await batchApi();
+    expect((await submitted(dir, api.url, '--wait')).code).toBe(EXIT.done);
+    expect((await awb(['batch', 'fetch', dir])).code).toBe(EXIT.done);
+    await setVoid(dir, [undefined]);
+    const short = await submitted(dir, api.url);
+    expect([short.code, /submit .* --again/.test(short.stdout)]).toEqual([EXIT.incomplete, true]);
+    expect((await submitted(dir, api.url, '--again', '--wait')).code).toBe(EXIT.done);
+    expect(sentTo(api)).toEqual([rows(1, 3), rows(2)]);
+  });
+
+  test('is refused where batch.json names lines that the file does not have', async () => {
+    const dir = await batchFolder([3]);
+    const api = await batchApi();
+    for (const lines of ['4', '2-4', '0', '3,1', '1,2', 'all', '']) {
+      await setVoid(dir, [lines]);
+      expect((await submitted(dir, api.url)).code, lines).toBe(EXIT.badData);
+    }
+    expect(api.requests).toEqual([]);
   });
 });
