@@ -1,9 +1,7 @@
 // Lines of a part whose requests nobody waits for any more, as batch.json names them: "1-200,305".
 
-import type { BatchPart } from './folder.js';
-
 /** The lines of a file, counted from 1, that are named. */
-export interface VoidLines {
+interface VoidLines {
   readonly count: number;
   has(line: number): boolean;
 }
@@ -11,7 +9,7 @@ export interface VoidLines {
 const RANGE = /^([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?$/;
 
 /** One byte for each line up to the last that is named. */
-export function voidLines({ void: text }: Pick<BatchPart, 'void'>): VoidLines {
+export function voidLines({ void: text }: { readonly void?: string }): VoidLines {
   if (text === undefined) return { count: 0, has: () => false };
   const ranges = rangesIn(text);
   const isNamed = new Uint8Array(1 + Math.max(0, ...ranges.slice(-1).map(([, to]) => to)));
