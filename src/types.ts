@@ -328,9 +328,15 @@ export interface AskHooks<J extends Job> {
   replayed?(job: J, cost: CallCost): void;
   /**
    * By what a job is known from one session to the next, how many of its requests in batch files went into its latest record, and what
-   * its first request is made from and with, where that says all of it.
+   * its first request is made from and with, where that says all of it. Of a job that `isHeld`, results are read, and nothing is asked
+   * that was not asked before.
    */
-  kept?(job: J): { readonly id: string; readonly batched: number; readonly madeFrom?: string | undefined };
+  kept?(job: J): {
+    readonly id: string;
+    readonly batched: number;
+    readonly madeFrom?: string | undefined;
+    readonly isHeld?: boolean;
+  };
   /**
    * A reply was found to the job's first request, of so many characters: `settle` is told it without a call of `request`. `madeFrom` is
    * what `kept` said when it was looked up.

@@ -52,14 +52,18 @@ export function wayOn(fresh: boolean, exitCode: ExitCode): string {
   return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
 }
 
-/** Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands. Never rejects. */
+/**
+ * Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands; what `isHeld` has its results
+ * read, and nothing new asked. Never rejects.
+ */
 export function askRows<J extends StageJob>(
   stage: Stage<J>,
   todo: List<J>,
   listeners: readonly StageListener[],
   save: () => Promise<void>,
+  isHeld: (job: J) => boolean,
 ): Promise<SessionResult> {
-  return new Session(stage, listeners, save).run(todo);
+  return new Session(stage, listeners, save, isHeld).run(todo);
 }
 
 class Session<J extends StageJob> {
@@ -84,6 +88,7 @@ class Session<J extends StageJob> {
     private readonly stage: Stage<J>,
     listeners: readonly StageListener[],
     private readonly save: () => Promise<void>,
+    private readonly isHeld: (job: J) => boolean,
   ) {
     this.#stop = AbortSignal.any([stage.io.stop, this.#halt.signal]);
     this.#savedIdentity = stage.run.identity;
@@ -215,7 +220,12 @@ class Session<J extends StageJob> {
         request: (job) => stage.request(job),
         tried: (job, cost) => this.#count(job, cost),
         replayed: (job, cost) => this.#spend(job, cost),
-        kept: (job) => ({ id: job.id, batched: this.#batchedIn(job.id), madeFrom: stage.madeFrom?.(job) }),
+        kept: (job) => ({
+          id: job.id,
+          batched: this.#batchedIn(job.id),
+          madeFrom: stage.madeFrom?.(job),
+          isHeld: this.isHeld(job),
+        }),
         recalled: (job, chars, madeFrom) => stage.recalled?.(job, chars, madeFrom),
         settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') {

@@ -43,9 +43,11 @@ export async function runStage<J extends StageJob>(
   const started = performance.now();
   const { run } = stage;
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  // As long as a batch is awaited, the command is repeated to read it: what has failed meanwhile is not asked again each time.
+  // As long as a batch is awaited, the command is repeated to read it: what has failed meanwhile is not asked again each time. Results
+  // may come for it all the same, where it was asked again before.
   const isAwaited = run.batch !== undefined;
-  const isOver = (job: J) => isDone(stage, job) || (isAwaited && summaryOf(stage, job) !== undefined);
+  const isHeld = (job: J) => isAwaited && summaryOf(stage, job) !== undefined;
+  const isOver = (job: J) => isDone(stage, job) || (isHeld(job) && !stage.asks(job));
   const todo = await filteredInTurns(stage.order, (job) => !isOver(job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
@@ -54,7 +56,7 @@ export async function runStage<J extends StageJob>(
       writeManifest(run.manifestPath, manifestOf(stage, await tallyOf(stage), { startedAt, state: 'running' }));
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
-    session = await askRows(stage, todo, listeners, save);
+    session = await askRows(stage, todo, listeners, save, isHeld);
     run.batch = awaitedBatch(run, session);
   }
   const { asked = 0, stopReason } = session ?? {};

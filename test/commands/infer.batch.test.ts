@@ -230,6 +230,36 @@ describe('infer --batch-dir', () => {
     expect(ids.slice(3)).toEqual(ids.slice(0, 3).map((id) => id.replace('_0_', '_1_')));
   });
 
+  test('reads the results of failed rows that were asked again as soon as they are there, and asks none live meanwhile', async () => {
+    const refused = { content: '', finishReason: 'content_filter' };
+    const { server, batch, byBatch, infer, answer } = await setUp(
+      ({ index, body }) => (index === 0 || index > 4 ? fine({ body } as never) : refused),
+      4,
+    );
+    await byBatch();
+    await answer('a.jsonl');
+    expect(await byBatch()).toMatchObject({ code: EXIT.incomplete, said: { counts: { failed: 3 } } });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { written: 3, awaited: 3 } } });
+    for (let round = 0; round < 2; round++) {
+      expect(await byBatch()).toMatchObject({
+        code: EXIT.later,
+        said: { asked: 0, batch: { written: 0, awaited: 3 } },
+      });
+    }
+    expect(await infer([])).toMatchObject({ code: EXIT.later });
+    expect(server.count).toBe(4);
+    const again = (await requestsIn(batch)).slice(3);
+    await writeResults(batch, 'b.jsonl', resultLines(await answersTo(again.slice(0, 1), server.url), 'openai'));
+    expect(await byBatch()).toMatchObject({
+      code: EXIT.later,
+      said: { counts: { failed: 3 }, batch: { written: 0, awaited: 2 } },
+    });
+    await writeResults(batch, 'c.jsonl', resultLines(await answersTo(again.slice(1), server.url), 'openai'));
+    expect(await byBatch()).toMatchObject({ code: EXIT.incomplete, said: { counts: { ok: 3, failed: 1 } } });
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { written: 1, awaited: 1 } } });
+    expect(await infer(['--finish-online'])).toMatchObject({ code: EXIT.done, said: { counts: { ok: 4 } } });
+  });
+
   test('takes no result of before for the answer to a row that has failed live since', async () => {
     const refused = { content: '', finishReason: 'content_filter' };
     const { batch, byBatch, infer, answer } = await setUp(

@@ -173,6 +173,7 @@ class BatchBackend implements OpenBackend {
         const { job, missing } = unanswered;
         const { request } = missing;
         const isWritten = typeof request === 'number';
+        if (!isWritten && unanswered.isHeld) return void (await hooks.settle(job, INTERRUPTED));
         if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, isWritten);
         if (isWritten) {
           requests.await(request);

@@ -24,6 +24,8 @@ export interface Unanswered<J extends Job> {
   /** The job's place in the list. */
   readonly place: number;
   readonly missing: Missing;
+  /** It is not to be asked where it was not: none of its results is newer than its record. */
+  readonly isHeld: boolean;
 }
 
 /**
@@ -83,7 +85,7 @@ async function throughResults<J extends Job>(
   answers: Answers,
   hooks: AskHooks<J>,
   isOver: () => boolean,
-): Promise<Pick<Unanswered<J>, 'missing'> | 'done' | 'left'> {
+): Promise<Pick<Unanswered<J>, 'missing' | 'isHeld'> | 'done' | 'left'> {
   // Sessions give it, and nobody else asks by files.
   const kept = present(hooks.kept)(job);
   let { batched, madeFrom }: Omit<typeof kept, 'id'> = kept;
@@ -96,7 +98,9 @@ async function throughResults<J extends Job>(
       recalled: (chars) => hooks.recalled?.(job, chars, present(kept.madeFrom)),
       tell: (cost) => hooks.replayed?.(job, cost),
     });
-    if (answered instanceof Missing) return { missing: answered };
+    if (answered instanceof Missing) {
+      return { missing: answered, isHeld: kept.isHeld === true && answered.log.batched === kept.batched };
+    }
     batched = answered.batched;
     // What is asked next depends on this reply, too.
     madeFrom = undefined;
