@@ -7,7 +7,7 @@ import { EXIT } from '../../src/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';
-import { awb, temporaryFolder } from '../support/cli.js';
+import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { type Handler, startLoopbackServer } from '../support/loopback-server.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
@@ -315,6 +315,39 @@ describe('a part that is submitted in part, since the rest is void', () => {
     expect([short.code, /submit .* --again/.test(short.stdout)]).toEqual([EXIT.incomplete, true]);
     expect((await submitted(dir, api.url, '--again', '--wait')).code).toBe(EXIT.done);
     expect(sentTo(api)).toEqual([rows(1, 3), rows(2)]);
+  });
+
+  test('is submitted once, and what became void behind a kill is not, whenever it is killed', {
+    timeout: 120_000,
+  }, async () => {
+    const before: number[] = [];
+    for (const moment of ['reset', 'reset-after'] as const) {
+      let wasKilled = true;
+      for (let at = 0; wasKilled; at++) {
+        let kill: (() => void) | undefined;
+        const api = await batchApi({
+          trouble({ index }) {
+            if (index !== at || kill === undefined) return undefined;
+            kill();
+            return moment;
+          },
+        });
+        const dir = await batchFolder([3, 2]);
+        await setVoid(dir, ['2', undefined]);
+        const { child, ended } = startAwb(['batch', 'submit', dir, '--base-url', api.url]);
+        kill = () => child.kill('SIGKILL');
+        wasKilled = (await ended).signal === 'SIGKILL';
+        kill = undefined;
+        const made = api.batches.length;
+        before.push(made);
+        await setVoid(dir, ['2', '1-2']);
+        expect((await submitted(dir, api.url)).code).toBe(EXIT.later);
+        const inputs = api.batches.map(({ input_file_id }) => api.files.find(({ id }) => id === input_file_id));
+        const asked = inputs.map((file) => [...String(file?.content).matchAll(/row-\d_0_abc/g)].map(String));
+        expect(asked).toEqual(made < 2 ? [rows(1, 3)] : [rows(1, 3), rows(4, 5)]);
+      }
+    }
+    expect(new Set(before)).toEqual(new Set([0, 1, 2]));
   });
 
   test('is refused where batch.json names lines that the file does not have', async () => {
