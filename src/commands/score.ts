@@ -176,7 +176,9 @@ async function forcedRows(
 async function storeRun<T>(db: string, save: (store: Store) => Promise<T>) {
   const store = openStore(db);
   try {
-    return { ...(await save(store)), runs: store.runs(), calibrations: store.calibrations() };
+    const saved = await save(store);
+    await store.settle();
+    return { ...saved, runs: store.runs(), calibrations: store.calibrations() };
   } finally {
     store.close();
   }

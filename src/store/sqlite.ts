@@ -64,14 +64,13 @@ export function openSqlite(
     value: (sql) => prepare(sql).pluck().get(),
     immediate: (action) => transaction('BEGIN IMMEDIATE', action),
     *immediateSteps(action) {
-      // COMMIT would also copy the whole log into the file, which takes as long again: here that is a step of its own.
-      database.exec('PRAGMA wal_autocheckpoint = 0');
+      // COMMIT writes what is still in the cache to the log, 16 MB of it by default, and copies the whole log into the file: both take
+      // long after a large transaction. Here the cache is small, and the log stays for `copyLog`.
+      database.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4000');
       database.exec('BEGIN IMMEDIATE');
       try {
         const result = yield* action();
         database.exec('COMMIT');
-        yield;
-        copyLog(database);
         return result;
       } finally {
         if (database.inTransaction) database.exec('ROLLBACK');
@@ -83,15 +82,6 @@ export function openSqlite(
       database.close();
     },
   };
-}
-
-/** What was committed stands in the log, too: where it cannot be copied now, SQLite does so later, as after any COMMIT. */
-function copyLog(database: Database.Database): void {
-  try {
-    database.exec('PRAGMA wal_checkpoint');
-  } catch (error) {
-    if (!(error instanceof Database.SqliteError)) throw error;
-  }
 }
 
 /** The code of an error of SQLite, such as SQLITE_BUSY; undefined for any other error. */

@@ -10,6 +10,7 @@ import { readCalibrations, saveCalibration } from './calibrations.js';
 import { type FoundRun, removeRuns, renameRun } from './changing.js';
 import { explainReading, explainWriting } from './failures.js';
 import { chooseJournal } from './journal-mode.js';
+import { copyLog } from './log.js';
 import { openForReading } from './read-only.js';
 import { readJudgements, readRuns } from './reading.js';
 import type {
@@ -52,6 +53,8 @@ export interface Store extends StoreReader {
     card: ScoreCard,
     labelOver?: (before: StoredName) => string | undefined,
   ): Steps<{ readonly id: number; readonly replaced: boolean }>;
+  /** Brings a stored run from SQLite's log into the file. `close` would do so, too, but at once, and not where another process has the file open. */
+  settle(): Promise<void>;
   /**
    * Writes a calibration with its figures in one transaction.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
@@ -108,6 +111,7 @@ function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   return {
     ...reader(database, explained),
     saveCalibration: (record) => explained(() => saveCalibration(database, record)),
+    settle: () => copyLog(database, path),
     renameRun: (run, label) => explained(() => renameRun(database, run, label)),
     removeRuns: (runs) => explained(() => removeRuns(database, runs)),
     *saveRun(run, judgements, card, labelOver = () => run.label) {

@@ -5,6 +5,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { atOnce } from '../../src/steps.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openStore } from '../../src/store/store.js';
@@ -209,7 +210,10 @@ describe('a stored run', () => {
 
   it('stands in the file itself though another process keeps that open: its log would grow with each run', async () => {
     const other = openStore(path);
-    save(runOf('a'));
+    const store = openStore(path);
+    atOnce(store.saveRun(runOf('a'), [rated], card));
+    await store.settle();
+    store.close();
     const copy = join(await temporaryFolder(), 'copy.sqlite');
     // Without its log.
     await copyFile(path, copy);
