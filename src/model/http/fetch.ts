@@ -1,7 +1,7 @@
 // The transport: a `fetch` for the openai client, straight over undici's dispatcher, without its time limits.
 
 import { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import type { Agent, Dispatcher, ProxyAgent } from 'undici';
 import type { HttpProxy } from './proxy.js';
 
 /**
@@ -39,12 +39,23 @@ const CONNECT_TIMEOUT_MS = 20_000;
  * redirect and decodes no content encoding (it asks for none).
  */
 export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
-  const { Agent, ProxyAgent } = await import('undici');
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  const dispatcher = proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, ...accessTo(proxy) });
+  const dispatcher = await (proxy === undefined
+    ? openAgent(options)
+    : openProxyAgent({ ...options, ...accessTo(proxy) }));
   const send = (url: string, init: RequestInit): Promise<WireResponse> => dispatch(dispatcher, url, init);
   // The client looks at no more of a response than `WireResponse` has, and calls it in no other way than described above.
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
+}
+
+async function openAgent(options: Agent.Options): Promise<Dispatcher> {
+  const { default: Agent } = await import('undici/lib/dispatcher/agent.js');
+  return new Agent(options);
+}
+
+async function openProxyAgent(options: ProxyAgent.Options): Promise<Dispatcher> {
+  const { ProxyAgent } = await import('undici');
+  return new ProxyAgent(options);
 }
 
 /** The answer that the client was given by our transport. @throws TypeError for any other */

@@ -13,9 +13,13 @@ export class Backlog {
   /** Calls on their way from an endpoint that is out to another. Their jobs wait in the queue. */
   readonly #handedOver = new Map<number, Call>();
 
-  constructor(jobs: List<Job>, endpoints: number, clock: Clock) {
-    this.#queue = new JobQueue(jobs, endpoints);
+  private constructor(queue: JobQueue, clock: Clock) {
+    this.#queue = queue;
     this.#clock = clock;
+  }
+
+  static async of(jobs: List<Job>, endpoints: number, clock: Clock): Promise<Backlog> {
+    return new Backlog(await JobQueue.of(jobs, endpoints), clock);
   }
 
   /** Jobs that wait. */

@@ -1,10 +1,13 @@
 // The jobs that wait, by group: which one an endpoint whose slot is free takes next.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { List } from '../../list.js';
 import { present } from '../../present.js';
 import type { Job } from '../../types.js';
 
 const NONE = -1;
+/** Of a hundred thousand jobs, so many are put in by one turn of the event loop: some milliseconds. */
+const JOBS_A_TURN = 16_384;
 
 interface Group {
   /** One job at a time is in flight. */
@@ -34,27 +37,34 @@ interface Place {
 export class JobQueue {
   readonly #following: Int32Array;
   readonly #groupOf: Group[];
-  readonly #homeless: Group[];
+  #homeless: Group[] = [];
   readonly #places: readonly Place[];
   /** Jobs that wait. */
   waiting: number;
 
-  constructor(jobs: List<Job>, endpoints: number) {
-    this.waiting = jobs.length;
-    this.#following = new Int32Array(jobs.length);
-    this.#groupOf = new Array(jobs.length);
+  private constructor(jobs: number, endpoints: number) {
+    this.waiting = jobs;
+    this.#following = new Int32Array(jobs);
+    this.#groupOf = new Array(jobs);
     this.#places = Array.from({ length: endpoints }, () => ({ idle: [], busy: new Set(), retired: false }));
+  }
+
+  /** The queue of these jobs, which takes several turns to make where they are many. */
+  static async of(jobs: List<Job>, endpoints: number): Promise<JobQueue> {
+    const queue = new JobQueue(jobs.length, endpoints);
     const groups = new Map<string, Group>();
     for (let job = jobs.length - 1; job >= 0; job--) {
       const { group: name, serial = false } = present(jobs.at(job));
       const group = groups.get(name) ?? { serial, next: NONE, running: 0, home: NONE, rank: 0 };
       groups.set(name, group);
-      this.#groupOf[job] = group;
-      this.#putFirst(job, group);
+      queue.#groupOf[job] = group;
+      queue.#putFirst(job, group);
       group.rank = job;
+      if (job > 0 && job % JOBS_A_TURN === 0) await nextTurn();
     }
     // In the order of their first jobs they are a heap already.
-    this.#homeless = this.#groupOf.filter((group, job) => group.next === job);
+    queue.#homeless = queue.#groupOf.filter((group, job) => group.next === job);
+    return queue;
   }
 
   /** The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. */

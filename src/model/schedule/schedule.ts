@@ -41,7 +41,10 @@ export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOp
   const settings = withDefaults(options);
   const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
   return {
-    ask: (jobs, hooks, signals) => new Asking(jobs, hooks, signals, lanes, settings).run(),
+    async ask(jobs, hooks, signals) {
+      const backlog = await Backlog.of(jobs, lanes.length, settings.clock);
+      await new Asking(jobs, hooks, signals, lanes, backlog, settings).run();
+    },
     status: () => statusOf(lanes, settings.clock.now()),
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
@@ -81,12 +84,13 @@ class Asking<J extends Job> {
     hooks: AskHooks<J>,
     signals: AskSignals,
     lanes: readonly Lane[],
+    backlog: Backlog,
     settings: ScheduleSettings,
   ) {
     this.#jobs = jobs;
     this.#hooks = hooks;
     this.#lanes = lanes;
-    this.#backlog = new Backlog(jobs, lanes.length, settings.clock);
+    this.#backlog = backlog;
     this.#course = new Course(signals, settings, () => this.#isWorkLeft);
     this.#outages = new Outages(this.#course, lanes, this.#backlog, (lane) => this.#fill(lane));
     this.#tries = new Tries(this.#course, this.#outages, (call, cost) => hooks.tried?.(this.#jobOf(call), cost));
