@@ -17,7 +17,9 @@ const LARGE_BYTES = 8 * 2 ** 20;
  * Copies the log of an open database into its file, a large one in a thread. What was committed stands in the log, too: where it cannot
  * be copied now, SQLite does so later, so that nothing is told of it.
  */
-export async function copyLog(database: Sqlite, path: string): Promise<void> {
+export async function copyLog(database: Sqlite): Promise<void> {
+  // The log lies beside the file that a symbolic link leads to.
+  const path = String(database.value("SELECT file FROM pragma_database_list WHERE name = 'main'"));
   const size = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (size >= LARGE_BYTES) {
     await new Promise<void>((done) => {

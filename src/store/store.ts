@@ -111,7 +111,7 @@ function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   return {
     ...reader(database, explained),
     saveCalibration: (record) => explained(() => saveCalibration(database, record)),
-    settle: () => copyLog(database, path),
+    settle: () => copyLog(database),
     renameRun: (run, label) => explained(() => renameRun(database, run, label)),
     removeRuns: (runs) => explained(() => removeRuns(database, runs)),
     *saveRun(run, judgements, card, labelOver = () => run.label) {

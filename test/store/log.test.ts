@@ -1,4 +1,4 @@
-import { copyFile, rm } from 'node:fs/promises';
+import { copyFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { copyLog } from '../../src/store/log.js';
@@ -42,7 +42,7 @@ describe('a log', () => {
   test('of more than some megabytes is copied into the file, which stays open', async () => {
     const database = withRows(KILOBYTE_ROWS);
     expect(await rowsInFile()).toBe(0);
-    const copied = copyLog(database, path);
+    const copied = copyLog(database);
     expect(await rowsInFile()).toBe(0);
     await copied;
     expect(await rowsInFile()).toBe(KILOBYTE_ROWS);
@@ -51,10 +51,24 @@ describe('a log', () => {
     expect(await rowsInFile()).toBe(KILOBYTE_ROWS + 1);
   });
 
+  test('of a file behind a symbolic link is copied likewise', async () => {
+    const link = `${path}.link`;
+    withRows(0).close();
+    await symlink(path, link);
+    const database = openSqlite(link);
+    database.exec('PRAGMA wal_autocheckpoint = 0');
+    fill(database, KILOBYTE_ROWS);
+    const copied = copyLog(database);
+    expect(await rowsInFile()).toBe(0);
+    await copied;
+    expect(await rowsInFile()).toBe(KILOBYTE_ROWS);
+    database.close();
+  });
+
   test('that is small is copied at once', async () => {
     const database = withRows(10);
     expect(await rowsInFile()).toBe(0);
-    const copied = copyLog(database, path);
+    const copied = copyLog(database);
     expect(await rowsInFile()).toBe(10);
     await copied;
     database.close();
@@ -68,7 +82,7 @@ describe('a log', () => {
       reader.exec('BEGIN');
       expect(reader.value('SELECT count(*) FROM t')).toBe(0);
       fill(database, rows);
-      await copyLog(database, path);
+      await copyLog(database);
       expect(await rowsInFile()).toBe(0);
       expect(database.value('SELECT count(*) FROM t')).toBe(rows);
       reader.exec('COMMIT');
