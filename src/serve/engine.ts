@@ -7,12 +7,13 @@ import { hashFiles } from './file-hash.js';
 import { innerCalls } from './inner-calls.js';
 import { LibrarySlot } from './library-slot.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
+import { isSerialPool } from './pool.js';
 import { Preparation } from './prepare.js';
 import { PromptTokens } from './prompt-tokens.js';
 import { importRuntime, RUNTIME_VERSION } from './runtime.js';
 import { type Evaluator, Scheduler } from './scheduler.js';
 import { scoredReply } from './scored-reply.js';
-import { SharedBatch } from './shared-batch.js';
+import { type Part, SharedBatch } from './shared-batch.js';
 import { SlotSequence } from './slot-sequence.js';
 import { readTemplate, type Templating } from './template.js';
 
@@ -70,9 +71,9 @@ async function createSlots(loaded: Loaded, settings: EngineSettings): Promise<Ev
     if (!settings.byLibrary) settings.onNote?.(SLOWER);
     return sequences.map((sequence, slot) => new LibrarySlot(loaded, sequence, slot));
   }
-  const batch = new SharedBatch(calls.context, (parts) =>
-    settings.onBatch?.(parts.map(({ sequence, tokens }) => ({ slot: sequence, tokens: tokens.length }))),
-  );
+  const onBatch = (parts: readonly Part[]) =>
+    settings.onBatch?.(parts.map(({ sequence, tokens }) => ({ slot: sequence, tokens: tokens.length })));
+  const batch = new SharedBatch(calls.context, onBatch, await isSerialPool());
   return sequences.map((sequence) => new DirectSlot(loaded, calls, batch, sequence));
 }
 

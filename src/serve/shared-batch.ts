@@ -31,12 +31,15 @@ interface Waiting {
 export class SharedBatch {
   readonly #context: InnerContext;
   readonly #onBatch: (parts: readonly Part[]) => void;
+  readonly #isSerial: boolean;
   #waiting: Waiting[] = [];
   #later: (() => void)[] = [];
 
-  constructor(context: InnerContext, onBatch: (parts: readonly Part[]) => void) {
+  /** @param isSerial whether calls of the context begin in their order, each when the one before is done (`isSerialPool`) */
+  constructor(context: InnerContext, onBatch: (parts: readonly Part[]) => void, isSerial: boolean) {
     this.#context = context;
     this.#onBatch = onBatch;
+    this.#isSerial = isSerial;
   }
 
   /**
@@ -69,13 +72,18 @@ export class SharedBatch {
     // llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph.
     const waiting = this.#waiting.sort((a, b) => a.part.sequence - b.part.sequence);
     this.#waiting = [];
+    let early: readonly (Promise<Sampled> | undefined)[] = [];
     try {
       const outputs = this.#fill(waiting);
       const evaluated = this.#context.decodeBatch();
+      // The thread that evaluates goes on to sample, and neither it nor this one is woken in between.
+      if (this.#isSerial) early = waiting.map((one, index) => this.#sample(one, outputs[index]));
       this.#catchUp();
       await evaluated;
-      await this.#sample(waiting, outputs);
+      await this.#handOver(waiting, (one, index) => early[index] ?? this.#sample(one, outputs[index]));
     } catch (error) {
+      // Whoever is told disposes of the sampler, which must not be at work then.
+      await Promise.allSettled(early);
       for (const { reject } of waiting) reject(error);
     }
   }
@@ -91,29 +99,36 @@ export class SharedBatch {
     });
   }
 
+  /** What comes behind the part; undefined where nothing is sampled. */
+  #sample({ part }: Waiting, output: number | undefined): Promise<Sampled> | undefined {
+    const { sampler, probabilities } = part;
+    if (sampler === undefined || output === undefined) return undefined;
+    return probabilities === true
+      ? this.#context.sampleToken(output, sampler, true)
+      : this.#context.sampleToken(output, sampler);
+  }
+
   /**
-   * Side by side on the threads of Node's pool, each handed over as it comes, but for the first of an uneven batch: reading it, llama.cpp
-   * puts its outputs in order. Slots that sample nothing go on last.
+   * Samples side by side on the threads of Node's pool, each handed over as it comes, but for the first of an uneven batch: reading it,
+   * llama.cpp puts its outputs in order. Slots that sample nothing go on last.
    */
-  async #sample(waiting: readonly Waiting[], outputs: readonly (number | undefined)[]): Promise<void> {
-    let isOrdered = waiting.every(({ part }) => part.tokens.length === 1);
+  async #handOver(
+    waiting: readonly Waiting[],
+    sample: (one: Waiting, index: number) => Promise<Sampled> | undefined,
+  ): Promise<void> {
+    let isOrdered = this.#isSerial || waiting.every(({ part }) => part.tokens.length === 1);
     const under: Promise<void>[] = [];
     const silent: Waiting[] = [];
     for (const [index, one] of waiting.entries()) {
-      const [output, { sampler, probabilities }] = [outputs[index], one.part];
-      if (sampler === undefined || output === undefined) {
+      const sampled = sample(one, index);
+      if (sampled === undefined) {
         silent.push(one);
         continue;
       }
-      const sampled: Promise<Sampled> =
-        probabilities === true
-          ? this.#context.sampleToken(output, sampler, true)
-          : this.#context.sampleToken(output, sampler);
       under.push(sampled.then(one.resolve, one.reject));
       if (!isOrdered) await sampled.catch(() => undefined);
       isOrdered = true;
     }
-    if (silent.length === 0) return;
     await Promise.all(under);
     for (const { resolve } of silent) resolve(undefined);
   }

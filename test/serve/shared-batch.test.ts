@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'vitest';
 import type { InnerContext, InnerSampler } from '../../src/serve/inner-calls.js';
-import { SharedBatch } from '../../src/serve/shared-batch.js';
+import { type Part, SharedBatch } from '../../src/serve/shared-batch.js';
 
 const SAMPLER: InnerSampler = { applyConfig: () => undefined, dispose: () => undefined };
 
 /** Each sampled token is the place that it was sampled from; evaluations and samples end when they are let go on. */
-function setUp(changed: Partial<InnerContext> = {}) {
+function setUp(changed: Partial<InnerContext> = {}, isSerial = false) {
   const notes: string[] = [];
   let filled = 0;
   const context: InnerContext = {
@@ -35,7 +35,8 @@ function setUp(changed: Partial<InnerContext> = {}) {
     }) as unknown as InnerContext['sampleToken'],
     ...changed,
   };
-  const batch = new SharedBatch(context, (parts) => notes.push(`slots ${parts.map((part) => part.sequence).join()}`));
+  const onBatch = (parts: readonly Part[]) => notes.push(`slots ${parts.map((part) => part.sequence).join()}`);
+  const batch = new SharedBatch(context, onBatch, isSerial);
   return { batch, notes };
 }
 
@@ -104,6 +105,63 @@ describe('an evaluation', () => {
       );
     expect((await two()).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect((await two()).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  });
+});
+
+describe('in a pool of one thread', () => {
+  /** Calls of the context as that thread works them off: each begins when the one before is done. */
+  function setUpSerial(evaluate: () => void) {
+    let work = Promise.resolve();
+    const queued = <T>(name: string, act: () => T): Promise<T> => {
+      serial.notes.push(`asked for ${name}`);
+      const done = work.then(turn).then(() => {
+        serial.notes.push(name);
+        return act();
+      });
+      work = done.then(
+        () => undefined,
+        () => undefined,
+      );
+      return done;
+    };
+    const serial = setUp(
+      {
+        decodeBatch: () => queued('evaluation', evaluate),
+        // The test asks for no probabilities.
+        sampleToken: ((output: number) =>
+          queued(`sample ${output}`, () => output)) as unknown as InnerContext['sampleToken'],
+      },
+      true,
+    );
+    return serial;
+  }
+
+  test('samples are asked for with the evaluation, of uneven batches, too, and what is put off comes behind them', async () => {
+    const { batch, notes } = setUpSerial(() => undefined);
+    batch.later(() => notes.push('told'));
+    const parts = [[1, 2], [3], [4]].map((tokens, sequence) =>
+      batch.evaluate({ sequence, position: 0, tokens, ...(sequence === 1 ? {} : { sampler: SAMPLER }) }),
+    );
+    expect(await Promise.all(parts)).toEqual([1, undefined, 3]);
+    expect(notes.slice(5)).toEqual([
+      'asked for evaluation',
+      'asked for sample 1',
+      'asked for sample 3',
+      'told',
+      'evaluation',
+      'sample 1',
+      'sample 3',
+    ]);
+  });
+
+  test('slots of an evaluation that fails are told so when no sampler is at work any more', async () => {
+    const { batch, notes } = setUpSerial(() => {
+      throw new Error('out of memory');
+    });
+    const parts = [0, 1].map((sequence) => batch.evaluate({ sequence, position: 0, tokens: [1], sampler: SAMPLER }));
+    const told = parts.map((part) => part.catch((error: Error) => notes.push(error.message)));
+    await Promise.all(told);
+    expect(notes.slice(-4)).toEqual(['sample 0', 'sample 1', 'out of memory', 'out of memory']);
   });
 });
 
