@@ -56,8 +56,10 @@ function wrap(exports) {
       if (endedAt !== undefined && width === lastBatch) {
         gaps.push([width, from - endedAt]);
         if (sampledFrom !== undefined) {
-          count('until sampling is asked for', sampledFrom - endedAt);
-          count('sampling, with the way to its thread and back', sampledTo - sampledFrom);
+          // A pool of one thread is asked before the evaluation has ended, and samples behind it.
+          const since = Math.max(sampledFrom, endedAt);
+          count('until sampling is asked for', since - endedAt);
+          count('sampling, with the way to its thread and back', sampledTo - since);
           count('from sampling to the next evaluation', from - sampledTo);
         }
         steps.push([width, current]);
@@ -82,7 +84,7 @@ function wrap(exports) {
       count('asking for a sample', now() - from);
       const ended = () => {
         sampledTo = now();
-        samples.push([batch, sampledTo - from]);
+        samples.push([batch, sampledTo - Math.max(from, endedAt)]);
       };
       promise.then(ended, ended);
       return promise;
