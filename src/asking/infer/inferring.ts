@@ -42,7 +42,7 @@ export async function inferStage(work: Inference, run: Run): Promise<Stage<Infer
     run,
     settings,
     ...(await inferOutput(work, run.journal)),
-    order: inAskingOrder(dataset.rows, chosen, settings),
+    order: await inAskingOrder(dataset.rows, chosen, settings),
     remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
     asks: () => baseline === undefined,

@@ -1,6 +1,6 @@
 // The predictions that a run of infer consists of: which rows in which repeats, and in which order they are asked for.
 
-import { inTurns } from '../../bench/loop-turn.js';
+import { inTurns, roomInTurn } from '../../bench/loop-turn.js';
 import type { RowIndex } from '../../bench/row-index.js';
 import { ORDERS } from '../../bench/selection.js';
 import { Column } from '../../column.js';
@@ -50,6 +50,7 @@ export async function jobsOf(
   const fewest = chosen.length === rows.length ? repeats : 0;
   const further = await recordedBeside(rows, recorded, wanted, fewest);
   const [rowOf, repeatOf] = [new Column(Uint32Array), new Column(Uint32Array)];
+  await roomInTurn();
   let count = 0;
   const add = (row: number, repeat: number) => {
     rowOf.put(count, row);
@@ -87,11 +88,12 @@ async function recordedBeside(
  * Under other orders every row has been asked once before any is asked again. Whoever wants that under `prefix`, too, gives the command
  * once without repeats, and once with them.
  */
-export function inAskingOrder(
+export async function inAskingOrder(
   rows: RowIndex,
   chosen: Uint32Array,
   { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
-): List<InferJob> {
+): Promise<List<InferJob>> {
+  await roomInTurn();
   const ordered = ORDERS[order](rows, chosen, sampleSeed);
   const jobAt = (place: number, repeat: number) => new InferJob(rows, present(ordered[place]), repeat);
   return listOf(ordered.length * repeats, (place) =>

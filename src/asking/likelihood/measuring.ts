@@ -51,7 +51,7 @@ export async function likelihoodStage(work: Measuring, run: Run): Promise<Stage<
     run,
     settings,
     ...(await likelihoodOutput(work, run.journal)),
-    order: inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
+    order: await inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
     stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
     settleAlone: () => Promise.reject(new Error('every row asks the model')),

@@ -53,11 +53,16 @@ describe('the jobs of a run', () => {
   });
 });
 
-test('under prefix the repeats of a row follow each other in the order of turns, under others every row comes once before any again', () => {
-  const ids = (order: 'prefix' | 'file', chosen: Uint32Array, repeats: number) =>
-    [...inAskingOrder(rows, chosen, { order, sampleSeed: 0, repeats })].map((job) => job.id);
-  expect(ids('prefix', all, 2)).toEqual(
+test('under prefix the repeats of a row follow each other in the order of turns, under others every row comes once before any again', async () => {
+  const ids = async (order: 'prefix' | 'file', chosen: Uint32Array, repeats: number) =>
+    [...(await inAskingOrder(rows, chosen, { order, sampleSeed: 0, repeats }))].map((job) => job.id);
+  expect(await ids('prefix', all, 2)).toEqual(
     ['c#0', 'c#1', 'a#0', 'a#1', 'b#0', 'b#1'].map((job) => id(job.slice(0, 1), job.slice(1))),
   );
-  expect(ids('file', Uint32Array.of(0, 1), 2)).toEqual([id('a', '#0'), id('b', '#0'), id('a', '#1'), id('b', '#1')]);
+  expect(await ids('file', Uint32Array.of(0, 1), 2)).toEqual([
+    id('a', '#0'),
+    id('b', '#0'),
+    id('a', '#1'),
+    id('b', '#1'),
+  ]);
 });

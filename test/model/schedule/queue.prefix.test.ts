@@ -70,7 +70,7 @@ describe.each(SHARDS.map((shard) => ({ shard, name: shard === undefined ? 'all r
     const courses = { live: liveCourse, 'as lines of a batch file': batchCourse };
 
     test.each(Object.keys(courses))('infer with repeats, %s', async (name) => {
-      const order = inAskingOrder(data.rows, chosen(), { order: 'prefix', sampleSeed: 0, repeats: 3 });
+      const order = await inAskingOrder(data.rows, chosen(), { order: 'prefix', sampleSeed: 0, repeats: 3 });
       const prompts = Array.from(order, ({ row }) => inferPrompt(row));
       expectLeast(chargeOf(prompts, await courses[name as keyof typeof courses](order)));
     });
@@ -88,8 +88,8 @@ describe.each(SHARDS.map((shard) => ({ shard, name: shard === undefined ? 'all r
   },
 );
 
-test('other orders are charged more: the cache of this test does not hold everything', () => {
-  const order = inAskingOrder(data.rows, chooseRows(data.rows, { sampleSeed: 0 }), {
+test('other orders are charged more: the cache of this test does not hold everything', async () => {
+  const order = await inAskingOrder(data.rows, chooseRows(data.rows, { sampleSeed: 0 }), {
     order: 'random',
     sampleSeed: 0,
     repeats: 3,
