@@ -42,6 +42,8 @@ export interface Journal<S> {
 
 /** How many damaged lines are named. */
 const MOST_NAMED = 10;
+/** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
+const READ_BYTES = 1 << 18;
 
 /** The latest record of each id: where it lies, and its summary. Tens of bytes a record, beside what the shelf takes. */
 class Latest<S> {
@@ -197,7 +199,7 @@ async function load<S>(
   const damaged: number[] = [];
   let end = (await handle.stat()).size;
   for await (const line of splitLines(
-    handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 1 << 20 }),
+    handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES }),
   )) {
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
