@@ -1,5 +1,6 @@
 // Requests that have become void since they were written are neither submitted nor answered, and nothing else is left out.
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -106,6 +107,13 @@ const sentTo = ({ files }: Awaited<ReturnType<typeof batchApi>>) =>
         .split('\n')
         .map((line) => JSON.parse(line).custom_id),
     );
+
+/** Ids of which batches were made, batch by batch. */
+const batchedBy = (api: Awaited<ReturnType<typeof batchApi>>) => {
+  const sent = sentTo(api);
+  const inputs = api.files.filter(({ purpose }) => purpose === 'batch');
+  return api.batches.map(({ input_file_id }) => sent[inputs.findIndex(({ id }) => id === input_file_id)]);
+};
 
 describe('batch submit leaves out', () => {
   test('what was written with a parameter that was dropped since', async () => {
@@ -273,7 +281,7 @@ describe('a part that is submitted in part, since the rest is void', () => {
     expect((await submitted(dir, api.url, '--wait')).code).toBe(EXIT.done);
     expect(sentTo(api)).toEqual([rows(2), rows(5, 6)]);
     const { sent } = JSON.parse(await readFile(join(dir, 'submission.json'), 'utf8'));
-    expect(sent).toMatchObject([{ requests: 1, void: 3, bytes: api.files[0]?.bytes }, { requests: 2 }]);
+    expect(sent).toMatchObject([{ requests: 1, void: '1,3-4', bytes: api.files[0]?.bytes }, { requests: 2 }]);
     expect(sent[1]).not.toHaveProperty('void');
   });
 
@@ -290,6 +298,65 @@ describe('a part that is submitted in part, since the rest is void', () => {
     expect(uploads).toEqual([rows(1, 2, 3), rows(4, 5, 6), rows(4)]);
     expect(api.files[batches.at(-1) ?? 0]?.content.toString()).toContain('row-4_0_abc');
     expect(api.files[batches.at(-1) ?? 0]?.content.toString()).not.toContain('row-5_0_abc');
+  });
+
+  test('is uploaded anew where others are void by the time there is room for it, and as many', async () => {
+    const dir = await batchFolder([3, 3]);
+    await setVoid(dir, [undefined, '1']);
+    const api = await batchApi({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
+    await submitted(dir, api.url);
+    await setVoid(dir, [undefined, '2']);
+    api.finish();
+    expect((await submitted(dir, api.url)).code).toBe(EXIT.later);
+    expect(sentTo(api)).toEqual([rows(1, 2, 3), rows(5, 6), rows(4, 6)]);
+    expect(batchedBy(api)).toEqual([rows(1, 2, 3), rows(4, 6)]);
+    expect(new Set(api.files.map(({ filename }) => filename)).size).toBe(api.files.length);
+  });
+
+  test('is made a batch without what has got its result since it was uploaded', async () => {
+    const dir = await batchFolder([3, 3, 3]);
+    const api = await batchApi({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
+    await submitted(dir, api.url);
+    const { server } = await inferring();
+    const later = (await requestsIn(dir)).filter((_, place) => place === 4 || place > 5);
+    await writeResults(dir, 'elsewhere.jsonl', resultLines(await answersTo(later, server.url), 'openai'));
+    api.finish();
+    await submitted(dir, api.url);
+    expect(sentTo(api)).toEqual([rows(1, 2, 3), rows(4, 5, 6), rows(4, 6)]);
+    expect(batchedBy(api)).toEqual([rows(1, 2, 3), rows(4, 6)]);
+  });
+
+  test('leaves out what becomes void while the command waits for room', async () => {
+    const dir = await batchFolder([3, 3]);
+    let looks = 0;
+    const api = await batchApi({
+      enqueued: { tokens: 200, toldAt: 'creation' },
+      looks: 1000,
+      trouble({ method, path }) {
+        if (method === 'GET' && path.startsWith('/batches/') && ++looks === 2) {
+          // Before the answer that says that there is room.
+          const batch = JSON.parse(readFileSync(join(dir, 'batch.json'), 'utf8'));
+          batch.parts[1].void = '1,3';
+          writeFileSync(join(dir, 'batch.json'), JSON.stringify(batch));
+          api.finish();
+        }
+        if (looks > 2) api.finish();
+        return undefined;
+      },
+    });
+    expect((await submitted(dir, api.url, '--wait')).code).toBe(EXIT.done);
+    expect(sentTo(api)).toEqual([rows(1, 2, 3), rows(4, 5, 6), rows(5)]);
+    expect(batchedBy(api)).toEqual([rows(1, 2, 3), rows(5)]);
+  });
+
+  test('counts what is void and at work by itself, where as many others were left out', async () => {
+    const dir = await batchFolder([4]);
+    await setVoid(dir, ['1-2']);
+    const api = await batchApi({ looks: 1000 });
+    await submitted(dir, api.url);
+    await setVoid(dir, ['2-3']);
+    const status = JSON.parse((await awb(['batch', 'status', dir, '--json'])).stdout);
+    expect(status.parts).toMatchObject([{ sent_requests: 2, void: 1, void_asked: 1 }]);
   });
 
   test('waits for no room once all of it is void', async () => {

@@ -51,13 +51,15 @@ interface DeskOptions {
 export class Desk {
   readonly #path: string;
   #sent: readonly Sent[];
+  #opened: Opened;
 
   private constructor(
-    readonly opened: Opened,
+    opened: Opened,
     readonly api: BatchApi,
     submission: Submission | undefined,
     private readonly release: (() => void) | undefined,
   ) {
+    this.#opened = opened;
     this.#path = join(opened.dir, SUBMISSION);
     this.#sent = submission?.sent ?? [];
   }
@@ -93,6 +95,10 @@ export class Desk {
     }
   }
 
+  get opened(): Opened {
+    return this.#opened;
+  }
+
   /** All that was sent, in the order in which it was. */
   get sent(): readonly Sent[] {
     return this.#sent;
@@ -102,8 +108,14 @@ export class Desk {
     return this.opened.batch.parts;
   }
 
+  /** Takes over what the run has noted in batch.json since: it goes on beside a desk that waits for hours. @throws UserError: 66, 65 */
+  async readAgain(): Promise<void> {
+    const batch = await readBatch(this.#opened.dir);
+    if (batch !== undefined) this.#opened = { ...this.#opened, batch };
+  }
+
   /** How a part was sent the last time; undefined where it never was. */
-  latest({ file }: BatchPart): Sent | undefined {
+  latest({ file }: Pick<BatchPart, 'file'>): Sent | undefined {
     return this.#sent.findLast(({ part }) => part === file);
   }
 

@@ -5,7 +5,6 @@ import { basename } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import type { BatchPart } from '../../model/batch/folder.js';
 import { isLive, type Sent } from '../../model/batch/submission.js';
-import { voidLines } from '../../model/batch/void-lines.js';
 import type { Desk } from './desk.js';
 import { idsWithResult, leftOf, type PartToSend } from './left.js';
 import { findMade, heard } from './refreshing.js';
@@ -20,30 +19,32 @@ export class Sending {
   ) {}
 
   /**
-   * Sends a part, going on where `before` ended. What has become void since it was uploaded goes into no batch.
+   * Sends a part, going on where `before` ended. What has got its result since it was uploaded, or has become void, goes into no batch.
    * @returns what is known of it now; undefined where every request has its result already, or is void
    */
   async send(part: BatchPart, before: Sent | undefined): Promise<Sent | undefined> {
-    const isUploaded = before?.inputFileId !== undefined && (before.void ?? 0) === voidLines(part).count;
-    const uploaded = isUploaded ? before : await this.#upload(part, before);
+    const uploaded = await this.#upload(part, before);
     return uploaded && this.#create(uploaded);
   }
 
   async #upload(part: BatchPart, begun: Sent | undefined): Promise<Sent | undefined> {
     const { desk } = this;
     this.#withResult ??= await idsWithResult(desk.opened.dir);
-    const file = await leftOf(desk.opened.dir, part, this.#withResult, begun?.fileName ?? uploadName(part));
+    const file = await leftOf(desk.opened.dir, part, this.#withResult, uploadName(part));
     if (file === undefined) {
       if (begun !== undefined) await this.#giveUp(begun);
       return undefined;
     }
-    const { name: fileName } = file;
-    const about = aboutOf(part, file);
-    const sent = begun ?? (await desk.add({ part: part.file, host: desk.api.host, fileName, ...about }));
-    const kept = begun?.bytes === about.bytes ? await this.#uploadedBefore(begun) : undefined;
-    const inputFileId = kept ?? (await this.#transfer(file, part.file));
-    const { void: _, ...rest } = sent;
-    return desk.change(sent, { ...rest, ...about, inputFileId });
+    if (begun !== undefined && isThat(begun, part, file)) {
+      if (begun.inputFileId !== undefined) return begun;
+      const kept = await this.#uploadedBefore(begun);
+      const inputFileId = kept ?? (await this.#transfer({ ...file, name: begun.fileName }, part.file));
+      return desk.change(begun, { ...begun, inputFileId });
+    }
+    const { name: fileName, requests, bytes } = file;
+    const about = { part: part.file, host: desk.api.host, requests, bytes, ...voidIn(part), fileName };
+    const sent = await (begun === undefined ? desk.add(about) : desk.change(begun, about));
+    return desk.change(sent, { ...sent, inputFileId: await this.#transfer(file, part.file) });
   }
 
   /** What waited for room needs none any more. */
@@ -95,9 +96,14 @@ export class Sending {
   }
 }
 
-function aboutOf(part: BatchPart, { requests, bytes }: PartToSend): Pick<Sent, 'requests' | 'bytes' | 'void'> {
-  const { count } = voidLines(part);
-  return { requests, bytes, ...(count > 0 && { void: count }) };
+/** Whether what was begun is what is left of the part now. Results only ever get more, so that as many requests are the same ones. */
+function isThat(begun: Sent, part: BatchPart, { requests, bytes }: PartToSend): boolean {
+  return begun.void === part.void && begun.requests === requests && begun.bytes === bytes;
+}
+
+/** What is noted of a part when it is sent. */
+export function voidIn({ void: lines }: BatchPart): Pick<Sent, 'void'> {
+  return lines === undefined ? {} : { void: lines };
 }
 
 /** A name that no other upload has, so that one is found again of which no answer came. */

@@ -2,7 +2,7 @@
 
 import type { BatchPart } from '../../model/batch/folder.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
-import { voidLines } from '../../model/batch/void-lines.js';
+import { countInBoth, voidLines } from '../../model/batch/void-lines.js';
 import type { Desk } from './desk.js';
 import { idsWithResult, requestsIn } from './left.js';
 
@@ -49,24 +49,24 @@ export async function standingOf(desk: Desk): Promise<Standing> {
 async function standingOfPart(desk: Desk, part: BatchPart, answered: Answered): Promise<PartStanding> {
   const sent = desk.latest(part);
   const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
-  const { count } = voidLines(part);
+  const voidNow = voidLines(part);
   const needless = isMade ? undefined : await answered.needless(part);
   if (needless !== undefined) {
-    const about = { void: { leftOut: count, asked: 0 }, isEnded: true, isFetched: true, isShort: false };
+    const about = { void: { leftOut: voidNow.count, asked: 0 }, isEnded: true, isFetched: true, isShort: false };
     return { part, sent, state: needless, ...about };
   }
   const times = desk.sent.filter((each) => each.part === part.file);
   const isEnded = sent?.isEnded === true;
   const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
-  const isShort = isFetched && mayBeShort(sent, count) && (await answered.needless(part)) === undefined;
-  const leftOut = isMade ? (sent.void ?? 0) : count;
-  const asked = isEnded ? 0 : Math.max(0, count - leftOut);
+  const isShort = isFetched && mayBeShort(sent, part) && (await answered.needless(part)) === undefined;
+  const leftOut = isMade ? countInBoth(voidLines(sent), voidNow, part.requests) : voidNow.count;
+  const asked = isEnded ? 0 : voidNow.count - leftOut;
   return { part, sent, state: stateOf(sent), isEnded, isFetched, isShort, void: { leftOut, asked } };
 }
 
-/** Only what has ended in another way than it should, or waits again for what was void, is held against the folder: that reads all results. */
-function mayBeShort({ status, lost, counts, ...sent }: Sent, voidNow: number): boolean {
-  if ((sent.void ?? 0) > voidNow) return true;
+/** Only what has ended in another way than it should, or may wait again for what was void, is held against the folder: that reads all results. */
+function mayBeShort({ status, lost, counts, ...sent }: Sent, part: BatchPart): boolean {
+  if (sent.void !== undefined && sent.void !== part.void) return true;
   const isWhole = counts === undefined || counts.completed + counts.failed >= counts.total;
   return status !== 'completed' || lost !== undefined || !isWhole;
 }

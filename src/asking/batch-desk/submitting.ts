@@ -5,11 +5,12 @@ import { counted } from '../../figures.js';
 import { interrupted } from '../../model/batch/patience.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import { systemClock } from '../../model/schedule/clock.js';
+import { present } from '../../present.js';
 import type { Io } from '../../types.js';
 import type { Desk } from './desk.js';
 import { idsWithResult, leftOf } from './left.js';
 import { refresh } from './refreshing.js';
-import { Sending, uploadName } from './sending.js';
+import { Sending, uploadName, voidIn } from './sending.js';
 
 interface Submitting {
   /** Parts whose batches have ended without results for all requests are sent once more, as far as these have none. */
@@ -81,13 +82,16 @@ class Rounds {
   /** Sends one part after the other until the server has no more room. */
   async send(): Promise<void> {
     const { desk } = this;
-    for (const part of desk.parts) {
-      const before = desk.latest(part);
-      if (before?.batchId !== undefined || this.#answered.has(part.file)) continue;
+    for (let place = 0; place < desk.parts.length; place++) {
+      const { file } = present(desk.parts[place]);
+      const before = desk.latest({ file });
+      if (before?.batchId !== undefined || this.#answered.has(file)) continue;
       if (before?.waitsBehind !== undefined && !this.#hasRoom(before.waitsBehind)) return this.#sayFull(before);
+      await desk.readAgain();
+      const part = present(desk.parts[place]);
       const wasFull = desk.sent.some(({ waitsBehind }) => waitsBehind !== undefined);
       const sent = await this.#sending.send(part, before);
-      if (sent === undefined) this.#answered.add(part.file);
+      if (sent === undefined) this.#answered.add(file);
       else if (sent.waitsBehind !== undefined) return this.#sayFull(sent);
       // Where there was no room once, the next part goes out when it is known whether this one was let in.
       else if (wasFull) return;
@@ -129,6 +133,6 @@ async function sendAgain(desk: Desk, say: (text: string) => void): Promise<void>
     if (left === undefined) continue;
     say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
     const { name: fileName, requests, bytes } = left;
-    await desk.add({ part: part.file, host: desk.api.host, requests, bytes, fileName });
+    await desk.add({ part: part.file, host: desk.api.host, requests, bytes, ...voidIn(part), fileName });
   }
 }

@@ -1,7 +1,9 @@
 // submission.json of a batch folder: what was sent where, and what came of it, as it is told to whoever goes on later.
 
 import { isInteger, isObject, type JsonObject } from '../../json.js';
+import { MOST_REQUESTS } from './folder.js';
 import type { BatchCounts, BatchProblem, ServedBatch } from './served-batch.js';
+import { areLines } from './void-lines.js';
 
 const SCHEMA = 'awb.batch-submission/1';
 
@@ -19,8 +21,8 @@ export interface Sent {
   readonly host: string;
   readonly requests: number;
   readonly bytes: number;
-  /** How many requests of the part were void then; absent for none. */
-  readonly void?: number;
+  /** The lines of the part whose requests were void then, as batch.json names them; absent for none. */
+  readonly void?: string;
   /** The name that the server keeps the file under, which no other upload has. */
   readonly fileName: string;
   readonly inputFileId?: string;
@@ -100,7 +102,7 @@ export function submissionIn(value: JsonObject | undefined): Submission | undefi
 
 const isText = (value: unknown) => typeof value === 'string';
 const OPTIONAL: Readonly<Record<string, (value: unknown) => boolean>> = {
-  void: isInteger,
+  void: (value) => areLines(value, MOST_REQUESTS),
   inputFileId: isText,
   key: isText,
   waitsBehind: isInteger,

@@ -13,6 +13,13 @@ const ZERO = 0x30;
 const LONG_NUMBER = /\d{9}/;
 const SIGNS = /^[\d,-]+$/;
 
+/** How many lines both name. */
+export function countInBoth(one: VoidLines, other: VoidLines, lines: number): number {
+  let count = 0;
+  for (let line = 1; line <= lines; line++) if (one.has(line) && other.has(line)) count++;
+  return count;
+}
+
 /** One byte for each line up to the last that is named. */
 export function voidLines({ void: text = '' }: { readonly void?: string }): VoidLines {
   let last = 0;
