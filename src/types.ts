@@ -342,6 +342,8 @@ export interface AskHooks<J extends Job> {
    * what `kept` said when it was looked up.
    */
   recalled?(job: J, chars: number, madeFrom: string): void;
+  /** By what those jobs are known about which nobody is asked: requests that were written for them before need no answer. */
+  alone?(): AsyncIterable<string>;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */

@@ -173,8 +173,12 @@ class Session<J extends StageJob> {
 
   async #askAll(todo: List<J>, abort: AbortSignal): Promise<void> {
     let missing = await this.#settleAlone(todo);
+    const { batch, stored } = this.stage.run;
+    const wasAwaited = this.#asked > 0 && batch !== undefined && stored?.batch !== undefined;
+    // Requests that were written for rows about which nobody is asked now are not waited for any more.
+    if (missing.length === 0 && wasAwaited && !this.#stop.aborted) await this.#ask(missing, todo, abort);
     while (missing.length > 0 && !this.#stop.aborted) {
-      await this.#ask(missing, abort);
+      await this.#ask(missing, todo, abort);
       const report = this.#backend?.report?.();
       // What is awaited does not come by asking again.
       if (report !== undefined && !report.isLive) return;
@@ -210,7 +214,7 @@ class Session<J extends StageJob> {
     return filteredInTurns(todo, (job) => stage.asks(job));
   }
 
-  async #ask(jobs: List<J>, abort: AbortSignal): Promise<void> {
+  async #ask(jobs: List<J>, todo: List<J>, abort: AbortSignal): Promise<void> {
     const { stage } = this;
     const { run } = stage;
     this.#backend ??= await stage.openBackend((text, more) => this.#say(text, more));
@@ -227,6 +231,7 @@ class Session<J extends StageJob> {
           isHeld: this.isHeld(job),
         }),
         recalled: (job, chars, madeFrom) => stage.recalled?.(job, chars, madeFrom),
+        alone: () => idsAlone(stage, todo),
         settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') {
             stage.left?.(job);
@@ -290,6 +295,10 @@ class Session<J extends StageJob> {
     this.#listeners.tell((listener) => listener.settled?.(job, summary));
     return summary;
   }
+}
+
+async function* idsAlone<J extends StageJob>(stage: Stage<J>, todo: List<J>): AsyncGenerator<string> {
+  for await (const job of inTurns(todo)) if (!stage.asks(job)) yield job.id;
 }
 
 function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {

@@ -84,11 +84,11 @@ async function judging() {
   await awb(['infer', '--data-dir', data, '--output-dir', root, '--baseline', 'oracle', '--quiet']);
   const path = join(root, 'predictions.jsonl');
   const before = await readFile(path, 'utf8');
-  const change = (places: readonly number[]) => {
+  const change = (places: readonly number[], textOf = (place: number) => `otherwise ${place}`) => {
     const lines = before.trimEnd().split('\n');
     const changed = lines.map((line, place) => {
       const row = JSON.parse(line);
-      return places.includes(place) ? JSON.stringify({ ...row, gen: `otherwise ${place}` }) : line;
+      return places.includes(place) ? JSON.stringify({ ...row, gen: textOf(place) }) : line;
     });
     return writeFile(path, `${changed.join('\n')}\n`);
   };
@@ -138,6 +138,37 @@ describe('batch submit leaves out', () => {
       first.filter((_, place) => place !== 1 && place !== 4),
       await idsOf('requests-0002.jsonl'),
     ]);
+  });
+
+  test('what judges a prediction that is empty now, about which nobody is asked', async () => {
+    const { byBatch, idsOf, answer, submit, change } = await judging();
+    const nothing = () => '';
+    await byBatch();
+    await change([1], nothing);
+    expect(await byBatch()).toMatchObject({ said: { counts: { failed: 1 }, batch: { awaited: ROWS - 1 } } });
+    const api = await batchApi();
+    await submit(api.url);
+    const ids = await idsOf('requests-0001.jsonl');
+    expect(sentTo(api)).toEqual([ids.filter((_, place) => place !== 1)]);
+    await answer('a.jsonl', (_, place) => place > 1);
+    await change([0, 1], nothing);
+    expect(await byBatch()).toMatchObject({
+      code: EXIT.done,
+      said: { counts: { ok: ROWS - 2, failed: 2 }, batch: { awaited: 0, parts: [{ void: 2 }] } },
+    });
+    await change([1], nothing);
+    expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { batch: { written: 0, awaited: 1 } } });
+  });
+
+  test('what judges predictions of which none is left that anybody is asked about', async () => {
+    const { byBatch, submit, change } = await judging();
+    await byBatch();
+    const places = Array.from({ length: ROWS }, (_, place) => place);
+    await change(places, () => '');
+    expect(await byBatch()).toMatchObject({ code: EXIT.done, said: { counts: { failed: ROWS } } });
+    const api = await batchApi();
+    expect(await submit(api.url)).toMatchObject({ code: EXIT.done });
+    expect(sentTo(api)).toEqual([]);
   });
 
   test('what was asked live to end the waiting', async () => {

@@ -184,6 +184,7 @@ class BatchBackend implements OpenBackend {
       isWhole = end.isWhole;
       if (isWhole) {
         await writer.end();
+        for await (const id of hooks.alone?.() ?? []) requests.look(id);
         await this.#noteVoid(parts.length, requests, results);
       } else for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
       return { ...end, left };
