@@ -238,7 +238,7 @@ describe('batch submit leaves out', () => {
     await byBatch();
     const { stdout, code } = await submit(api.url);
     expect(code).toBe(EXIT.later);
-    expect(stdout).toContain('requests-0001.jsonl: 1 request became void after this was submitted');
+    expect(stdout).toMatch(/requests-0001\.jsonl: 1 request became void after this was submitted, and its\s+result/);
     expect(sentTo(api).map((ids) => ids.length)).toEqual([ROWS, 1]);
     expect(api.batches.map(({ status }) => status)).not.toContain('cancelling');
     const status = JSON.parse((await awb(['batch', 'status', batch, '--json'])).stdout);
@@ -448,13 +448,17 @@ describe('a part that is submitted in part, since the rest is void', () => {
     expect(new Set(before)).toEqual(new Set([0, 1, 2]));
   });
 
-  test('is refused where batch.json names lines that the file does not have', async () => {
+  test('is refused where batch.json names lines that the file does not have, or more than any file has', async () => {
     const dir = await batchFolder([3]);
     const api = await batchApi();
     for (const lines of ['4', '2-4', '0', '3,1', '1,2', 'all', '']) {
       await setVoid(dir, [lines]);
       expect((await submitted(dir, api.url)).code, lines).toBe(EXIT.badData);
     }
+    await setVoid(dir, ['1']);
+    const path = join(dir, 'batch.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"requests":3', '"requests":1000000000000000'));
+    expect((await submitted(dir, api.url)).code).toBe(EXIT.badData);
     expect(api.requests).toEqual([]);
   });
 });

@@ -70,7 +70,7 @@ function problemsOf({ part, sent }: PartStanding): string[] {
 /** What is void of a part; whether a batch is cancelled for it is the user's to say. */
 function voidNotes({ part: { file }, void: { leftOut, asked } }: PartStanding): string[] {
   const leaving = `${file}: ${counted(leftOut, 'request is', 'requests are')} void and left out`;
-  const working = `${file}: ${counted(asked, 'request', 'requests')} became void after this was submitted, and their results will be ignored`;
+  const working = `${file}: ${counted(asked, 'request', 'requests')} became void after this was submitted, and ${asked === 1 ? 'its result' : 'their results'} will be ignored`;
   return [...(leftOut > 0 ? [leaving] : []), ...(asked > 0 ? [working] : [])];
 }
 

@@ -145,6 +145,7 @@ function isPart(value: unknown): value is BatchPart {
     typeof value.file === 'string' &&
     PART.test(value.file) &&
     isInteger(value.requests) &&
+    value.requests <= MOST_REQUESTS &&
     isInteger(value.bytes) &&
     (value.void === undefined || areLines(value.void, value.requests))
   );
