@@ -232,7 +232,7 @@ class BatchBackend implements OpenBackend {
   async #noteVoid(before: number, requests: Requests, results: Results): Promise<void> {
     const batch = this.#batch;
     if (batch === undefined) return;
-    const parts = withVoid(batch.parts.slice(0, before), requests, results, this.named.isLive);
+    const parts = await withVoid(batch.parts.slice(0, before), requests, results, this.named.isLive);
     if (parts.every((part, place) => part.void === batch.parts[place]?.void)) return;
     await this.#save({ ...batch, parts: [...parts, ...batch.parts.slice(before)] });
   }

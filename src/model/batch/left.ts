@@ -1,5 +1,6 @@
 // What a pass over the results leaves: requests that are awaited, rows that are to be asked live, and the report on all of it.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BatchReport } from '../../batch-report.js';
 import { Column } from '../../column.js';
 import { TextNumbers } from '../../hashed-texts.js';
@@ -62,18 +63,20 @@ export function undone(done: Uint8Array): Uint32Array {
 
 /**
  * The parts that were there before a pass which has looked at every job, with what is void now: neither has it a result, nor does its job
- * wait for it. Of jobs that were not among those of this pass nothing new is known.
+ * wait for it. Of jobs that were not among those of this pass nothing new is known. Each part has a turn of the event loop.
  * @param isOver whether nothing is waited for any more
  */
-export function withVoid(
+export async function withVoid(
   parts: readonly BatchPart[],
   requests: Requests,
   results: Results,
   isOver: boolean,
-): BatchPart[] {
+): Promise<BatchPart[]> {
+  const now: BatchPart[] = [];
   let first = 0;
-  return parts.map(({ void: before, ...part }) => {
-    const known = voidLines({ ...(before !== undefined && { void: before }) });
+  for (const before of parts) {
+    const { void: _, ...part } = before;
+    const known = voidLines(before);
     const text = linesText(part.requests, (line) => {
       const request = first + line - 1;
       if (results.has(request)) return false;
@@ -81,8 +84,10 @@ export function withVoid(
       return isAwaited === undefined ? known.has(line) : isOver || !isAwaited;
     });
     first += part.requests;
-    return { ...part, ...(text !== undefined && { void: text }) };
-  });
+    now.push({ ...part, ...(text !== undefined && { void: text }) });
+    await nextTurn();
+  }
+  return now;
 }
 
 /** What has come of a batch folder, and what is left; undefined members of `known` are those of a run that has written nothing. */
