@@ -24,9 +24,13 @@ describe.skipIf(process.platform !== 'linux')('the thread pool', () => {
     writeFileSync(join(dir, 'bin.js'), SCRIPTED);
   });
 
-  function started(cores: number, args: readonly string[], size?: string) {
-    const preload = join(dir, `cores-${cores}.cjs`);
-    writeFileSync(preload, `require('node:os').availableParallelism = () => ${cores};`);
+  function started(cores: number, args: readonly string[], size?: string, platform: string = process.platform) {
+    const preload = join(dir, `cores-${cores}-${platform}.cjs`);
+    const preloaded = [
+      `require('node:os').availableParallelism = () => ${cores};`,
+      `Object.defineProperty(process, 'platform', { value: '${platform}' });`,
+    ];
+    writeFileSync(preload, preloaded.join('\n'));
     const env = { PATH: process.env.PATH, ...(size === undefined ? {} : { UV_THREADPOOL_SIZE: size }) };
     const run = ['--require', preload, join(dir, 'launch.cjs'), ...args];
     return JSON.parse(execFileSync(process.execPath, run, { env, encoding: 'utf8', cwd: dir }));
@@ -46,6 +50,11 @@ describe.skipIf(process.platform !== 'linux')('the thread pool', () => {
     expect(started(3, ['serve'])).toMatchObject({ threads, size: null });
     expect(started(2, ['infer', '--label', 'serve'])).toMatchObject({ threads, size: null });
     expect(started(2, ['serve'], '3')).toMatchObject({ threads: threads - 1, size: '3' });
+  });
+
+  test('is not said to have one thread on Windows, where it would have four all the same', () => {
+    expect(started(2, ['serve'], undefined, 'win32')).toMatchObject({ size: null });
+    expect(started(2, ['serve'], '1', 'win32')).toMatchObject({ size: '1' });
   });
 });
 

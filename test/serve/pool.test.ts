@@ -1,14 +1,17 @@
 // Node's pool at its sizes, each in a process of its own: what is said of it, and that replies do not depend on it.
 
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { isSerialPool } from '../../src/serve/pool.js';
 import { needsTwoThreads } from '../../src/serve/threads.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 import { OPTIONS, random } from '../support/engine.js';
+
+vi.mock('node:crypto', { spy: true });
 
 const COMPILED = `file://${join(ROOT, 'dist/serve')}`;
 
@@ -35,6 +38,13 @@ describe('a pool', () => {
   test('of several threads is not serial, whatever the environment says', async () => {
     expect(await isSerialPool({ UV_THREADPOOL_SIZE: '1' })).toBe(false);
     expect(await isSerialPool({})).toBe(false);
+  });
+
+  test('of several threads is not serial either where one of them is late by chance', async () => {
+    vi.mocked(randomBytes).mockImplementationOnce(((_size: number, drawn: () => void) => {
+      setTimeout(drawn, 500);
+    }) as unknown as typeof randomBytes);
+    expect(await isSerialPool({ UV_THREADPOOL_SIZE: '1' })).toBe(false);
   });
 });
 
