@@ -1,5 +1,5 @@
 // How often intervals hold the truth, and how often the gate errs, over simulated runs; the figures stand in bench/README.md.
-// node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [limit]
+// node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [uniform] [limit]
 // (all where none is named; `npm run build` first)
 
 import { randomOf } from '../dist/random.js';
@@ -23,6 +23,8 @@ import {
 const DOMAINS = Object.keys(PUBLISHED);
 const SMALL = Object.fromEntries(DOMAINS.map((name) => [name, [50, 12]]));
 const VERDICTS = ['GO', 'INCONCLUSIVE', 'NO-GO'];
+/** What the runs score decides nothing here. */
+const NO_LEVELS = { base: 0, candidate: 0 };
 /** What each domain of the candidate truly loses, by the name of a line. */
 const ALIKE = Object.fromEntries([0, 1, 2, 3, 5, 8].map((drop) => [drop, all(drop)]));
 /** Two domains at their bound and Overall at its own: every NO-GO is a false alarm. */
@@ -31,7 +33,7 @@ const ONE_DOMAIN = Object.fromEntries(
   ['swe', 'os'].flatMap((name) => [5, 8, 12, 16].map((drop) => [`${drop} of ${name} alone`, { [name]: drop }])),
 );
 
-const sections = { coverage, scores, gate, bounded, same, repeats, looks, chance, small, limit };
+const sections = { coverage, scores, gate, bounded, same, repeats, looks, chance, small, uniform, limit };
 const named = process.argv.slice(2);
 const given = named.indexOf('--sets');
 const SETS = given === -1 ? 2_000 : Number(named.splice(given, 2)[1]);
@@ -100,6 +102,88 @@ function repeats() {
 /** A subset as a CI job might take, of very unlike trajectories. */
 function small() {
   verdicts('350 rows, 50 in 12 trajectories of each domain', { sizes: SMALL }, { ...ALIKE, ...AT_THE_BOUNDS });
+}
+
+/**
+ * Domains in which no row of the candidate differs from the base, but in rare trajectories that fail wholly (100 points less), beside
+ * others that vary. Overall truly loses its 2 points. One of the uniform domains, or all of them, carry a part of that, and the others the
+ * rest; of these ways the one with most false GOs is shown. A sample without any rare trajectory shows those domains uniform.
+ */
+function uniform() {
+  table('domains that are uniform but for rare trajectories', [
+    'uniform domains, with their trajectories',
+    'domains that vary',
+    'GO at a true drop of 2, the sample uniform',
+    'GO at a true drop of 2, any sample',
+    'GO where nothing is lost',
+  ]);
+  const splits = [
+    ...[
+      [45, 5],
+      [40, 10],
+      [30, 20],
+      [25, 25],
+      [49, 49],
+      [50, 50],
+    ].map(([mcp, os]) => ({ mcp, os })),
+    { os: 40 },
+    { web: 118 },
+  ];
+  for (const rare of splits) rareRow(rare, othersThan(rare));
+  rareRow({ mcp: 45, os: 5 }, {});
+  for (const count of [8, 27]) rareRow(Object.fromEntries(DOMAINS.map((name) => [name, count])), {});
+}
+
+/** The other published domains, with two rows in each trajectory: errors go by trajectories. */
+function othersThan(rare) {
+  const others = Object.entries(PUBLISHED).filter(([name]) => !(name in rare));
+  return Object.fromEntries(others.map(([name, [, trajectories]]) => [name, [2 * trajectories, trajectories]]));
+}
+
+function rareRow(rare, sizes) {
+  const names = Object.keys(rare);
+  const carriers = [names, ...names.slice(names.length > 2 ? -1 : 0).map((name) => [name])];
+  const parts = Object.keys(sizes).length === 0 ? [1] : [0.1, 0.25, 0.5, 1];
+  const lossless = { carrier: [], part: 0, drop: 0, any: 0, uniform: 0 };
+  const truths = carriers.flatMap((carrier) => parts.map((part) => ({ carrier, part, drop: 2, any: 0, uniform: 0 })));
+  const { uniform: random } = randomOf(20_261_122);
+  for (let set = 0; set < SETS; set++) {
+    const varied = Object.keys(sizes).length === 0 ? [] : compareRows(simulateRows({ random, sizes })).domains;
+    for (const truth of [...truths, lossless]) count(truth, rare, varied, random);
+  }
+  const worst = (of) => percent(Math.max(...truths.map(of)));
+  row([
+    names.length === DOMAINS.length
+      ? `all, of ${rare.os} each`
+      : names.map((name) => `${name} ${rare[name]}`).join(', '),
+    Object.keys(sizes).length,
+    worst(({ uniform: found }) => found),
+    worst(({ any }) => any),
+    percent(lossless.any),
+  ]);
+}
+
+/** Counts whether such a sample passes, and whether it shows nothing of what the `carrier` loses: this part of Overall's drop. */
+function count(truth, rare, varied, random) {
+  const { carrier, part, drop } = truth;
+  const points = drop * (Object.keys(rare).length + varied.length);
+  const chance = (part * points) / 100 / carrier.length;
+  const steady = Object.entries(rare).map(([domain, trajectories]) => ({
+    domain,
+    rows: Array.from({ length: trajectories }, (_, trajectory) => ({
+      trajectory,
+      base: [100],
+      candidate: [carrier.includes(domain) && random() < chance ? 0 : 100],
+    })),
+  }));
+  const less = Object.fromEntries(varied.map(({ domain }) => [domain, ((1 - part) * points) / varied.length]));
+  const { domains } = lowered(together([...varied, ...steady.map((each) => compareDomain(each))]), less);
+  const comparison = together(domains);
+  // The rest of the gate takes the most time, and can only stop what passes here.
+  const { low = Number.NEGATIVE_INFINITY } = comparison.overall.total.difference;
+  if (low < -2 || reportOn(comparison, defaultPolicy(), 1).verdict !== 'GO') return;
+  truth.any++;
+  truth.uniform += steady.every(({ rows }) => rows.every(({ candidate: [score] }) => score === 100)) ? 1 : 0;
 }
 
 /** A drop at the bound of one critical domain, carried by few of its trajectories. */
@@ -192,26 +276,33 @@ function verdicts(title, settings, truths, policy = defaultPolicy()) {
  * first of them is held against it.
  */
 function compareRows(domains, repeats = Number.POSITIVE_INFINITY) {
-  const found = domains.map(({ domain, rows }) => {
-    const [base, candidate] = ['base', 'candidate'].map((side) => rows.map((row) => row[side].slice(0, repeats)));
-    const observations = rows.map(({ trajectory }, index) => ({
-      value: meanOf(candidate[index]) - meanOf(base[index]),
-      cluster: trajectory,
-    }));
-    const difference = clusteredEstimate(observations);
-    const split =
-      difference.se === undefined ? {} : { split: splitVariance(difference.se, samplingOf([base, candidate])) };
-    const moved = observations.filter(({ value }) => value !== 0).length;
-    const total = { difference, wins: moved, losses: moved, ...split };
-    const whole = { rows: rows.length, compared: rows.length, coverage: 1, missing: { base: 0, candidate: 0 } };
-    return { domain, ...whole, figures: { total } };
-  });
+  return together(domains.map((each) => compareDomain(each, repeats)));
+}
+
+function compareDomain({ domain, rows }, repeats) {
+  const [base, candidate] = ['base', 'candidate'].map((side) => rows.map((row) => row[side].slice(0, repeats)));
+  const observations = rows.map(({ trajectory }, index) => ({
+    value: meanOf(candidate[index]) - meanOf(base[index]),
+    cluster: trajectory,
+  }));
+  const difference = clusteredEstimate(observations);
+  const split =
+    difference.se === undefined ? {} : { split: splitVariance(difference.se, samplingOf([base, candidate])) };
+  const moved = observations.filter(({ value }) => value !== 0).length;
+  const total = { difference, ...NO_LEVELS, wins: moved, losses: moved, ...split };
+  const whole = { rows: rows.length, compared: rows.length, coverage: 1, missing: { base: 0, candidate: 0 } };
+  return { domain, ...whole, figures: { total } };
+}
+
+/** A comparison of these domains. */
+function together(found) {
   const totals = found.map(({ figures }) => figures.total);
   const difference = meanOfEstimates(totals.map((total) => total.difference));
   const splits = totals.flatMap((total) => total.split ?? []);
   const moved = totals.reduce((sum, { wins }) => sum + wins, 0);
   const overall = {
     difference,
+    ...NO_LEVELS,
     wins: moved,
     losses: moved,
     ...(splits.length < totals.length ? {} : { split: meanOfSplits(splits) }),

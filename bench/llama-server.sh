@@ -2,11 +2,12 @@
 # Builds llama.cpp's own server from the source that node-llama-cpp's package carries, and runs it on the very libraries that
 # node-llama-cpp loads: whatever processor they choose their code for, both servers evaluate with the same. Needs git, cmake and a compiler.
 # bench/llama-server.sh FOLDER   then   node bench/serve.mjs --llama-server FOLDER/llama-server
+# With code for a GPU, which `npm run gpu` installs: bench/llama-server.sh FOLDER linux-x64-cuda (or linux-x64-vulkan)
 set -eu
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 modules=$(cd "$(dirname "$0")/../node_modules" && pwd)
 package=$modules/node-llama-cpp/llama
-libraries=$modules/@node-llama-cpp/linux-x64/bins/linux-x64
+libraries=$modules/@node-llama-cpp/${2:-linux-x64}/bins/${2:-linux-x64}
 
 if [ ! -d "$folder/src" ]; then
     git clone --quiet "$package/gitRelease.bundle" "$folder/src"
@@ -20,8 +21,8 @@ nice cmake --build "$folder/build" --target llama-server -j "${JOBS:-2}" > "$fol
 mkdir -p "$folder/bin"
 for name in llama-server libllama-server-impl.so libllama-common.so libmtmd.so; do cp "$folder/build/bin/$name" "$folder/bin/"; done
 for library in "$libraries"/libggml*.so "$libraries"/libllama.*.so; do ln -sf "$library" "$folder/bin/"; done
-ln -sf "$libraries"/libllama.v*.so "$folder/bin/libllama.so"
-ln -sf "$libraries"/libggml.v*.so "$folder/bin/libggml.so"
+ln -sf "$libraries"/libllama.*v[0-9]*.so "$folder/bin/libllama.so"
+ln -sf "$libraries"/libggml.*v[0-9]*.so "$folder/bin/libggml.so"
 printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$folder/bin" "$folder/bin/llama-server" > "$folder/llama-server"
 chmod +x "$folder/llama-server"
 "$folder/llama-server" --version

@@ -17,8 +17,6 @@ import { BIN, HERE } from './workbench.mjs';
 
 const RECORDED = join(HERE, '../fixtures/recorded');
 const REPLY = '<predicted_observation>\nroot@host:/app# ls\n</predicted_observation>';
-const VERDICT =
-  '<final_evaluation>{"strengths":[],"weaknesses":[],"scores":{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}}</final_evaluation>';
 const { values: flags, positionals } = parseArgs({
   options: {
     slots: { type: 'string', default: '8' },
@@ -227,6 +225,13 @@ function endpoint(role, port) {
     : ['--model-base-url', url, '--model-name', 'model'];
 }
 
+/** A verdict in the tags that the end of a judge's question asks for. */
+function verdictFor(asked) {
+  const [tag] = asked.match(/final_evaluation-[0-9a-f]{16}/) ?? ['final_evaluation'];
+  const scores = '{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}';
+  return `<${tag}>{"strengths":[],"weaknesses":[],"scores":${scores}}</${tag}>`;
+}
+
 /** An endpoint of OpenAI's shape with a cache. What is not cached takes its time, and so do replies of unlike length. */
 async function cachingServer(prompts) {
   const longest = Math.max(...readdirSync(join(root, 'data')).map((name) => longestIn(join(root, 'data', name))));
@@ -252,7 +257,7 @@ async function cachingServer(prompts) {
           total_tokens: Math.ceil(prompt.length / 4) + 20,
           prompt_tokens_details: { cached_tokens: begun.cached * 16 },
         };
-        answer(response, model === 'judge' ? VERDICT : REPLY, usage, stream);
+        answer(response, model === 'judge' ? verdictFor(messages.at(-1).content.slice(-300)) : REPLY, usage, stream);
       }, waitMs);
     });
   });

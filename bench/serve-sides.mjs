@@ -11,18 +11,24 @@ const TICKS_PER_SECOND = 100;
 
 /**
  * `awb serve` on a GGUF file. `bin` is another build of it, `node` are flags for Node itself, `env` is added to the environment, and `ipc`
- * opens a channel to a script that is preloaded.
+ * opens a channel to a script that is preloaded. `told` is given what it says (its plan of memory, how far loading is).
  */
-export async function startOurs(model, { gpu, threads, slots, context, bin = BIN, node = [], env = {}, ipc = false }) {
+export async function startOurs(model, settings) {
+  const { gpu, threads, slots, context, bin = BIN, node = [], env = {}, ipc = false, told } = settings;
   const child = spawn(
     process.execPath,
     [
       ...['--require', WITHOUT_AMX, ...node],
-      ...[bin, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--quiet', '--gpu', gpu],
+      ...[bin, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--gpu', gpu],
+      ...(told === undefined ? ['--quiet'] : []),
       ...['--threads', threads, '--parallel', String(slots), '--context', context].map(String),
     ],
-    { stdio: ['pipe', 'pipe', 'inherit', ...(ipc ? ['ipc'] : [])], env: { ...process.env, ...env } },
+    {
+      stdio: ['pipe', 'pipe', told === undefined ? 'inherit' : 'pipe', ...(ipc ? ['ipc'] : [])],
+      env: { ...process.env, ...env },
+    },
   );
+  child.stderr?.on('data', told);
   const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => [])]);
   if (printed === undefined) throw new Error('awb serve did not start');
   const { url, model: facts } = JSON.parse(printed);

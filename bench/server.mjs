@@ -6,25 +6,34 @@ import { createServer } from 'node:http';
 const latencyMs = Number(process.argv[2] ?? 200);
 const pieces = Number(process.argv[3] ?? 8);
 const CONTENT = '<predicted_observation>\nroot@host:/app# ls\nREADME.md  src\n</predicted_observation>';
-const VERDICT =
-  '<final_evaluation>{"strengths":[],"weaknesses":[],"scores":{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}}</final_evaluation>';
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 let requests = 0;
 
 const server = createServer((request, response) => {
-  let head = '';
+  let [head, tail] = ['', ''];
   request.on('data', (chunk) => {
-    if (head.length < 4096) head += chunk.toString('latin1');
+    const text = chunk.toString('latin1');
+    if (head.length < 4096) head += text;
+    tail = (tail + text).slice(-4096);
   });
   request.on('end', () => {
     if (request.method === 'POST') requests++;
-    const content = head.includes('"model":"judge"') ? VERDICT : CONTENT;
+    const content = head.includes('"model":"judge"')
+      ? verdictFor(tail.slice(tail.lastIndexOf('Put the JSON')))
+      : CONTENT;
     setTimeout(
       () => (head.includes('"stream":true') ? stream(response, content) : whole(response, content)),
       latencyMs,
     );
   });
 });
+
+/** A verdict in the tags that the end of a judge's question asks for. */
+function verdictFor(asked) {
+  const [tag] = asked.match(/final_evaluation-[0-9a-f]{16}/) ?? ['final_evaluation'];
+  const scores = '{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}';
+  return `<${tag}>{"strengths":[],"weaknesses":[],"scores":${scores}}</${tag}>`;
+}
 
 function whole(response, content) {
   response.writeHead(200, { 'content-type': 'application/json' });

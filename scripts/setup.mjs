@@ -1,20 +1,33 @@
-// Makes a fresh clone runnable: installs what the lock file names, and compiles. Harmless when repeated.
+// Makes a fresh clone runnable: installs what the lock file names, and compiles. Harmless when repeated. `npm run gpu` adds the code for GPUs.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const root = new URL('..', import.meta.url);
 const installed = new URL('node_modules/.package-lock.json', root);
 const lock = new URL('package-lock.json', root);
-const AMX_LIBRARIES = ['linux-x64/bins/linux-x64/libggml-cpu-sapphirerapids.so'];
+const AMX_BINARIES = ['linux-x64', 'linux-x64-cuda', 'linux-x64-vulkan'];
 /** In a pipe npm is silent for a minute or more; on a terminal it shows its own progress. */
 const STILL_INSTALLING_MS = 15_000;
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) await install();
+if (process.argv[2] === 'gpu') await addGpuCode(process.argv.slice(3));
 // llama.cpp's code for AMX (v0.4.0) gives NaN where one thread computes several slots, and is suspected of wrong first tokens
 // elsewhere: this checkout does without it, by the next best code.
-for (const library of AMX_LIBRARIES) rmSync(new URL(`node_modules/@node-llama-cpp/${library}`, root), { force: true });
+for (const name of AMX_BINARIES) {
+  const library = `node_modules/@node-llama-cpp/${name}/bins/${name}/libggml-cpu-sapphirerapids.so`;
+  rmSync(new URL(library, root), { force: true });
+}
 await run(process.execPath, ['scripts/compile.mjs']);
 
 async function install() {
@@ -41,6 +54,34 @@ and run the same command again.`);
   process.exit(code);
 }
 
+/**
+ * Puts node-llama-cpp's packages for GPUs in the place of the empty ones by which package.json keeps installs small. Overrides hold for
+ * the root project, whatever is installed into it; so npm installs them into a project of their own, from which they are moved.
+ */
+async function addGpuCode(flags) {
+  const { overrides, devDependencies } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+  const platform = `@node-llama-cpp/${isWindows() ? 'win' : process.platform}-${process.arch}-`;
+  const names = Object.keys(overrides['node-llama-cpp']).filter((name) => name.startsWith(platform));
+  if (names.length === 0) {
+    console.error(`Nothing to add: node-llama-cpp has no more code for GPUs on ${process.platform} ${process.arch}.`);
+    return;
+  }
+  const project = new URL('node_modules/.gpu/', root);
+  rmSync(project, { recursive: true, force: true });
+  mkdirSync(project);
+  const dependencies = Object.fromEntries(names.map((name) => [name, devDependencies['node-llama-cpp']]));
+  writeFileSync(new URL('package.json', project), JSON.stringify({ private: true, dependencies }));
+  console.error(`Installing ${names.join(', ')} ...`);
+  const code = await status('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...flags], {}, project);
+  if (code !== 0) process.exit(code);
+  if (flags.includes('--package-lock-only')) return;
+  for (const name of names) {
+    rmSync(new URL(`node_modules/${name}`, root), { recursive: true, force: true });
+    renameSync(new URL(`node_modules/${name}`, project), new URL(`node_modules/${name}`, root));
+  }
+  rmSync(project, { recursive: true });
+}
+
 /** The folder above the headers that lie beside this Node, where nothing else names one; undefined where none match. */
 function headersFolder() {
   if (nodedirIsSet()) return undefined;
@@ -65,11 +106,11 @@ async function run(command, args) {
 }
 
 /** What the command prints goes to stderr. */
-function status(command, args, variables = {}) {
+function status(command, args, variables = {}, cwd = root) {
   const shell = isWindows() && command === 'npm';
   const env = { ...process.env, ...variables };
   return new Promise((done) => {
-    spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell, env })
+    spawn(command, args, { cwd, stdio: ['ignore', 2, 2], shell, env })
       .on('error', (error) => {
         console.error(`cannot run ${command}: ${error.message}`);
         done(1);

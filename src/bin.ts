@@ -28,7 +28,8 @@ function run(): void {
   let lastWords = 'ended at once';
   const io: Io = {
     stdout: sink(process.stdout),
-    stderr: sink(process.stderr),
+    // What is redrawn in place would be garbled where the cursor cannot move.
+    stderr: sink(process.stderr, process.env.TERM !== 'dumb'),
     env: process.env,
     cwd: process.cwd(),
     stop: stopSignal(() => lastWords),
@@ -70,12 +71,12 @@ function run(): void {
     });
 }
 
-function sink(stream: NodeJS.WriteStream): TextSink & { readonly rows: number } {
+function sink(stream: NodeJS.WriteStream, isScreen = true): TextSink & { readonly rows: number } {
   return {
     write: (text) => {
       stream.write(text);
     },
-    isTTY: Boolean(stream.isTTY),
+    isTTY: Boolean(stream.isTTY) && isScreen,
     // Read anew each time, since a terminal may change its size. Some pseudo-terminals say that it is 0.
     get columns() {
       return stream.columns || 80;

@@ -70,7 +70,7 @@ export interface CalibrationPart {
   readonly falsePenalty: { readonly cost: Estimate; readonly isNone: boolean | undefined } | undefined;
   /** Mean score of every variant that was judged. */
   readonly scores: readonly { readonly variant: VariantFacts; readonly score: Estimate }[];
-  /** What each damage (see `isDamage`) costs against the mean of the same row's truth and rewrites. */
+  /** What each damage (see `isDamage`) costs against the truth of the same row. */
   readonly losses: readonly Loss[];
   /** Steps of the known order and of growing doses: by how much the better one is rated above the worse one of the same row. */
   readonly steps: readonly Step[];
@@ -82,7 +82,7 @@ export interface CalibrationPart {
   readonly noise: Noise | undefined;
   /**
    * The smallest true difference of two runs over the rows of the released benchmark (of Overall, or of the domain's score), each
-   * judged once, that can be told from that noise: 5 %, two-sided, power 80 %. Undefined without noise, and for other domains.
+   * judged once, that can be told from that noise: 5 %, two-sided, power 80 %. Undefined where the noise has no interval, and for other domains.
    */
   readonly smallestDifference: number | undefined;
 }

@@ -6,7 +6,9 @@ import { oneLine, printable } from './printable.js';
 import { type OtherCommands, optionsOf, type RunAwb } from './settings/command.js';
 import { type CommandEntry, readCommandLine } from './settings/command-line.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
+import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { describeSettings } from './settings/shown-settings.js';
+import { againstColor } from './settings/sources.js';
 import type { Io, TextSink } from './types.js';
 import { openCommandFilter } from './workflow-commands.js';
 
@@ -59,24 +61,30 @@ export async function main(
   commands: readonly CommandEntry[] = COMMANDS,
 ): Promise<ExitCode> {
   const secrets = new Set<string>();
-  const io: Io = {
-    ...processIo,
-    stdout: guarded(processIo.stdout, secrets, processIo.env),
-    stderr: guarded(processIo.stderr, secrets, processIo.env),
-  };
+  const { stdout, stderr, env } = processIo;
+  const typed = typedPaths(argv, processIo.cwd);
+  const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
+  // Most of what fails knows its paths whole. Standard output may be a document for programs, which holds them so.
+  const told = (text: string) => withShownPaths(clean(text), { cwd: processIo.cwd, typed });
+  const io: Io = { ...processIo, typed, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
+  const look = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {
     if (argv[0] === 'completion-server') {
       return await (await import('./commands/completion.js')).answerCompletion(io, commands);
     }
-    return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets);
+    return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets, look);
   } catch (error) {
-    return report(error, io, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));
+    return report(error, io, look, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));
   }
 }
 
-/** The same sink, its size live, that takes secrets out of what is written. In GitHub Actions it makes commands to the runner harmless, too. */
-function guarded(sink: TextSink, secrets: ReadonlySet<string>, { GITHUB_ACTIONS: runner }: Io['env']): TextSink {
-  const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
+/** How errors look, which the settings decide once they are read. */
+interface ErrorLook {
+  color: boolean;
+}
+
+/** The same sink, its size live, that cleans what is written. In GitHub Actions it makes commands to the runner harmless, too. */
+function guarded(sink: TextSink, clean: (text: string) => string, { GITHUB_ACTIONS: runner }: Io['env']): TextSink {
   if (!runner) return Object.create(sink, { write: { value: (text: string) => sink.write(clean(text)) } });
   const harmless = openCommandFilter();
   return Object.create(sink, {
@@ -85,18 +93,17 @@ function guarded(sink: TextSink, secrets: ReadonlySet<string>, { GITHUB_ACTIONS:
   });
 }
 
-function report(error: unknown, io: Io, verbose: boolean): ExitCode {
-  const write = (text: string) => io.stderr.write(`${printable(text, { multiline: true })}\n`);
+function report(error: unknown, { stderr }: Io, look: ErrorLook, verbose: boolean): ExitCode {
+  const red = (word: string) => (look.color && stderr.isTTY ? `\x1b[1;31m${word}\x1b[0m` : word);
+  const say = (word: string, text: string) => stderr.write(`${red(word)} ${printable(text, { multiline: true })}\n`);
   if (error instanceof UserError) {
-    write(`awb: ${error.message}`);
+    say('awb:', error.message);
     return error.exitCode;
   }
-  write(`awb: unexpected error: ${messageOf(error)}`);
-  write(
-    verbose
-      ? inspect(error)
-      : 'This is a fault in awb, not in your data. Please report it with what the same command prints under AWB_DEBUG=1.',
-  );
+  const more = verbose
+    ? inspect(error)
+    : 'This is a fault in awb, not in your data. Please report it with what the same command prints under AWB_DEBUG=1.';
+  say('awb: unexpected error:', `${messageOf(error)}\n${more}`);
   return EXIT.unexpected;
 }
 
@@ -105,11 +112,13 @@ async function runProgram(
   io: Io,
   commands: readonly CommandEntry[],
   secrets: Set<string>,
+  look: ErrorLook,
 ): Promise<ExitCode> {
   const line = await readCommandLine(argv, commands, io);
   if ('exitCode' in line) return line.exitCode;
   const resolved = await resolveSettings(line, io, othersIn(commands), secrets);
   const { settings, shown, warnings } = resolved;
+  look.color = settings.color;
   requireSettings(line, resolved);
   if (!settings.quiet) for (const warning of warnings) io.stderr.write(`awb: warning: ${oneLine(warning, 200)}\n`);
   if (settings.printConfig) {

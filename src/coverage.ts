@@ -10,6 +10,26 @@ export function shortDomains({ domains }: ScoreCard, least = LEAST_COVERAGE): Do
   return domains.filter(({ coverage }) => coverage < least);
 }
 
+/** Whether a run and each of its domains have the least coverage. */
+export function isCovered(card: ScoreCard, least = LEAST_COVERAGE): boolean {
+  return card.coverage >= least && shortDomains(card, least).length === 0;
+}
+
+/** A run among those of its name; `at` is when it was judged, in ISO 8601. */
+interface Namesake {
+  readonly card: ScoreCard;
+  readonly rates: boolean;
+  readonly at: string;
+  readonly number: number;
+}
+
+/** Sorts the runs of one name, the one that it means first: complete before incomplete, rated before measured, then the one judged last. */
+export function byStanding(a: Namesake, b: Namesake, least = LEAST_COVERAGE): number {
+  const complete = Number(isCovered(b.card, least)) - Number(isCovered(a.card, least));
+  const rated = Number(b.rates) - Number(a.rates);
+  return complete || rated || (a.at === b.at ? b.number - a.number : a.at < b.at ? 1 : -1);
+}
+
 /** A share of 0 to 1 in percent, rounded down to a tenth: what falls short of 99 % or of all never reads as 99 or 100. */
 export function percent(share: number): string {
   // A share such as 0.29 is a hair below itself in binary.

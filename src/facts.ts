@@ -11,13 +11,15 @@ export interface Fact {
   readonly claim: string;
   readonly kind: FactKind;
   readonly met: boolean;
+  /** What the judge says that truth or prediction holds to the letter; absent where it quotes nothing. */
+  readonly quote?: string;
 }
 
 /** Changes with what is read out of a checklist. */
-export const FACTS_VERSION = 1;
+export const FACTS_VERSION = 2;
 /** The most facts of a checklist. */
 export const MOST_FACTS = 12;
-/** The longest claim, in characters (code points). */
+/** The longest claim, and the longest quote, in characters (code points). */
 export const LONGEST_CLAIM = 200;
 
 /** Which share of the determined facts was met, 0 to 100; undefined where none is listed. */
@@ -25,6 +27,13 @@ export function recallOf(facts: readonly Fact[]): number | undefined {
   const determined = facts.filter(({ kind }) => kind === 'determined');
   if (determined.length === 0) return undefined;
   return (100 * determined.filter(({ met }) => met).length) / determined.length;
+}
+
+/** How many facts quote something, and how many of these quotes stand in none of the texts. */
+export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { given: number; unmatched: number } {
+  const quotes = facts.flatMap(({ quote }) => quote ?? []);
+  const isMatched = (quote: string) => texts.some((text) => text.includes(quote));
+  return { given: quotes.length, unmatched: quotes.filter((quote) => !isMatched(quote)).length };
 }
 
 /** The facts in a value of JSON, or the reason why it is no checklist: all of it has to be as it was asked for. */
@@ -43,8 +52,8 @@ export function readFacts(value: unknown): readonly Fact[] | string {
 
 function readFact(value: unknown): Fact | string {
   if (!isObject(value)) return 'is no object';
-  const { claim, kind: given, met, ...others } = value;
-  if (Object.keys(others).length > 0) return 'has more than claim, kind and met';
+  const { claim, kind: given, met, quote, ...others } = value;
+  if (Object.keys(others).length > 0) return 'has more than claim, kind, met and quote';
   if (typeof claim !== 'string') return 'has no claim';
   const { length } = Array.from(claim);
   if (length === 0 || length > LONGEST_CLAIM)
@@ -52,5 +61,8 @@ function readFact(value: unknown): Fact | string {
   const kind = FACT_KINDS.find((name) => name === given);
   if (kind === undefined) return `is none of ${FACT_KINDS.join(', ')}`;
   if (typeof met !== 'boolean') return 'does not say whether it was met';
-  return { claim, kind, met };
+  if (quote === undefined || quote === '') return { claim, kind, met };
+  if (typeof quote !== 'string') return 'has a quote that is no text';
+  if (Array.from(quote).length > LONGEST_CLAIM) return `has a quote of more than ${LONGEST_CLAIM} characters`;
+  return { claim, kind, met, quote };
 }

@@ -25,9 +25,24 @@ export function intervalText(
   return low === undefined || high === undefined ? undefined : `${show(low)} to ${show(high)}`;
 }
 
-/** `1 row`, `2 rows`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+const MOST_DIGITS = 6;
+
+/** A value as `show` has it, with more decimals where it would read like the limit that decides by the side on which it lies. */
+export function besideLimit(value: number, limit: number, show = twoDecimals): string {
+  if (value === limit || show(value) !== show(limit)) return show(value);
+  let digits = 2;
+  while (digits < MOST_DIGITS && value.toFixed(digits) === limit.toFixed(digits)) digits++;
+  return value.toFixed(digits);
+}
+
+/** `1 row`, `2 rows`; `show` writes the number. */
+export function counted(
+  count: number,
+  one: string,
+  many = `${one}s`,
+  show: (count: number) => string = String,
+): string {
+  return `${show(count)} ${count === 1 ? one : many}`;
 }
 
 /** A whole number with its thousands apart: `262,144`. */

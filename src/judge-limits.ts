@@ -27,6 +27,13 @@ export interface LimitResult {
   readonly sentence: string;
 }
 
+/** Whether a judge may be used: what its calibration comes to, and why. */
+export interface JudgeVerdict {
+  readonly use: 'good' | 'with care' | 'do not use';
+  /** The same in a sentence, with the reasons. */
+  readonly sentence: string;
+}
+
 /** Broken where any limit is, else undecided where any limit is. */
 export function verdictOf(results: readonly LimitResult[]): LimitVerdict {
   const has = (verdict: LimitVerdict) => results.some((result) => result.verdict === verdict);

@@ -42,14 +42,18 @@ export class JudgedRows implements List<JudgedRow> {
     for (const name of NUMBERS) this.#numbers[name].put(place, row[name]);
     this.#failed.put(place, row.failed);
     for (const { dimension, column } of this.#ratings) column.put(place, row.ratings[dimension]);
-    for (const [name, measure] of Object.entries(row.measures ?? {})) this.#measureColumn(name).put(place, measure);
     this.#domain.put(place, row.domain, row.domain);
     this.#flags.put(place, row.flags, JSON.stringify(row.flags));
-    const { class: failed, reason } = row.failure ?? {};
-    this.#failure.put(place, row.failure, JSON.stringify([failed, reason]));
+    this.judge(place, row);
     if (row.rollout === undefined) return;
     this.#rollout.set(place, row.rollout);
     this.hasRollout = true;
+  }
+
+  /** Puts failure and measures of that row in place of the ones that stand there. */
+  judge(place: number, { failure, measures }: JudgedRow): void {
+    for (const [name, measure] of Object.entries(measures ?? {})) this.#measureColumn(name).put(place, measure);
+    this.#failure.put(place, failure, JSON.stringify([failure?.class, failure?.reason]));
   }
 
   at(place: number): JudgedRow | undefined {

@@ -1,6 +1,6 @@
 // The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
 
-import { type Fact, readFacts, recallOf } from './facts.js';
+import { type Fact, quotesIn, readFacts, recallOf } from './facts.js';
 import { isObject, type JsonObject } from './json.js';
 import { failureToPredict } from './points.js';
 import type { NoPrediction } from './prediction.js';
@@ -36,6 +36,8 @@ interface Failed {
 interface Checklist {
   readonly facts?: readonly Fact[];
   readonly facts_fault?: string;
+  /** How many quotes in it stand neither in the truth nor in the prediction; absent where it quotes nothing. */
+  readonly unmatched_quotes?: number;
 }
 
 /** Where a judge was asked: by which rubrics, who answered, and what its reply had beside its text. */
@@ -75,13 +77,14 @@ interface Asked {
 /** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
 const OFFICIAL_ERRORS = { unasked: 'No model generation', unreadable: 'Judge scoring failed' };
 
-/** The measure of a checklist: which share of the determined facts the prediction met. */
+/** The measures of a checklist: which share of the determined facts the prediction met, and which of its quotes were found. */
 export const FACTS_RECALL = 'facts_recall';
+export const QUOTES_FOUND = 'quotes_found';
 
-/** Of a verdict, in the official members; its checklist counts where the rubrics ask for one. */
+/** Of a verdict, in the official members; its checklist counts where the rubrics ask for one. `quotable` is what it may quote. */
 export function rated(
   verdict: Verdict & { status: 'ok' },
-  asked: Asked & { readonly asksFacts?: boolean },
+  asked: Asked & { readonly asksFacts?: boolean; readonly quotable?: readonly string[] },
 ): JudgementRecord {
   const official = {
     total_score: verdict.total,
@@ -95,10 +98,15 @@ export function rated(
   const facts = verdict.facts ?? readFacts(undefined);
   if (typeof facts === 'string') return { official, judge: { status: 'ok', ...detailsOf(asked), facts_fault: facts } };
   const recall = recallOf(facts);
+  const { given, unmatched } = quotesIn(facts, asked.quotable ?? []);
+  const measures = {
+    ...(recall === undefined ? {} : { [FACTS_RECALL]: recall }),
+    ...(given === 0 ? {} : { [QUOTES_FOUND]: (100 * (given - unmatched)) / given }),
+  };
   return {
     official,
-    judge: { status: 'ok', ...detailsOf(asked), facts },
-    ...(recall === undefined ? {} : { measures: { [FACTS_RECALL]: recall } }),
+    judge: { status: 'ok', ...detailsOf(asked), facts, ...(given === 0 ? {} : { unmatched_quotes: unmatched }) },
+    ...(Object.keys(measures).length === 0 ? {} : { measures }),
   };
 }
 
@@ -150,9 +158,12 @@ export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>([
   ...MODEL_CAUSED_FAILURES,
 ]);
 
+/** Failures of the prediction that a judge was asked about. */
+const UNREAD: ReadonlySet<string> = new Set<JudgementFailure>(['planted', 'confusing']);
+
 /** Whether a judgement failed for want of a prediction, so that no judge was asked. */
 export function isUnasked(failure: string | undefined): boolean {
-  return failure !== undefined && failure !== 'planted' && FINAL_FAILURES.has(failure);
+  return failure !== undefined && !UNREAD.has(failure) && FINAL_FAILURES.has(failure);
 }
 
 /** The record among what the journal keeps of a row. @throws TypeError for what judging never writes. */

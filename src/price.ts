@@ -70,6 +70,11 @@ export function costOf(usage: Readonly<Usage>, price: Price, calls = 1): number 
   return tokens / MILLION + calls * (price.call ?? 0);
 }
 
+/** Whether it depends on how long a prompt is, so that of calls of unlike length a sum of tokens gives no exact cost. */
+export function hasTiers({ input, cached, written, output }: Price): boolean {
+  return [input, cached, written, output].some((rate) => typeof rate === 'object');
+}
+
 function rateAt(rate: Rate, promptTokens: number): number {
   if (typeof rate === 'number') return rate;
   const reached = rate.tiers.filter(({ start }) => promptTokens > start).sort((a, b) => b.start - a.start);

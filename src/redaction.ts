@@ -89,6 +89,65 @@ export function redactValue(value: unknown, redact: Redact): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [redact(name), redactValue(inner, redact)]));
 }
 
+/** Words behind which a `key` is a secret: a cache's is none. */
+const SECRET_KEY =
+  /^(?:api|access|account|admin|auth|client|encryption|license|master|private|provider|secret|service|signing|ssh|subscription)$/;
+/** Words behind which a `token` is one of a model's vocabulary. Several tokens are counted or listed, but for those that give access. */
+const MODEL_TOKEN =
+  /^(?:audio|begin|bos|cls|completion|decoder|each|end|eos|first|generation|image|input|last|mask|max|min|new|next|output|pad|per|prefix|prompt|reasoning|sep|special|start|stop|suffix|text|think|thinking|tool|unk|video)$/;
+const ACCESS = /^(?:access|api|auth|bearer|refresh|secret|security|session)$/;
+const SECRET =
+  /(?:secrets?|passwords?|passwd|passphrase|pwd|credentials?|authori[sz]ation|authentication)$|^(?:auth|bearer|cookies?|jwt)$/;
+
+/** Whether a member of a body is named like a key: `api_key`, `X-API-Key`, `accessToken`, but not `max_tokens` or `prompt_cache_key`. */
+function isKeyName(name: string): boolean {
+  const words =
+    name
+      .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+      .toLowerCase()
+      .match(/[a-z]+/g) ?? [];
+  if (words.at(-1) === 'header') words.pop();
+  const last = words.pop() ?? '';
+  if (SECRET.test(last)) return true;
+  const [, start = '', noun, many] = /^(.*?)(key|token)(s?)$/.exec(last) ?? [];
+  const before = start || words.at(-1);
+  if (before === undefined) return noun !== undefined && many === '';
+  if (noun === 'key') return SECRET_KEY.test(before) || /api$/.test(before);
+  return noun === 'token' && (many === '' ? !MODEL_TOKEN.test(before) : ACCESS.test(before));
+}
+
+/** Whether a text, which may be no JSON, holds a word that is named like a key. */
+export function namesKey(text: string): boolean {
+  return (text.match(/[\w-]+/g) ?? []).some(isKeyName);
+}
+
+/** Gives what stands in place of a key; nothing leaves it out. `place` names it by the members around it: `metadata.api_key`. */
+type HideKey = (text: string, place: string) => string | undefined;
+
+/** A JSON value without the texts that stand under the name of a key, at any depth, and without what holds nothing else. */
+export function hideKeys<T>(value: T, hide: HideKey = () => undefined): T {
+  const walk = (inner: unknown, place: string, isKey: boolean): unknown => {
+    if (typeof inner === 'string') return isKey && inner !== '' ? hide(inner, place) : inner;
+    if (Array.isArray(inner)) return inner.map((item) => walk(item, place, isKey)).filter((item) => item !== undefined);
+    if (!isObject(inner)) return inner;
+    const members = Object.entries(inner).map(([name, one]) => {
+      const isNamed = isKeyName(name) || (isKey && name === 'value');
+      return [name, walk(one, place === '' ? name : `${place}.${name}`, isNamed)] as const;
+    });
+    const left = members.filter(([, one]) => one !== undefined);
+    return left.length === 0 && members.length > 0 ? undefined : Object.fromEntries(left);
+  };
+  // What has the shape of the value but for texts that are hidden.
+  return walk(value, '', false) as T;
+}
+
+/** The texts that `hideKeys` hides. */
+export function keysIn(value: unknown): string[] {
+  const texts: string[] = [];
+  hideKeys(value, (text) => void texts.push(text));
+  return texts;
+}
+
 const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /** The fixed texts that a secret may be written as. */

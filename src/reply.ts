@@ -3,6 +3,9 @@
 /** The tag a world model is asked to put its predicted observation into. */
 export const PREDICTION_TAG = 'predicted_observation';
 
+/** The tag a judge is asked to put its verdict into. */
+export const VERDICT_TAG = 'final_evaluation';
+
 /** Python's white space (`str.isspace`, and `\s` in its `re`), as the inside of a character class. JavaScript's `\s` is another set. */
 export const PYTHON_SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
@@ -87,6 +90,12 @@ export function readPrediction(gen: string): string {
 export function withoutMarker(text: string): string {
   if (text.startsWith(OBSERVATION_MARKER)) return pythonStrip(text.slice(OBSERVATION_MARKER.length));
   return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
+}
+
+/** A stripped text with the blanks and tabs that stand in front of it on its line in the text it is from: there they may carry meaning. */
+export function withIndent(stripped: string, source: string): string {
+  const before = stripped === '' ? '' : source.slice(0, Math.max(0, source.lastIndexOf(stripped)));
+  return `${/(?:^|\n)([ \t]+)$/.exec(before)?.[1] ?? ''}${stripped}`;
 }
 
 /** The prediction in a world model's reply as the judge is shown it; empty where there is no reply. */

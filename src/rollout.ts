@@ -16,6 +16,16 @@ export interface RolloutStep {
   readonly offScript: readonly string[];
 }
 
+/** The key of a turn between rows, which is of no row. */
+export function turnKey(chain: string, turn: number): string {
+  return `${chain}@${turn}`;
+}
+
+/** The chain that the record of a turn between rows is of; undefined of a row's. */
+export function chainOf(id: string): string | undefined {
+  return /^(?<chain>.+)@\d+#\d+$/.exec(id)?.groups?.chain;
+}
+
 /** What a run's identity says of its rollout, in words such as `rollout from 3`; undefined where it says nothing of one. */
 export function rolloutName(identity: unknown): string | undefined {
   if (!isObject(identity)) return undefined;

@@ -2,8 +2,8 @@
 
 import { folded } from './folded.js';
 import { keysOf } from './keys.js';
-import { holdsVerdict } from './planted.js';
-import type { Sample } from './types.js';
+import { VERDICT_TAG } from './reply.js';
+import { DIMENSIONS, type Sample } from './types.js';
 
 /**
  * What a prediction can try. `verdict`: it brings one (a tag, or numbers beside the names of all five dimensions). `frame`: it closes
@@ -21,6 +21,14 @@ const TRICKS = {
     mayBePadded(text) && text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= PADDING),
 };
 const PADDING = 20_000;
+
+const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
+const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
+const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
+
+function holdsVerdict(plain: string): boolean {
+  return TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain));
+}
 
 /** Half a stretch from each of its halves on there is a letter or digit in most texts, and then no whole stretch is without one. */
 function mayBePadded(text: string): boolean {
@@ -49,6 +57,13 @@ export function isSuspicious(
   const own = [...prompts.slice(0, turnIdx), ...responses.slice(0, turnIdx), currentPrompt];
   const found = new Set(own.flatMap(tricksIn));
   return tricks.some((trick) => !found.has(trick));
+}
+
+const VERDICT_WORDS = new RegExp(`${VERDICT_TAG}|scores`);
+
+/** Whether a verdict in a judge's reply may be a quotation: a text of the case has words of one, or the prediction tries something. */
+export function invitesConfusion(texts: readonly string[], prediction: string): boolean {
+  return texts.some((text) => VERDICT_WORDS.test(folded(text))) || tricksIn(prediction).length > 0;
 }
 
 const FRAMES = [

@@ -176,12 +176,12 @@ export type Verdict =
   | { readonly status: 'unreadable'; readonly reason: string };
 
 /**
- * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`planted`: the prediction
- * brings a verdict of its own, and the judge could not be read; `too-long`: in a rollout, what the model said before no longer fits into
- * the context); the second (transport or judge) is missing data.
+ * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`too-long`: in a
+ * rollout, what the model said before no longer fits into the context; `confusing`: no try could be read of a judge that could be read of
+ * nearly all else, see `src/bench/confusing.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
-export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long'] as const;
+export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long', 'confusing'] as const;
 export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
 /**
  * `prediction`: infer failed by transport; `context-overflow`: the row did not fit into the context that was served, or not with
@@ -415,6 +415,8 @@ export interface Io {
   readonly stderr: TextSink;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Paths that were typed with `..` in front: whole, and as they were typed. */
+  readonly typed?: readonly (readonly [whole: string, typed: string])[];
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
   /** What a second signal prints before it ends the process; the last words given hold. */

@@ -12,6 +12,7 @@ import { type CommandSpec, defineCommand } from '../src/settings/command.js';
 import type { CommandEntry } from '../src/settings/command-line.js';
 import { COMMON } from '../src/settings/options.js';
 import type { Io } from '../src/types.js';
+import { holdMessage } from './support/messages.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -253,6 +254,18 @@ for example
 `);
   });
 
+  test.each([
+    ['misuse-twice', ['report', '--run', 'step-1', '--run', 'step-2']],
+    [
+      'misuse-twice-secret',
+      ['judge', '--judge-api-key', 'sk-one-1', '--judge-api-key', 'sk-two-2', '--predictions', 'p'],
+    ],
+    ['misuse-near', ['report', '--run', 'step-1', '--out', 'report.html']],
+    ['misuse-near-folder', ['infer', '--out', 'results', '--baseline', 'oracle']],
+  ])('%s', async (name, args) => {
+    await holdMessage(name, args, {}, { asTyped: true });
+  });
+
   test("somebody else's AWB_ variable is a warning with the nearest name, and none under --quiet", async () => {
     const env = { AWB_VERSION: '3', AWB_ODER: 'up' };
     const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
@@ -267,20 +280,7 @@ for example
 
 describe('a command', () => {
   test('gets its settings and what may be shown of them, and its exit code is the program’s', async () => {
-    const argv = [
-      'paint',
-      '--row',
-      '1',
-      '--row=2',
-      '--no-stream',
-      '--lean',
-      '--ids',
-      'a,b',
-      '--ids',
-      'c',
-      '--api-key',
-      'k',
-    ];
+    const argv = ['paint', '--row=2', '--no-stream', '--lean', '--ids', 'a,b', '--ids', 'c', '--api-key', 'k'];
     const { exitCode, stdout } = await runMain(argv);
     const { settings, shown } = JSON.parse(stdout);
     const common = { json: false, quiet: false, verbose: false, color: true };

@@ -36,7 +36,7 @@ describe('a run of which half of a domain is missing', () => {
     const score = await run('score', '--predictions', 'half/judged.jsonl');
     expect(score).toMatchObject({ code: EXIT.incomplete });
     expect(score.stdout).toContain('\ncoverage: 90.3 % (least: Web 32.2 %)\n');
-    expect(score.stderr).toMatch(/ {2}Web: 32\.2 % of 31 rows/);
+    expect(score.stderr).toMatch(/ {2}Web: 32\.2 % of 31 predictions/);
     const board = (await run('leaderboard', '--columns', 'coverage,rows')).stdout.replace(/\s+/g, ' ');
     expect(board).toContain('half 90.3 % 196/217');
     expect(board).toContain('neither tested nor marked: half (Web 32.2 %)');

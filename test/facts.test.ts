@@ -1,7 +1,7 @@
 // The checklist of a verdict: what is read as one, and the recall of determined facts.
 
 import { describe, expect, test } from 'vitest';
-import { type Fact, readFacts, recallOf } from '../src/facts.js';
+import { type Fact, quotesIn, readFacts, recallOf } from '../src/facts.js';
 
 const fact = (change: object = {}) => ({ claim: 'c', kind: 'determined', met: true, ...change });
 
@@ -24,10 +24,21 @@ describe('a checklist', () => {
     ['one of another kind', [fact({ kind: 'Determined' })], 'fact 1 is none of determined, told, runtime, plausible'],
     ['one whose kind is a member of all objects', [fact({ kind: 'toString' })], 'fact 1 is none of'],
     ['one that is met by a word', [fact({ met: 'true' })], 'fact 1 does not say whether it was met'],
-    ['one with a further member', [fact({ why: 'w' })], 'fact 1 has more than claim, kind and met'],
+    ['one with a quote that is a number', [fact({ quote: 3 })], 'fact 1 has a quote that is no text'],
+    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], 'fact 1 has a quote of more than 200 characters'],
+    ['one with a further member', [fact({ why: 'w' })], 'fact 1 has more than claim, kind, met and quote'],
   ])('that is %s is none, and the reason says so', (_, value, reason) => {
     expect(readFacts(value)).toContain(reason);
   });
+});
+
+test('quotes are counted, and those that no text holds to the letter', () => {
+  const quoting = (...quotes: string[]) =>
+    quotes.map((quote): Fact => ({ claim: 'c', kind: 'told', met: true, quote }));
+  const texts = ['drwxr-xr-x  2 root', 'total 4'];
+  expect(quotesIn(quoting('xr-x  2', 'total 4', 'xr-x 2', 'Total 4'), texts)).toEqual({ given: 4, unmatched: 2 });
+  expect(quotesIn([{ claim: 'c', kind: 'told', met: true }], texts)).toEqual({ given: 0, unmatched: 0 });
+  expect(readFacts([fact({ quote: '' }), fact({ quote: 'q' })])).toEqual([fact(), fact({ quote: 'q' })]);
 });
 
 describe('recall', () => {

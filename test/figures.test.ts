@@ -1,10 +1,23 @@
 // Figures in words: the same figure reads alike wherever it stands.
 
 import { describe, expect, it, test } from 'vitest';
-import { counted, signed, twoDecimals } from '../src/figures.js';
+import { besideLimit, counted, signed, twoDecimals } from '../src/figures.js';
 import { decide } from '../src/score/gate.js';
 import { defaultPolicy, parsePolicy } from '../src/score/policy.js';
 import { DOMAINS } from '../src/types.js';
+
+describe('a value beside the limit that decides', () => {
+  const tenth = (value: number) => value.toFixed(1);
+  it.each([
+    [2.96, 3, '2.96'],
+    [2.9996, 3, '2.9996'],
+    [3.04, 3, '3.04'],
+    [3, 3, '3.0'],
+    [2.4, 3, '2.4'],
+  ])('%d beside %d is %s, never on its other side', (value, limit, text) => {
+    expect(besideLimit(value, limit, tenth)).toBe(text);
+  });
+});
 
 describe('two decimals', () => {
   it.each([

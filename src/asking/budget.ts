@@ -4,6 +4,7 @@ import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { dollars } from '../money.js';
 import type { OptionTable, Settings } from '../settings/options.js';
+import type { Usage } from '../types.js';
 import { CHARS_A_TOKEN, type Ledger } from './ledger.js';
 import type { Beginning, StageListener } from './listeners.js';
 
@@ -24,6 +25,68 @@ export const BUDGET_OPTIONS = {
 } as const satisfies OptionTable;
 
 export type BudgetSettings = Partial<Pick<Settings<typeof BUDGET_OPTIONS>, 'budgetUsd' | 'budgetTokens'>>;
+
+/** Looks so often whether a call in flight has ended. */
+const LOOK_EVERY_MS = 20;
+
+/** A prompt may have so many times the tokens a character of any before it. */
+const ROOM_FOR_PROMPTS = 1.5;
+
+/**
+ * Keeps back the most that calls in flight can cost, their whole output budgets among it, so that a budget is exceeded by less than one
+ * call. Their mean would not do: what is still in flight is longer than the mean.
+ */
+export class Reserve {
+  #calls = 0;
+  #tokens = 0;
+  #usd = 0;
+  /** The most tokens a character of a prompt so far; one to be safe as long as nothing was counted. */
+  #perChar = 0;
+
+  /** @param spent what all calls have cost so far */
+  constructor(
+    private readonly spent: Pick<Ledger, 'tokens' | 'usd'>,
+    private readonly settings: BudgetSettings,
+  ) {}
+
+  /**
+   * Keeps back what a call can cost. Undefined where there is no room for it beside those in flight; alone it may always start, so that
+   * a budget is used up. What it gives is called once the call has ended and is among what was spent.
+   * @param chars of its prompt
+   * @param ledger knows its price
+   */
+  take(chars: number, maxTokens: number, ledger: Ledger): ((usage?: Usage) => void) | undefined {
+    const { budgetUsd = Number.POSITIVE_INFINITY, budgetTokens = Number.POSITIVE_INFINITY } = this.settings;
+    const perChar = this.#perChar === 0 ? 1 : Math.max(this.#perChar, Math.min(1, ROOM_FOR_PROMPTS * this.#perChar));
+    const promptTokens = Math.ceil(chars * perChar);
+    const tokens = promptTokens + maxTokens;
+    const usd = ledger.mostFor(promptTokens, maxTokens);
+    const isTooMuch =
+      this.spent.tokens + this.#tokens + tokens > budgetTokens || (this.spent.usd ?? 0) + this.#usd + usd > budgetUsd;
+    if (isTooMuch && this.#calls > 0) return undefined;
+    this.#hold(1, tokens, usd);
+    return ({ promptTokens: counted = 0 } = {}) => {
+      this.#hold(-1, -tokens, -usd);
+      if (chars > 0) this.#perChar = Math.max(this.#perChar, counted / chars);
+    };
+  }
+
+  /** The same once there is room; undefined where `isOff` says by then that the call is not to start. */
+  async turn(isOff: () => boolean, ...call: Parameters<Reserve['take']>): Promise<ReturnType<Reserve['take']>> {
+    for (;;) {
+      const given = isOff() ? undefined : this.take(...call);
+      if (given !== undefined || isOff()) return given;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+  }
+
+  #hold(calls: number, tokens: number, usd: number): void {
+    this.#calls += calls;
+    this.#tokens += tokens;
+    // Sums of dollars are not exact: what is left where nothing is held would grow.
+    this.#usd = this.#calls === 0 ? 0 : this.#usd + usd;
+  }
+}
 
 /** What a run has spent, beside what it may. */
 export interface Spending {
@@ -57,8 +120,8 @@ export function spendingText({ tokens, usd, budget }: Spending): string | undefi
 }
 
 /**
- * Stops the run once it has spent its budget: no try of any call starts from then on, so that what is spent beyond is that of the
- * calls in flight. Nothing is asked where earlier sessions have spent it already.
+ * Stops the run once it has spent its budget: no try of any call starts from then on. Nothing is asked where earlier sessions have spent
+ * it already.
  */
 export function budgetListener(settings: BudgetSettings): StageListener {
   let asking: Beginning | undefined;

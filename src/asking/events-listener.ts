@@ -1,9 +1,11 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as the second listener of a stage. docs/events.md lists the lines.
 
-import { resolve } from 'node:path';
+import { readlinkSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../errors.js';
+import type { JsonObject } from '../json.js';
 import { printable } from '../printable.js';
-import { openRedaction } from '../redaction.js';
+import { keysIn, openRedaction } from '../redaction.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { toolVersion } from '../settings/version.js';
 import type { Domain, Io } from '../types.js';
@@ -19,7 +21,7 @@ export const EVENTS_OPTIONS = {
     kind: 'text',
     value: 'FILE',
     group: 'Output',
-    help: 'append what happens to FILE as JSON lines (docs/events.md); it may be a FIFO',
+    help: 'append what happens to FILE as JSON lines (docs/events.md)',
   },
 } as const satisfies OptionTable;
 
@@ -29,6 +31,7 @@ export type EventsSettings = Partial<Settings<typeof EVENTS_OPTIONS>> &
     readonly quiet: boolean;
     readonly modelApiKey?: string | undefined;
     readonly judgeApiKey?: string | undefined;
+    readonly extraBody?: JsonObject | undefined;
   };
 
 const LOOK_EVERY_MS = 200;
@@ -45,15 +48,41 @@ interface Clocks {
 
 /**
  * Writes an event a line. Whatever becomes of the file, the run goes on.
- * @throws UserError: 2 for standard output, and for a file of something else; 73 where it cannot be opened
+ * @param own what the run itself writes: it would be spoilt
+ * @throws UserError: 2 for standard output, one of `own`, and a file of something else; 73 where it cannot be opened
  */
-export function eventsListener(file: string, settings: EventsSettings, io: Io, clocks: Clocks = {}): StageListener {
+export function eventsListener(
+  file: string,
+  settings: EventsSettings,
+  io: Io,
+  own: readonly string[],
+  clocks: Clocks = {},
+): StageListener {
   if (file === '-') {
     throw new UserError(
-      '--events - would mix events with the results on standard output; name a file or a FIFO, such as --events events.jsonl',
+      '--events - would mix events with the results on standard output; name a file, such as --events events.jsonl',
     );
   }
+  const place = placeOf(resolve(io.cwd, file));
+  if (own.some((path) => placeOf(path) === place)) {
+    throw new UserError(`--events ${file} is a file that the run itself writes; name another, such as events.jsonl`);
+  }
   return new EventsListener(file, settings, io, clocks);
+}
+
+const MOST_LINKS = 40;
+
+/** Where a file is or would be made, links followed. */
+function placeOf(path: string, links = MOST_LINKS): string {
+  const folder = dirname(path);
+  if (folder === path) return path;
+  const at = join(placeOf(folder), basename(path));
+  try {
+    const target = readlinkSync(at);
+    return links === 0 ? at : placeOf(resolve(dirname(at), target), links - 1);
+  } catch {
+    return at;
+  }
 }
 
 class EventsListener implements StageListener {
@@ -77,7 +106,8 @@ class EventsListener implements StageListener {
     this.#settings = settings;
     this.#date = date;
     this.#every = every;
-    const secrets = [settings.modelApiKey, settings.judgeApiKey, env.OPENAI_API_KEY];
+    const { modelApiKey, judgeApiKey, extraBody } = settings;
+    const secrets = [modelApiKey, judgeApiKey, env.OPENAI_API_KEY, ...keysIn(extraBody)];
     const redact = openRedaction(secrets.filter((secret) => secret !== undefined));
     this.#clean = (text) => redact(printable(text));
     const say = (text: string) => {

@@ -2,7 +2,7 @@
 
 import { EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
-import type { OpenBackend } from '../model/backend.js';
+import type { BackendOptions, OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
 import { charactersOf } from '../question.js';
 import type { Identity } from '../run/identity.js';
@@ -10,6 +10,7 @@ import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
 import type { CallLog, ModelFailure, ModelReply } from '../types.js';
 import { callsTogether } from '../usage.js';
+import { Reserve } from './budget.js';
 import { requireAffordable } from './by-batch/affordable.js';
 import type { BatchSettings } from './by-batch/options.js';
 import { chooseBatch, namedBatch } from './by-batch/run-batch.js';
@@ -78,7 +79,8 @@ export function openInstrument(
       },
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);
-        const options = { ...backendOptions(settings), responseFormat, dropped: known, onNotice: notice };
+        const reserve = reserveFor(run, settings);
+        const options = { ...backendOptions(settings), responseFormat, dropped: known, reserve, onNotice: notice };
         backend = await openBackend(namedBatch(stage, target, settings, enter) ?? target.named, options);
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
         await sayWhatIsTooLong(stage, backend, settings, notice);
@@ -105,6 +107,14 @@ export function openInstrument(
       },
     }),
   };
+}
+
+/** What keeps back the cost of calls in flight; undefined where there is no budget. */
+function reserveFor({ ledger }: Run, settings: AskingSettings): BackendOptions['reserve'] {
+  const { budgetUsd, budgetTokens, maxTokens } = settings;
+  if (budgetUsd === undefined && budgetTokens === undefined) return undefined;
+  const reserve = new Reserve(ledger, settings);
+  return (chars) => reserve.take(chars, maxTokens, ledger);
 }
 
 /** The requests that have no record yet. */

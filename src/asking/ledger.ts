@@ -58,6 +58,16 @@ export class Ledger {
     return this.#price() === undefined ? undefined : this.#usd;
   }
 
+  /** US dollars that a call with so many tokens costs at most, whatever goes into a cache; 0 where no price is known. */
+  mostFor(promptTokens: number, completionTokens: number): number {
+    const price = this.#price();
+    if (price === undefined) return 0;
+    const costs = [0, promptTokens].map((writtenTokens) =>
+      costOf({ promptTokens, writtenTokens, completionTokens }, price),
+    );
+    return Math.max(...costs.map((cost = 0) => cost));
+  }
+
   add(entry: Entry): void {
     const { usage, chars, calls = 1, isUnknown = false } = entry;
     if (isUnknown) this.#unknown++;

@@ -2,7 +2,7 @@
 
 import { TextNumbers } from '../hashed-texts.js';
 import { WORDS_OF_KEY } from '../row-id.js';
-import type { TextSink } from '../types.js';
+import type { Io } from '../types.js';
 import { type BudgetSettings, spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
 import { openProgress, type Progress } from './progress/progress.js';
@@ -16,14 +16,14 @@ export interface ProgressSettings extends BudgetSettings {
 }
 
 /** Shows the asking on stderr, from its beginning to its end. */
-export function progressListener(stderr: TextSink, settings: ProgressSettings): StageListener {
+export function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: ProgressSettings): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
   const settled = new TextNumbers(WORDS_OF_KEY);
   return {
     begins({ kind: title, totals, already, status, ledger }) {
       const spending = () => spendingText(spendingOf(ledger, settings));
-      progress = openProgress(stderr, { title, totals, already, status, spending, quiet, verbose, color });
+      progress = openProgress(io, { title, totals, already, status, spending, quiet, verbose, color });
     },
     settled(job, summary) {
       progress?.settled(job.domain, {

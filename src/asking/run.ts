@@ -31,6 +31,8 @@ export interface Run extends RunFolder<RowSummary> {
   readonly kind: Manifest['kind'];
   /** The folder, absolute. */
   readonly dir: string;
+  /** What it writes there, its lock included; some of it may not be there yet. */
+  readonly files: readonly string[];
   /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
   readonly ledger: Ledger;
   /** Rows that earlier sessions have finished. */
@@ -90,6 +92,12 @@ export async function openRun(options: {
     ...folder,
     kind,
     dir: options.dir,
+    files: [
+      ...[folder.outputPath, folder.journalPath, folder.manifestPath],
+      ...[`.${options.name}.lock`, ...(options.beside === undefined ? [] : [options.beside])].map((file) =>
+        join(options.dir, file),
+      ),
+    ],
     ledger,
     finishedBefore: shelf.finished,
     unrecorded,

@@ -1,5 +1,6 @@
 // What is sent with every request, and how it stands in a run's identity.
 
+import { hideKeys } from '../redaction.js';
 import type { Identity } from '../run/identity.js';
 import { madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
@@ -23,13 +24,13 @@ export function samplingOf(settings: CallSettings): Sampling {
 }
 
 /**
- * What the numbers depend on of all that. Parameters dropped by an earlier session of the run are taken over where dropping is
+ * What the numbers depend on of all that: no key. Parameters dropped by an earlier session of the run are taken over where dropping is
  * still allowed; where it no longer is, the identity differs and says so.
  */
 export function samplingIdentity(settings: AskingSettings, stored: Manifest | undefined): Identity {
   const dropped = settings.allowParamDrop ? madeWith(stored).dropped : [];
   return {
-    ...samplingOf(settings),
+    ...hideKeys(samplingOf(settings)),
     ...(settings.fitMaxTokens && !wasAskedWithoutFit(stored) ? { fitMaxTokens: true } : {}),
     ...(dropped.length > 0 ? { dropped } : {}),
   };

@@ -49,6 +49,7 @@ export function sameCommand(fresh: boolean): string {
 
 /** How a run goes on that a listener has stopped. */
 export function wayOn(fresh: boolean, exitCode: ExitCode): string {
+  if (exitCode === EXIT.badData) return `${sameCommand(fresh)} tries again, and with --keep-going goes on all the same`;
   return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
 }
 

@@ -2,7 +2,7 @@
 
 import { printable } from '../printable.js';
 import { programName } from '../settings/program-name.js';
-import { shownPath } from '../settings/shown-path.js';
+import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
 import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
 import { batchDocument, batchLines, batchSteps } from './by-batch/closing-words.js';
@@ -79,7 +79,7 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending
   if (spent !== '') lines.push(`tokens: ${spent}`);
   const money = spendingText(spending);
   if (money !== undefined) lines.push(`spent: ${money}${estimatedText(spending)}, all sessions together`);
-  for (const notice of notices) lines.push(`note: ${printable(notice)}`);
+  for (const notice of notices) lines.push(`note: ${printable(withShownPaths(notice, io))}`);
   if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
   if (result.batch !== undefined) lines.push(...batchLines(result.batch, io));
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));

@@ -14,6 +14,7 @@ import { impossibleFigures, officialRating } from '../points.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
+import { type Confusing, ConfusingRows } from './confusing.js';
 import { badLine, parseJudgedLine } from './judged-line.js';
 import { openToRead, readLines } from './line-file.js';
 import { EqualRows } from './row-keys.js';
@@ -24,7 +25,7 @@ interface JudgedFile<Rows> {
   readonly rows: Rows;
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
-  /** Ratings that no judge can have meant, a sentence each, with file and line; of many the first. */
+  /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
   readonly warnings: readonly string[];
 }
 
@@ -44,11 +45,11 @@ export async function readJudged(
   onRow: OnRow = () => {},
 ): Promise<JudgedFile<readonly JudgedRow[]>> {
   const rows: JudgedRow[] = [];
-  const told = await readRows(path, stop, (row, fields, line) => {
+  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
     rows.push(row);
     onRow(row, fields, line);
   });
-  return { rows, ...told };
+  return { rows: rows.map((row, place) => confusing.get(place) ?? row), ...told };
 }
 
 /** The same with the rows in columns: of 100,000 they take some 10 MB. @throws UserError as `readJudged`. */
@@ -58,15 +59,16 @@ export async function readJudgedRows(
   onRow: OnRow,
 ): Promise<JudgedFile<JudgedRows>> {
   const rows = new JudgedRows();
-  const told = await readRows(path, stop, (row, fields, line) => {
+  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
     rows.add(row);
     onRow(row, fields, line);
   });
+  for (const [place, row] of confusing) rows.judge(place, row);
   return { rows, ...told };
 }
 
 type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
-type Told = Omit<JudgedFile<never>, 'rows'>;
+type Told = Omit<JudgedFile<never>, 'rows'> & { readonly confusing: Confusing };
 
 async function readRows(path: string, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
   const handle = await openToRead(path, HINT);
@@ -83,6 +85,7 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
   const ids = new TextNumbers(WORDS_OF_KEY);
   const lines = new Column(Float64Array);
   const warnings: string[] = [];
+  const confusing = new ConfusingRows();
   let judged = false;
   for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
     const { fields, text } = parseJudgedLine(path, line, 'awb judge');
@@ -101,6 +104,7 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
+    confusing.take(count, row, fields);
     onRow(row, fields, line);
   }
   if (ids.size === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
@@ -110,7 +114,12 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
       EXIT.badData,
     );
   }
-  return { sha256: hash.digest('hex'), warnings: shortened(warnings) };
+  const { found } = confusing;
+  return {
+    sha256: hash.digest('hex'),
+    warnings: [...shortened(warnings), ...confusionIn(path, found)],
+    confusing: found,
+  };
 }
 
 function impossibleIn(row: JudgedRow): string | undefined {
@@ -120,6 +129,11 @@ function impossibleIn(row: JudgedRow): string | undefined {
   return figures.length === 0
     ? undefined
     : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
+}
+
+function confusionIn(path: string, { size }: Confusing): string[] {
+  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although those of at least 95 % of the other predictions could`;
+  return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }
 
 /** The first of many warnings, and what follows from all of them. */

@@ -8,19 +8,29 @@ import { type RubricPack, readTemplate } from '../rubric.js';
 import { readOfficialRubrics } from './official-rubrics.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompt-files.js';
 
-/** The bundled packs: the first is the default, the others were it in earlier versions, the latest first. */
-export const BUNDLED_PACKS = ['awb-2', 'awb-1'] as const;
+/** The bundled pack. */
+export const BUNDLED_PACK = 'awb-3';
+/** What stands for the official repository's rubrics. */
+const OFFICIAL = 'official';
 
 const PACK_FILE = 'pack.json';
 const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts', 'without_truth'];
 
+/** How a pack is found that is not bundled. */
+interface PackPlaces {
+  /** Whose relative folders are meant. */
+  readonly cwd?: string;
+  /** The folder of the official rubrics, fetched where need be. */
+  official?(): Promise<string>;
+}
+
 /**
- * Reads the rubric pack of that name or in that folder; without either, the bundled default. A bundled pack's name comes before a folder
- * of the same name, which `./NAME` reaches; a relative folder is one of `cwd`. The folder is one of two things.
+ * Reads the rubric pack of that name or in that folder; without either, the bundled one. The names `awb-3` and `official` come before a
+ * folder of the same name, which `./NAME` reaches. The folder is one of two things.
  *
  * **A pack** holds `pack.json` and the plain text files (UTF-8) that it names, all in the same folder:
  *
- *     { "name": "awb-1",               word of letters, digits, dots, dashes, underscores
+ *     { "name": "awb-3",               word of letters, digits, dots, dashes, underscores
  *       "version": "1",                text; to be changed with the wording
  *       "common": "common.txt",        optional: stands before every domain's own text
  *       "domains": { "mcp": "mcp.txt", … },
@@ -30,21 +40,23 @@ const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts', 
  *                                      optional: these two in place of the pack's own where a rollout is judged by itself
  *
  * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
- * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-2/common.txt shows how.
+ * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-3/common.txt shows how.
  *
  * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) holds `prompts/<domain>/judge_system_prompt.txt`, each
  * used as Python reads it, and `eval/lwm_eval_utils/task_configs.py`, whose string JUDGE_USER_PROMPT is the user template.
  *
  * Throws a UserError, with the file and the remedy, when something is missing (66) or not as described (65).
  */
-export async function loadRubricPack(given?: string, cwd = ''): Promise<RubricPack> {
-  const name = BUNDLED_PACKS.find((bundled) => bundled === (given ?? BUNDLED_PACKS[0]));
-  if (name !== undefined) return loadPack(bundledFolder(name));
-  const folder = resolve(cwd, String(given));
-  const entries = await entriesOf(folder, String(given));
+export async function loadRubricPack(
+  given: string = BUNDLED_PACK,
+  { cwd = '', official }: PackPlaces = {},
+): Promise<RubricPack> {
+  if (given === BUNDLED_PACK) return loadPack(BUNDLED_FOLDER);
+  const folder = given === OFFICIAL && official !== undefined ? await official() : resolve(cwd, given);
+  const entries = await entriesOf(folder, given);
   if (entries.includes(PACK_FILE)) return loadPack(folder);
   if (entries.includes('prompts') && entries.includes('eval')) {
-    return assemblePack({ name: 'official', version: '', official: true, ...(await readOfficialRubrics(folder)) });
+    return assemblePack({ name: OFFICIAL, version: '', official: true, ...(await readOfficialRubrics(folder)) });
   }
   throw new UserError(
     `${folder} is no rubric pack: it has neither ${PACK_FILE} nor the folders eval and prompts of an official checkout; leave --rubrics out to use the bundled pack`,
@@ -53,16 +65,16 @@ export async function loadRubricPack(given?: string, cwd = ''): Promise<RubricPa
 }
 
 /** Seen from src/bench as from dist/bench, the package's root is two folders up. */
-function bundledFolder(name: string): string {
-  return fileURLToPath(new URL(`../../rubrics/${name}`, import.meta.url));
-}
+const BUNDLED_FOLDER = fileURLToPath(new URL(`../../rubrics/${BUNDLED_PACK}`, import.meta.url));
 
-/** The names in the folder. @throws UserError (66), which names the bundled packs where one may be meant. */
+/** The names in the folder. @throws UserError (66), which says what packs there are where one may be meant. */
 async function entriesOf(folder: string, given: string): Promise<string[]> {
   if (/[/\\]/.test(given) || (await exists(folder))) return listFolder(folder);
-  const near = nearest(given, BUNDLED_PACKS);
+  const earlier = /^awb-[12]$/.test(given)
+    ? `; ${given} came with an earlier version, which still judges under it`
+    : '';
   throw new UserError(
-    `there is no rubric pack "${given}": the bundled ones are ${BUNDLED_PACKS.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}, and there is no folder ${folder}; name a bundled pack or a folder with --rubrics`,
+    `there is no rubric pack "${given}": --rubrics takes ${BUNDLED_PACK} (bundled), ${OFFICIAL} (fetched) or a folder, and there is no folder ${folder}${earlier}`,
     EXIT.inputMissing,
   );
 }

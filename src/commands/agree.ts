@@ -11,7 +11,7 @@ import { rowId } from '../row-id.js';
 import { type Matched, matchRatings, REASONS } from '../runs/agree/matching.js';
 import { readPredictions } from '../runs/agree/predictions.js';
 import { heedStop } from '../runs/heed-stop.js';
-import { judgedFileOf } from '../runs/judged-path.js';
+import { judgedFilesOf } from '../runs/judged-path.js';
 import { agreementWithPeople } from '../score/agreement/people.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -63,12 +63,13 @@ async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
   for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
     ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
   }
-  const paths = [...new Set(settings.predictions.map((each) => judgedFileOf(each, io)))];
+  const left: string[] = [];
+  const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
   const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
   const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
   const matched = matchRatings(ratings, predictions);
   if (!settings.quiet)
-    for (const note of [...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
+    for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
   if (matched.predictions.length === 0) {
     throw new UserError(
       `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,

@@ -4,6 +4,7 @@ import { atDesk } from '../asking/batch-desk/at-desk.js';
 import { fetchResults } from '../asking/batch-desk/fetching.js';
 import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
 import { refresh } from '../asking/batch-desk/refreshing.js';
+import { exitCodeOf } from '../asking/batch-desk/standing.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';
@@ -18,10 +19,9 @@ export const command = defineCommand({
 });
 
 async function fetchFolder(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  const { isEnded, isFetched, isShort } = await atDesk(settings, io, async ({ desk, say, step }) => {
+  const standing = await atDesk(settings, io, async ({ desk, say, step }) => {
     await refresh(desk);
     await fetchResults(desk, say, step);
   });
-  if (!isEnded || !isFetched) return EXIT.later;
-  return isShort ? EXIT.incomplete : EXIT.done;
+  return standing.isFetched ? exitCodeOf(standing) : EXIT.later;
 }

@@ -93,7 +93,7 @@ async function answer(
       },
     });
     const parts = [...left.parts];
-    const progress = openProgress(io.stderr, {
+    const progress = openProgress(io, {
       ...settings,
       title: 'batch run',
       unit: 'requests',

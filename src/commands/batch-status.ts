@@ -3,13 +3,14 @@
 import { atDesk } from '../asking/batch-desk/at-desk.js';
 import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
 import { refresh } from '../asking/batch-desk/refreshing.js';
-import { EXIT, type ExitCode } from '../errors.js';
+import { exitCodeOf } from '../asking/batch-desk/standing.js';
+import type { ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';
 
 export const command = defineCommand({
   description:
-    'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not.',
+    'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not; 3: a part came to less than it should.',
   examples: [
     { line: 'awb batch status B', does: 'a line a part' },
     { line: "awb batch status B --json | jq '.parts[].state'", does: 'for a script' },
@@ -20,6 +21,6 @@ export const command = defineCommand({
 });
 
 async function showStatus(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  const { isEnded } = await atDesk(settings, io, ({ desk }) => refresh(desk, true), { isLookedAt: true });
-  return isEnded ? EXIT.done : EXIT.later;
+  const standing = await atDesk(settings, io, ({ desk }) => refresh(desk, true), { isLookedAt: true });
+  return exitCodeOf(standing);
 }

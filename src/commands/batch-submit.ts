@@ -2,9 +2,9 @@
 
 import { atDesk } from '../asking/batch-desk/at-desk.js';
 import { SERVER_OPTIONS } from '../asking/batch-desk/options.js';
-import type { Standing } from '../asking/batch-desk/standing.js';
+import { exitCodeOf } from '../asking/batch-desk/standing.js';
 import { submit } from '../asking/batch-desk/submitting.js';
-import { EXIT, type ExitCode } from '../errors.js';
+import type { ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
@@ -15,7 +15,7 @@ const OPTIONS = {
   poll: { kind: 'duration', min: 0.01, default: 60, help: 'under --wait, longest time between two looks' },
   again: {
     kind: 'boolean',
-    help: 'submit once more what failed, expired or was cancelled, as far as it has no result',
+    help: 'submit once more what has ended without a result',
   },
 } as const satisfies OptionTable;
 
@@ -41,9 +41,4 @@ async function submitFolder(settings: Settings<typeof OPTIONS>, io: Io): Promise
     { begins: true },
   );
   return exitCodeOf(standing);
-}
-
-function exitCodeOf({ isEnded, isShort }: Standing): ExitCode {
-  if (!isEnded) return EXIT.later;
-  return isShort ? EXIT.incomplete : EXIT.done;
 }

@@ -6,13 +6,14 @@ import { asksByFilesAlone, requireBatchFlags } from '../asking/by-batch/options.
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
 import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
-import { planOf } from '../asking/calibrate/plan.js';
+import { planOf, takesCall } from '../asking/calibrate/plan.js';
 import { planText, remarksOn } from '../asking/calibrate/plan-text.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
 import { takenShard } from '../asking/infer/shard.js';
-import { judgementState } from '../asking/judge/records.js';
+import { calibrationState } from '../asking/judge/records.js';
 import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
+import { rubricsOf } from '../asking/judge/rubrics.js';
 import { listenersOf } from '../asking/listening.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
@@ -21,14 +22,13 @@ import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
-import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
 import { chosenVariants } from '../calibrate/choice.js';
 import { EXIT, type ExitCode } from '../errors.js';
+import { counted } from '../figures.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
-import type { Manifest } from '../run/manifest.js';
 import { TELLING_OPTIONS } from '../runs/calibration/options.js';
 import { tellCalibration } from '../runs/calibration/telling.js';
 import { requirePageName } from '../runs/output.js';
@@ -83,7 +83,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
-  const rubrics = () => loadRubricPack(settings.rubrics, io.cwd);
+  const rubrics = rubricsOf(settings.rubrics, settings.quiet, io);
   const method = await MODES.rubric.open({ verdicts: settings.verdicts, ...holdingOf(settings), rubrics });
   requireForm(settings, method);
   const kept = indexBeside(resolve(io.cwd, settings.outputDir));
@@ -136,40 +136,38 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
     fresh: settings.fresh,
     dryRun: settings.dryRun,
     identity: (stored) => calibrationIdentity(work, stored),
-    stateOf: judgementState,
+    stateOf: calibrationState,
     pricing: work.pricing,
   });
   try {
-    const stage = calibrationStage(work, run);
+    const { listeners, ...stage } = calibrationStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
     await work.dataset.keepIndex();
     if (!settings.quiet) io.stderr.write(`${[planText(work.jobs), ...remarksOn(work.jobs)].join('\n')}\n\n`);
     await showBill(stage, target, settings);
-    const result = await runStage(stage, listenersOf(io, settings));
+    const result = await runStage(stage, [...listenersOf(io, settings, run), ...listeners]);
     const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
-    const isTold = isWhole && result.manifest.counts.ok > 0;
-    if (!settings.json || !isTold) {
-      printStageResult(io, settings, result, {
-        noun: 'judgements',
-        remark: remarkOnEmpty(result.manifest),
-        absent: 'left out',
-        final: FINAL_FAILURES,
-        next: nextStep(settings, work.shown, io),
-      });
+    const empty = work.jobs.filter((job) => !takesCall(job)).length;
+    const isTold = isWhole && result.manifest.counts.ok > empty;
+    try {
+      if (!isTold) return result.exitCode;
+      const verdict = await tellCalibration(run.outputPath, settings, stageDocument(result, settings), io);
+      if (!settings.json) io.stdout.write('\n');
+      return verdict === EXIT.done ? result.exitCode : verdict;
+    } finally {
+      if (!settings.json || !isTold) {
+        printStageResult(io, settings, result, {
+          noun: 'judgements',
+          remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
+          absent: 'left out',
+          final: FINAL_FAILURES,
+          next: nextStep(settings, work.shown, io),
+        });
+      }
     }
-    if (!isTold) return result.exitCode;
-    if (!settings.json) io.stdout.write('\n');
-    const verdict = await tellCalibration(run.outputPath, settings, stageDocument(result, settings), io);
-    return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
     await run.close();
   }
-}
-
-/** What counts as failed in the summary although it was meant. */
-function remarkOnEmpty({ counts }: Manifest): string | undefined {
-  const { empty = 0 } = counts.failures;
-  return empty === 0 ? undefined : `of them ${empty} empty predictions, which are rated 1 without a call`;
 }
 
 /** How to have predictions judged by the judge that was calibrated: asked in another way it would be another one. */

@@ -13,7 +13,7 @@ import { warningsOn } from '../runs/warnings.js';
 import { reasonsFor } from '../runs/weaknesses.js';
 import { compareRuns } from '../score/compare.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
@@ -50,6 +50,7 @@ const OPTIONS = {
     help: "form of the output; without it the file's ending decides, else terminal",
   },
   output: { kind: 'text', value: 'FILE', short: 'o', group: 'Output', help: 'write it to a file instead of stdout' },
+  ...EXPLAIN,
 } as const satisfies OptionTable;
 
 type CompareSettings = Settings<typeof OPTIONS>;
@@ -94,6 +95,10 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
   };
   const isText = format === 'terminal';
   const color = isText && settings.color && io.stdout.isTTY && settings.output === undefined;
-  await deliver(COMPARISON_FORMATS[format].print(view, { columns: io.stdout.columns, color }), settings, io);
+  await deliver(
+    COMPARISON_FORMATS[format].print(view, { columns: io.stdout.columns, color, explain: settings.explain }),
+    settings,
+    io,
+  );
   return EXIT.done;
 }

@@ -6,6 +6,7 @@ import { statsOf } from '../bench/data-stats.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { statsDocument, statsText } from '../report/data-stats.js';
+import { hasBlocks } from '../report/terminal.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
 import type { Settings } from '../settings/options.js';
@@ -43,13 +44,7 @@ async function stats(settings: Settings<typeof SURVEY_OPTIONS>, io: Io): Promise
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
   const shown = { stats: statsOf(survey), tokens, folder: settings.json ? folder : shownPath(folder, io) };
   io.stdout.write(
-    settings.json ? `${JSON.stringify(statsDocument(shown), null, 2)}\n` : statsText(shown, look, isAscii(io.env)),
+    settings.json ? `${JSON.stringify(statsDocument(shown), null, 2)}\n` : statsText(shown, look, hasBlocks(io.env)),
   );
   return EXIT.done;
-}
-
-/** Whether the terminal may not show block characters: it says so, or its locale names another character set than UTF-8. */
-function isAscii({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean {
-  const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
-  return TERM === 'dumb' || TERM === 'linux' || !/utf-?8/i.test(locale);
 }

@@ -14,6 +14,7 @@ import { junit } from '../report/gate/junit.js';
 import type { GatePage } from '../report/gate/page.js';
 import { gateText } from '../report/gate/terminal.js';
 import { isOneRun, shownRun } from '../runs/comparability.js';
+import { wordsFor } from '../runs/databases.js';
 import { readPair, readRun } from '../runs/find.js';
 import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from '../runs/gate/evidence.js';
 import { hasFloor, POLICY_OPTIONS, policyDocument, policyFingerprint, readPolicy } from '../runs/gate/policy.js';
@@ -23,7 +24,9 @@ import { writeText } from '../runs/output.js';
 import { decide } from '../score/gate.js';
 import type { Policy } from '../score/policy.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
@@ -51,6 +54,7 @@ const OPTIONS = {
     group: 'Output',
     help: 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY',
   },
+  ...EXPLAIN,
 } as const satisfies OptionTable;
 
 type GateSettings = Settings<typeof OPTIONS>;
@@ -131,7 +135,9 @@ async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base
   if (base === undefined || candidate === undefined || isPublished(base)) {
     return { candidate: await readRun(present(candidate ?? base), settings, io) };
   }
-  const pair = await readPair(base, candidate, settings, io);
+  const where = wordsFor(resolve(io.cwd, settings.db.join(',')), io);
+  const fixed = (name: string) => `${programName(io)} ${shellLine(['gate', name, candidate, ...where])}`;
+  const pair = await readPair(base, candidate, { ...settings, fixed }, io);
   if (!isOneRun(pair)) return pair;
   throw new UserError(`${pair.base.name} is base and candidate at once, which passes any gate; name two runs`);
 }
@@ -153,8 +159,8 @@ function adviceNotes({ verdict, advice }: GateDecision): string[] {
 }
 
 async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<void> {
-  const { json, color, junit: junitFile, jsonReport, summary } = settings;
-  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
+  const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
+  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
   io.stdout.write(json ? gateJson(page) : gateText(page, look));
   // On stdout they would break a JSON document. The runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(page));

@@ -1,5 +1,4 @@
-// `awb infer`: every chosen row of the benchmark is put to a world model; its answers go into predictions.jsonl. With --scenarios, rows
-// are put to it under instructions.
+// `awb infer`: puts every chosen row of the benchmark to a world model, as it is or (--scenarios) under instructions.
 
 import { join, resolve } from 'node:path';
 import { printBill } from '../asking/bill/dry-run.js';
@@ -21,6 +20,7 @@ import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
 import { BUNDLED_SUITES } from '../bench/scenario-suite.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import { listDocument, listTable } from '../report/scenarios/listing.js';
 import { terminal } from '../report/terminal.js';
 import { tellScenarios } from '../runs/score/scenario-telling.js';
@@ -144,7 +144,7 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
 function askingOf<J extends StageJob>({ settings, io, target }: Inference, stage: Stage<J>) {
   return {
     bill: (): Promise<ExitCode> => printBill(stage, target, settings),
-    ask: (): Promise<StageResult> => runStage(stage, listenersOf(io, settings)),
+    ask: (): Promise<StageResult> => runStage(stage, listenersOf(io, settings, stage.run)),
   };
 }
 
@@ -196,5 +196,5 @@ function requireOneModel(settings: InferSettings): void {
 function remarkOnChoice(chosen: number, all: number, { manifest }: StageResult): string | undefined {
   const before = all - manifest.counts.absent - chosen;
   if (before <= 0) return undefined;
-  return `this command chose ${chosen} rows; ${before} more of earlier ones stand in the same file (another --output-dir, or --fresh, holds the choice alone)`;
+  return `this command chose ${counted(chosen, 'row')}; ${before} more of earlier ones ${before === 1 ? 'stands' : 'stand'} in the same file (another --output-dir, or --fresh, holds the choice alone)`;
 }

@@ -6,7 +6,6 @@ import { asksByFilesAlone } from '../asking/by-batch/options.js';
 import { agentPromptsFor } from '../asking/judge/agent-prompts.js';
 import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
 import { nextStep, remarkOnRepeats } from '../asking/judge/closing-words.js';
-import { atItsPack, type PackPlace } from '../asking/judge/earlier-pack.js';
 import { requireJudge } from '../asking/judge/flags.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
@@ -14,6 +13,7 @@ import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
 import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
+import { rubricsOf } from '../asking/judge/rubrics.js';
 import { asSeen, requireSight } from '../asking/judge/sight.js';
 import { openPricing } from '../asking/pricing.js';
 import { openRun } from '../asking/run.js';
@@ -23,7 +23,6 @@ import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { loadJudgePrompt } from '../bench/judge-prompts.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
-import { loadRubricPack } from '../bench/rubric-pack.js';
 import { indexBeside } from '../bench/saved-index.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import type { Method, Mode } from '../judge/mode.js';
@@ -33,8 +32,10 @@ import { present } from '../present.js';
 import { printable } from '../printable.js';
 import type { Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
+import { predictionsFileOf } from '../runs/judged-path.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
 
 export const command = defineCommand({
@@ -42,16 +43,16 @@ export const command = defineCommand({
     'Rates every prediction against its ground truth and writes judged.jsonl. The same command continues an interrupted run; rows whose prediction has changed are judged again.',
   examples: [
     {
-      line: 'awb judge --predictions results/predictions.jsonl --output-dir results \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
+      line: 'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
       does: 'the bundled rubric',
     },
     {
-      line: 'awb judge … --rubrics ~/Qwen-AgentWorld --verdicts official',
-      does: "the official judge's prompts and reading, out of a checkout",
+      line: 'awb judge … --rubrics official',
+      does: "the paper's judge: its prompts, fetched at their commit, and its reading",
     },
     { line: 'awb judge … --batch-dir batch', does: 'by batch files, at half the price; docs/batch.md' },
     { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
-    { line: 'awb judge --predictions results/predictions.jsonl --mode metrics', does: 'text metrics, no judge needed' },
+    { line: 'awb judge results/step-100 --mode metrics', does: 'text metrics, no judge needed' },
     {
       line: 'awb judge … --mode reference --reference base/predictions.jsonl',
       does: 'how often the prediction is nearer to the truth than that of another file',
@@ -82,6 +83,7 @@ export const command = defineCommand({
     'batch-dir',
   ],
   options: JUDGE_OPTIONS,
+  operands: ['predictions'],
   alsoNeeds: (settings) => {
     const { asksJudge, beside }: Mode = MODES[settings.mode];
     return [
@@ -97,19 +99,16 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
   await requireNamedTokenizer(settings, io);
-  const path = resolve(io.cwd, settings.predictions);
-  const rival = inCwd(io, settings.reference);
+  const path = predictionsFileOf(settings.predictions, io);
+  const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   requireReference(mode, settings.mode, path, rival);
   requireSight(mode, settings);
   const reference = () => referenceIdentity(rival);
   const agentPrompts = agentPromptsFor(mode, settings, io.cwd);
-  const openMethod = (pack: string | undefined) => {
-    const rubrics = () => loadRubricPack(pack, io.cwd);
-    const { verdicts, judgeSees: sees } = settings;
-    const prompts = { rubrics, prompt: loadJudgePrompt, agentPrompts };
-    return mode.open({ verdicts, sees, ...holdingOf(settings), ...prompts, reference });
-  };
-  const method = await openMethod(settings.rubrics);
+  const rubrics = rubricsOf(settings.rubrics, settings.quiet, io);
+  const { verdicts, judgeSees: sees } = settings;
+  const prompts = { rubrics, prompt: loadJudgePrompt, agentPrompts };
+  const method = await mode.open({ verdicts, sees, ...holdingOf(settings), ...prompts, reference });
   requireForm(settings, method);
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
@@ -119,22 +118,19 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
     try {
       requireJudgeable(method, predictions);
       const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
-      const change = changeSince(beside, settings.predictions, predictions.sha256);
+      const change = changeSince(beside, shownPath(path, io), predictions.sha256);
       if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
       // A judged file carries the manifest of its predictions in its own.
       const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
-      const dir = resolve(io.cwd, settings.outputDir);
+      const dir = inCwd(io, settings.outputDir) ?? dirname(path);
       const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
       const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
       // Nothing is started for a mode that asks nobody.
       const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
       try {
         const pricing = await openPricing(target, settings, io);
-        const given: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
-        const { work, ...place } = await atItsPack(given, openMethod);
-        return settings.recheck === undefined
-          ? await judgeAll(work, place)
-          : await recheck(work, settings.recheck, open);
+        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
+        return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
       } finally {
         await target.close();
       }
@@ -149,21 +145,22 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
 const ALIKE =
   'at temperature 0 a judge is likely to give the same judgement each time; --judge-repeats then costs more and shows nothing';
 
-async function judgeAll(work: Judging, { inPlaceOf, notice }: PackPlace): Promise<ExitCode> {
+async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
     fresh: settings.fresh,
-    inPlaceOf,
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
+  // Before anybody is paid for judgements that were meant for the other file.
+  if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
   const { dryRun } = settings;
   const { pricing } = work;
   const run = await openRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing });
   try {
-    run.notices.push(...[notice, why].filter((text) => text !== undefined));
+    if (why !== undefined) run.notices.push(why);
     run.notices.push(...(work.predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
     const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;
@@ -174,7 +171,7 @@ async function judgeAll(work: Judging, { inPlaceOf, notice }: PackPlace): Promis
       remark: remarkOnRepeats(result.manifest),
       absent: 'without prediction',
       final: FINAL_FAILURES,
-      next: nextStep(result.manifest.counts, join(settings.outputDir, `${name}.jsonl`), programName(io)),
+      next: nextStep(result.manifest.counts, shownPath(join(dir, `${name}.jsonl`), io), programName(io)),
     });
     return result.exitCode;
   } finally {

@@ -7,13 +7,13 @@ import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { FORMATS } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
-import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
+import { DEFAULT_DB, latestOf, withKnownRuns } from '../runs/databases.js';
 import { heedStop } from '../runs/heed-stop.js';
-import { boardRun, boardRuns, latestOf, selected } from '../runs/leaderboard/board-runs.js';
+import { boardRun, boardRuns, selected } from '../runs/leaderboard/board-runs.js';
 import { tiesOf } from '../runs/leaderboard/ties.js';
 import { deliver, formatOf, policyHash } from '../runs/output.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Io } from '../types.js';
 
@@ -79,6 +79,7 @@ const OPTIONS = {
     help: 'with --format hf: write scores of another judge, rubric pack or protocol too, which the file then says',
   },
   output: { kind: 'text', value: 'FILE', short: 'o', group: 'Table', help: 'write it to a file instead of stdout' },
+  ...EXPLAIN,
 } as const satisfies OptionTable;
 
 type LeaderboardSettings = Settings<typeof OPTIONS>;
@@ -106,8 +107,14 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
     const board = leaderboard(shown, { ...settings, measureOf }, tiesOf(known, measureOf));
     await heedStop(io);
     const color = settings.color && io.stdout.isTTY && settings.output === undefined;
-    const { unofficial } = settings;
-    const text = FORMATS[format].print(board, { columns: io.stdout.columns, color, sha256: policyHash, unofficial });
+    const { unofficial, explain } = settings;
+    const text = FORMATS[format].print(board, {
+      columns: io.stdout.columns,
+      color,
+      explain,
+      sha256: policyHash,
+      unofficial,
+    });
     await deliver(text, settings, io);
     return EXIT.done;
   });

@@ -71,7 +71,7 @@ async function measureChosen(work: Measuring): Promise<ExitCode> {
     const stage = await likelihoodStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
     await work.dataset.keepIndex();
-    const result = await runStage(stage, listenersOf(io, settings));
+    const result = await runStage(stage, listenersOf(io, settings, run));
     const output = join(settings.outputDir, 'likelihood.jsonl');
     printStageResult(io, settings, result, {
       noun: 'true observations',

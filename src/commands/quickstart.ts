@@ -1,5 +1,6 @@
 // `awb quickstart`: the whole job over recorded rows, with baselines and a tiny random model; no key, no network, no GPU.
 
+import { mkdir, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BASELINES } from '../baselines.js';
@@ -8,8 +9,11 @@ import type { RowRef } from '../bench/row-index.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { twoDecimals } from '../figures.js';
+import { MADE_UP_STEPS, type MadeUpRun, madeUpRun } from '../made-up.js';
+import { shortenedByWords } from '../printable.js';
 import { type Column, dimensionName, NONE, type Table } from '../report/table.js';
 import { terminal } from '../report/terminal.js';
+import { DEFAULT_DB } from '../runs/databases.js';
 import { hasRuntime } from '../serve/runtime.js';
 import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -26,8 +30,6 @@ const OPTIONS = {
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const MEASURE = 'chrf';
 const TINY = 'tiny random';
-/** What the tiny model says of its own predictions. */
-const RATED = 'rated';
 
 /** What `awb score --json` says of a run, as far as it is shown here. */
 interface ScoreDocument {
@@ -46,7 +48,7 @@ interface Step {
 
 export const command = defineCommand({
   description:
-    'Runs infer, judge and score over the recorded rows that come with the tool: baselines measured by text metrics, then a tiny random model that is served here, and judged by itself. No key, no network, no GPU.',
+    'Runs infer, judge and score over the recorded rows that come with the tool: baselines and a tiny random model that is served here, measured by text metrics. Three made-up runs with ratings are for trying what compares checkpoints. No key, no network, no GPU.',
   examples: [{ line: 'awb quickstart', does: 'writes ./quickstart' }],
   options: OPTIONS,
   run: quickstart,
@@ -58,57 +60,71 @@ async function quickstart(
   _shown: ShownSettings,
   awb: RunAwb,
 ): Promise<ExitCode> {
-  const dir = settings.outputDir;
-  const db = join(dir, 'awb.sqlite');
-  const steps = Object.keys(BASELINES).flatMap((baseline) => baselineSteps(baseline, join(dir, baseline), db));
+  const dir = resolve(io.cwd, settings.outputDir);
+  const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
+  const inside = { ...io, cwd: dir, env: { ...io.env, ...env } };
+  const steps = Object.keys(BASELINES).flatMap(baselineSteps);
   if (hasRuntime()) {
-    const model = await keptModel(RANDOM_MODELS.tiny, resolve(io.cwd, dir, 'models'));
-    steps.push(...tinySteps(model, await shortestRows(), join(dir, 'tiny-random'), db));
+    steps.push(...tinySteps(await keptModel(RANDOM_MODELS.tiny, join(dir, 'models')), await shortestRows()));
   }
+  const madeUp = MADE_UP_STEPS.map(madeUpRun);
+  for (const run of madeUp) steps.push(scored(await written(run, dir), run.label));
   const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
   const kept = new Map<string, ScoreDocument>();
-  const program = programName(io);
+  const say = (line: string) => {
+    if (!settings.quiet) io.stderr.write(`$ ${line}\n`);
+  };
+  say(`cd ${shellLine([shown(dir, io)])}`);
+  say(
+    `export ${Object.entries(env)
+      .map(([name, value]) => `${name}=${shellLine([shown(value, inside)])}`)
+      .join(' ')}`,
+  );
   for (const { args, keepAs } of steps) {
-    if (!settings.quiet) io.stderr.write(`$ ${program} ${shellLine(args.map((word) => shown(word, io)))}\n`);
+    const line = `awb ${shellLine(args.map((word) => shown(word, inside)))}`;
+    say(settings.verbose ? line : shortenedByWords(line, io.stderr.columns - '$ '.length));
     const printed: string[] = [];
     const stdout: TextSink = { isTTY: false, columns: io.stdout.columns, write: (text) => void printed.push(text) };
-    const code = await awb([...args, ...flags], { ...io, stdout });
+    const code = await awb([...args, ...flags], { ...inside, stdout });
     if (code !== EXIT.done) return code;
     // `score` has printed one document, by the schema that it keeps.
     if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed.join('')) as ScoreDocument);
   }
-  report(settings, io, db, kept);
+  report(settings, io, dir, kept);
   return EXIT.done;
 }
 
-function baselineSteps(baseline: string, folder: string, db: string): Step[] {
-  const predictions = ['--predictions', join(folder, 'predictions.jsonl')];
-  const output = ['--output-dir', folder];
+function baselineSteps(baseline: string): Step[] {
+  const output = ['--output-dir', baseline];
   return [
-    { args: ['infer', '--data-dir', RECORDED, '--baseline', baseline, ...output, '--label', baseline] },
-    { args: ['judge', ...predictions, '--mode', 'metrics', ...output] },
-    scored(join(folder, 'judged.jsonl'), db, baseline),
+    { args: ['infer', '--baseline', baseline, ...output, '--label', baseline] },
+    { args: ['judge', baseline, '--mode', 'metrics'] },
+    scored(baseline, baseline),
   ];
 }
 
-function scored(judged: string, db: string, keepAs: string): Step {
-  return { args: ['score', '--predictions', judged, '--db', db, '--json'], keepAs };
+function scored(folder: string, keepAs: string): Step {
+  return { args: ['score', folder, '--json'], keepAs };
 }
 
-/** The model is served for each of the two steps that ask it; it never ends its thinking, so it is asked not to think. */
-function tinySteps(model: string, rows: readonly RowRef[], folder: string, db: string): Step[] {
-  const predictions = ['--predictions', join(folder, 'predictions.jsonl')];
+/** It never ends its thinking, so it is asked not to think. */
+function tinySteps(model: string, rows: readonly RowRef[]): Step[] {
+  const folder = 'tiny-random';
   const local = ['--local', model, '--seed', '1', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
-  const data = ['--data-dir', RECORDED, '--ids', rows.map((row) => row.key).join(',')];
-  const output = ['--output-dir', folder];
+  const ids = ['--ids', rows.map((row) => row.key).join(',')];
   return [
-    { args: ['infer', ...data, ...local, '--max-tokens', '128', ...output, '--label', TINY] },
-    // A random model fills every checklist to its end, which takes minutes: the first edition asks for none.
-    { args: ['judge', ...predictions, ...local, '--rubrics', 'awb-1', '--max-tokens', '2048', ...output] },
-    scored(join(folder, 'judged.jsonl'), db, RATED),
-    { args: ['judge', ...predictions, '--mode', 'metrics', '--label', 'metrics', ...output] },
-    scored(join(folder, 'judged.metrics.jsonl'), db, TINY),
+    { args: ['infer', ...local, '--max-tokens', '128', '--output-dir', folder, '--label', TINY, ...ids] },
+    { args: ['judge', folder, '--mode', 'metrics'] },
+    scored(folder, TINY),
   ];
+}
+
+/** Writes a made-up run into a folder below `dir`, whose name it returns. */
+async function written({ label, rows, manifest }: MadeUpRun, dir: string): Promise<string> {
+  await mkdir(join(dir, label), { recursive: true });
+  await writeFile(join(dir, label, 'judged.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  await writeFile(join(dir, label, 'judged.manifest.json'), JSON.stringify(manifest));
+  return label;
 }
 
 /** One row of each domain. */
@@ -126,24 +142,34 @@ async function shortestRows(): Promise<RowRef[]> {
 function report(
   settings: Settings<typeof OPTIONS>,
   io: Io,
-  db: string,
+  dir: string,
   kept: ReadonlyMap<string, ScoreDocument>,
 ): void {
   if (settings.json) {
-    const document = { schema: 'awb.quickstart/1', db: resolve(io.cwd, db), runs: Object.fromEntries(kept) };
+    const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
     io.stdout.write(`${JSON.stringify(document)}\n`);
     return;
   }
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  const rated = kept.get(RATED);
   io.stdout.write(`\n${terminal(measureTable(kept), look)}\n`);
-  if (rated !== undefined) io.stdout.write(`${terminal(ratingTable(rated), look)}\n`);
-  else io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
-  io.stdout.write(`SQLite file: ${shown(resolve(io.cwd, db), io)}\n`);
-  const awb = programName(io);
-  io.stdout.write(
-    `Next, the benchmark (402 MB) and your own model:\n  ${awb} data fetch\n  ${awb} infer --model-base-url http://localhost:8000/v1 --model-name NAME --output-dir results\n`,
-  );
+  if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
+  io.stdout.write(`${terminal(ratingTable(kept), look)}\n`);
+  io.stdout.write(`SQLite file: ${shown(join(dir, DEFAULT_DB), io)}\n\n${nextText(dir, io)}`);
+}
+
+function nextText(dir: string, io: Io): string {
+  const program = programName({ ...io, cwd: dir });
+  return `Try, with the made-up runs:
+  cd ${shellLine([shown(dir, io)])}
+  awb leaderboard
+  awb compare made-up-100 made-up-200
+  awb gate made-up-100 made-up-200   # GO
+  awb gate made-up-200 made-up-300   # NO-GO: one domain got worse
+  awb report --run made-up-300 --compare made-up-200
+Next, the benchmark (402 MB) and your own model:
+  awb data fetch
+  awb infer --model-base-url http://localhost:8000/v1 --model-name NAME
+${program === 'awb' ? '' : `Here, awb stands for: ${program}\n`}`;
 }
 
 /** A word of a command line; a path below the current folder as one would type it. */
@@ -156,7 +182,7 @@ function number(heading: string): Column {
 }
 
 function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
-  const measured = [...kept].filter(([name]) => name !== RATED);
+  const measured = [...kept].filter(([, document]) => Object.keys(document.overall_measures).length > 0);
   return {
     columns: [
       { heading: 'World model', short: 'Model', align: 'left' },
@@ -176,13 +202,18 @@ function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
   };
 }
 
-function ratingTable(rated: ScoreDocument): Table {
+function ratingTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
+  const rated = [...kept].filter(([, document]) => Object.keys(document.overall_measures).length === 0);
   const headings = [...DIMENSIONS.map(dimensionName), 'Total'];
-  const ratings = [...DIMENSIONS, 'total_score'].map((name) => textOf(rated.overall[name]));
   return {
     columns: [{ heading: 'Judged', short: 'Judged', align: 'left' }, ...headings.map(number)],
-    groups: [[[TINY, ...ratings]]],
-    footnotes: ['Ratings, 0-100, that a tiny random model gave itself: they only show that the path works.'],
+    groups: [
+      rated.map(([name, { overall }]) => [
+        name,
+        ...[...DIMENSIONS, 'total_score'].map((dimension) => textOf(overall[dimension])),
+      ]),
+    ],
+    footnotes: ['Ratings, 0-100, of 2,170 rows each, made up: no model predicted them, and no judge rated them.'],
   };
 }
 

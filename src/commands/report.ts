@@ -58,7 +58,7 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   const output = resolve(io.cwd, settings.output);
   const run = await readFromFile(settings.run, settings, io);
   if (run.made.mode === 'scenarios') return reportScenarios(run, output, settings, io);
-  const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io);
+  const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io, run);
   const pages = pagesAt(output, settings.inlineLimit * 1_000_000);
   try {
     const { spending, linesOf } = await readSpending(run, io);

@@ -11,7 +11,7 @@ import { RUN_OPTIONS } from '../runs/options.js';
 import { storedRun } from '../runs/stored/named.js';
 import { shownRun } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = {
@@ -23,6 +23,7 @@ const OPTIONS = {
     help: 'a stored run: its label or number, or its judged file or the folder of that',
   },
   db: RUN_OPTIONS.db,
+  ...EXPLAIN,
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
@@ -44,7 +45,8 @@ async function showRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<Exit
   return withKnownRuns(settings.db, io, async (known) => {
     const run = await shownRun(storedRun(settings.run, known, note, io), note, io);
     await heedStop(io);
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    const { explain } = settings;
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
     io.stdout.write(settings.json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, measureOf, look));
     return EXIT.done;
   });

@@ -17,7 +17,7 @@ import { readRun } from '../runs/find.js';
 import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
 import type { ReadRun } from '../runs/read-run.js';
 import { rolloutOf } from '../runs/rollout/figures.js';
-import { requireForced } from '../runs/rollout/forced.js';
+import { isForcedPartner, requireForced } from '../runs/rollout/forced.js';
 import { countCosts } from '../runs/row-costs.js';
 import { nextSteps } from '../runs/score/next-steps.js';
 import { pricesOf } from '../runs/score/prices.js';
@@ -27,8 +27,10 @@ import { trustIn } from '../runs/trust.js';
 import { aggregateInSteps } from '../score/aggregate.js';
 import { equivalenceInSteps } from '../score/equivalence.js';
 import { defineCommand } from '../settings/command.js';
+import { EXPLAIN } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
 import { shownPath } from '../settings/shown-path.js';
+import { shortLabel } from '../settings/value.js';
 import type { StoredName } from '../store/records.js';
 import { openStore, type Store } from '../store/store.js';
 import type { Io, JudgedRow } from '../types.js';
@@ -44,6 +46,7 @@ export interface ScoreSettings {
   /** A price file; without it a run keeps the prices that it was asked under. */
   readonly prices?: string | undefined;
   readonly verbose: boolean;
+  readonly explain?: boolean;
   readonly json: boolean;
   readonly color: boolean;
 }
@@ -74,6 +77,7 @@ export const command = defineCommand({
     db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
     label: {
       kind: 'text',
+      check: shortLabel,
       help: 'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
     },
     'teacher-forced': {
@@ -90,6 +94,7 @@ export const command = defineCommand({
       help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
     },
     ...PRICE_OPTIONS,
+    ...EXPLAIN,
   },
   operands: ['predictions'],
   run: (settings, io) => score(settings, io),
@@ -101,7 +106,7 @@ export const command = defineCommand({
  * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
  */
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
-  const source = judgedFileOf(settings.predictions, io);
+  const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
   const scenarios = scenarioRows();
   const { rows, sha256, warnings } = await readJudgedRows(source, io.stop, scenarios.take);
   const manifest = await readManifest(manifestBeside(source));
@@ -142,7 +147,6 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
       {
         id,
         kind: run.kind,
-        rollout: made.rollout,
         unforced: rollout === undefined || settings.teacherForced !== undefined ? undefined : shownPath(source, io),
         db,
         runs,
@@ -151,7 +155,8 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
       },
       io,
     );
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    const { explain = false } = settings;
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
     const byDomain = settings.verbose;
     io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
   }
@@ -167,7 +172,8 @@ async function forcedRows(
   io: Io,
 ): Promise<readonly JudgedRow[] | undefined> {
   if (teacherForced === undefined) return undefined;
-  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io);
+  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
+  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
   requireForced(run, forced);
   return forced.rows;
 }

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import type { ServeDocument } from '../asking/server-process.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../errors.js';
+import { counted } from '../figures.js';
 import { cacheFolder } from '../hub/cache-folder.js';
 import { downloadText, progressText } from '../hub/download-text.js';
 import { AGENTWORLD, aliasesOf, servedName } from '../hub/model-name.js';
@@ -146,7 +147,7 @@ function announce(settings: ServeSettings, io: Io, server: RunningServer, facts:
     return;
   }
   const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = facts;
-  const hardware = gpuLayers > 0 ? `${gpu}, ${gpuLayers} layers` : `CPU, ${threads} threads`;
+  const hardware = gpuLayers > 0 ? `${gpu}, ${counted(gpuLayers, 'layer')}` : `CPU, ${counted(threads, 'thread')}`;
   io.stdout.write(
     `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`,
   );

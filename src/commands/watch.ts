@@ -1,10 +1,19 @@
 // awb watch: checkpoints that arrive in a folder are served, inferred, judged, scored and gated against a fixed base.
 
+import { join, resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
+import { oneLine } from '../printable.js';
+import { readJson } from '../run/file-reading.js';
+import { writeJson } from '../run/files.js';
+import { wordsFor } from '../runs/databases.js';
 import { readRun } from '../runs/find.js';
+import type { ReadRun } from '../runs/read-run.js';
 import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
 import type { Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 import { WATCH_OPTIONS, type WatchSettings } from '../watch/options.js';
 import { STEPS } from '../watch/records.js';
@@ -42,10 +51,10 @@ async function watchFolder(
   }
   const settings: WatchSettings = { ...given, config };
   await requireSound(settings, io, awb);
-  return watch(settings, io);
+  return watch(settings, () => fixedBase(settings, io), io);
 }
 
-/** @throws UserError (2) for settings that a step would refuse, and for a base that is no run: before any server is started */
+/** @throws UserError (2) for settings that a step would refuse: before any server is started */
 async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promise<void> {
   for (const step of STEPS) {
     let said = '';
@@ -68,7 +77,52 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     if (code !== EXIT.done) throw new UserError(said.trim().replace(/^awb: /, ''), code);
     if (step === 'infer' || !settings.judgeBatch) requireNoBatchDir(step, parseObject(shown));
   }
-  await readRun(settings.base, { db: [settings.db], quiet: true }, io);
+}
+
+/** The base as it was at the first start: how it was named, by what it is found, and SHA-256 hex of the bytes that it was judged in. */
+interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
+  readonly base: string;
+  readonly run: string;
+}
+
+/**
+ * The name of the run that the first start held checkpoints against, whatever is labelled or scored since.
+ * @throws UserError: 2 for a base that is no run, or may be any of several; 78 where it has become another one
+ */
+async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
+  const { base, db } = settings;
+  const path = join(resolve(io.cwd, settings.outputDir), 'watch.base.json');
+  const read = (name: string) => readRun(name, { db: [db], quiet: true, fixed: (one) => `--base ${one}` }, io);
+  const found = await readJson(path);
+  if (found === undefined) {
+    const { id, source, sha256 } = await read(base);
+    const pinned: Pinned = { base, run: id === undefined ? source : String(id), source, sha256 };
+    if (!settings.dryRun) await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
+    return pinned.run;
+  }
+  // A watch has written it, in this form.
+  const pinned = found as unknown as Pinned;
+  const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
+  const source = shownPath(pinned.source, io);
+  const isStored = pinned.run !== pinned.source;
+  const holds = `${shownPath(path, io)} holds checkpoints against ${isStored ? `run ${pinned.run}, ` : ''}${source}`;
+  if (base !== pinned.base && !(await isSame(base))) {
+    throw new UserError(
+      `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir to hold them against that one`,
+      EXIT.identityDiffers,
+    );
+  }
+  for (const name of new Set([pinned.run, pinned.source])) if (await isSame(name).catch(isAbsent)) return name;
+  const score = ['score', source, ...wordsFor(resolve(io.cwd, db), io)];
+  throw new UserError(
+    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ` and type ${programName(io)} ${shellLine(score)}` : ''}, or give another --output-dir to hold them against what is there now`,
+    EXIT.identityDiffers,
+  );
+}
+
+function isAbsent(error: unknown): false {
+  if (error instanceof UserError) return false;
+  throw error;
 }
 
 /** One folder of batch files for all checkpoints would be that of another run from the second one on. */

@@ -1,12 +1,13 @@
 // MCP: the one tool `act` over standard input and output, and over streamable HTTP. No other file imports the SDK, an optional peer.
 
 import { randomUUID } from 'node:crypto';
-import type { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
+import { splitLines } from '../lines.js';
 import { ApiError } from '../serve/http/api-error.js';
 import type { Simulator } from '../simulator.js';
 import { invalid } from './refusals.js';
@@ -62,18 +63,33 @@ export async function serveStdio(
   const place = grounds.sessions.open(() => {});
   const { server, answered } = actServer(sdk, grounds, place);
   const { input, output } = streams;
-  const transport = new sdk.stdio.StdioServerTransport(input, output, { maxBufferSize: grounds.messageBytes });
+  const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
+  const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
   const ended = new Promise<void>((resolve) => {
     transport.onclose = resolve;
     // What came with the end is handed on before.
-    input.once('end', () => setImmediate(() => void answered().then(() => resolve())));
+    messages.once('end', () => setImmediate(() => void answered().then(() => resolve())));
     stop.addEventListener('abort', () => resolve(), { once: true });
     if (stop.aborted) resolve();
   });
   await server.connect(transport);
   await ended;
   // Standard input that nobody reads any more must not keep the process alive.
+  messages.destroy();
   input.destroy();
+}
+
+/** The lines of the input. One that is too long is answered here: the SDK would end with it, without a word. */
+async function* boundedMessages(input: Readable, output: Writable, mostBytes: number): AsyncGenerator<Buffer> {
+  for await (const { bytes, tooLong } of splitLines(input, mostBytes)) {
+    if (!tooLong) {
+      yield Buffer.concat([bytes, Buffer.from('\n')]);
+      continue;
+    }
+    const message = `the message is longer than ${mostBytes / 1_024} KiB; raise --message-kib, or send less`;
+    // JSON-RPC's "invalid request", of which nothing was read that could name it.
+    output.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } })}\n`);
+  }
 }
 
 /** Streamable HTTP: what `/mcp` does with a request, and its end. */

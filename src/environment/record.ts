@@ -1,6 +1,6 @@
 // `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after each step.
 
-import { access, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 import { makeFolders } from '../make-folder.js';
@@ -34,6 +34,8 @@ class FileRecord implements EpisodeRecord {
   readonly #directory: string;
   readonly #episodeId: string;
   #name: string | undefined;
+  /** The part that holds the name until the first step is written. */
+  #claimed: FileHandle | undefined;
 
   constructor(directory: string, episodeId: string) {
     this.#directory = directory;
@@ -44,8 +46,20 @@ class FileRecord implements EpisodeRecord {
     const text = `${JSON.stringify(world.row(this.#episodeId))}\n`;
     this.#name ??= await this.#claim(world.domain);
     const place = join(this.#directory, `${this.#name}${ENDING}`);
-    await writeFile(`${place}.part`, text);
-    await rename(`${place}.part`, place);
+    const part = `${place}.part`;
+    // Made by us alone: a link that someone has laid there is not followed.
+    if (this.#claimed === undefined) await rm(part, { force: true });
+    const file = this.#claimed ?? (await open(part, 'wx'));
+    this.#claimed = undefined;
+    try {
+      await file.writeFile(text);
+      await rename(part, place);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
   }
 
   /** A name that no other file has, nor any other process is about to write. */
@@ -55,9 +69,11 @@ class FileRecord implements EpisodeRecord {
       const name = number === 1 ? base : `${base}-${number}`;
       const place = join(this.#directory, `${name}${ENDING}`);
       if (await isThere(place)) continue;
-      if (!(await isMade(`${place}.part`))) continue;
+      this.#claimed = await madeFile(`${place}.part`);
+      if (this.#claimed === undefined) continue;
       // Another process may have moved its part there in between.
       if (!(await isThere(place))) return name;
+      await this.#claimed.close();
       await rm(`${place}.part`);
     }
   }
@@ -70,13 +86,10 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Makes an empty file; false where there is one. */
-async function isMade(path: string): Promise<boolean> {
-  try {
-    await (await open(path, 'wx')).close();
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+/** Makes a file; undefined where there is one. */
+async function madeFile(path: string): Promise<FileHandle | undefined> {
+  return open(path, 'wx').catch((error: unknown) => {
+    if (codeOf(error) === 'EEXIST') return undefined;
     throw error;
-  }
+  });
 }

@@ -11,7 +11,8 @@ export function invalid(message: string, param: string | null = null): ApiError 
 }
 
 export function tooManySessions(most: number): ApiError {
-  const message = `all ${most} sessions of this server are in use; try again later, or start it with more --sessions`;
+  const all = most === 1 ? 'the session of this server is' : `all ${most} sessions of this server are`;
+  const message = `${all} in use; try again later, or start it with more --sessions`;
   return passing(message, 'CAPACITY_REACHED');
 }
 

@@ -32,6 +32,8 @@ const CLOSE_POLICY = 1008;
 const MOST_WAITING = 16;
 /** A connection that no longer answers is given up after two of these. */
 const PING_MS = 30_000;
+/** How long a client that is sent away may take to hear of it. */
+const GOODBYE_MS = 1_000;
 
 export function openSockets(grounds: SocketGrounds): Sockets {
   const server = new WebSocketServer({ noServer: true, maxPayload: grounds.messageBytes, perMessageDeflate: false });
@@ -45,9 +47,15 @@ export function openSockets(grounds: SocketGrounds): Sockets {
     },
     close() {
       clearInterval(pings);
-      for (const socket of server.clients) socket.close(CLOSE_GOING_AWAY, 'the server is shutting down');
+      for (const socket of server.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
     },
   };
+}
+
+/** A client that reads nothing would keep its connection, and what waits for it, for longer. */
+function sendAway(socket: WebSocket, code: number, reason: string): void {
+  socket.close(code, reason);
+  setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
 }
 
 const UNANSWERED = new WeakSet<WebSocket>();
@@ -64,8 +72,10 @@ function ping(socket: WebSocket): void {
 /** One message after the other, in the order in which they come. */
 function converse(socket: WebSocket, grounds: SocketGrounds): void {
   const leaving = new AbortController();
-  const say = (type: string, data: unknown) => {
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type, data }));
+  /** Resolves once the text is on its way: no further answer is made for a client that does not read those before. */
+  const say = async (type: string, data: unknown) => {
+    if (socket.readyState !== socket.OPEN) return;
+    await new Promise((resolve) => socket.send(JSON.stringify({ type, data }), resolve));
   };
   const sayError = (error: unknown) => say('error', errorData(grounds.toldOf(error)));
   socket.on('pong', () => UNANSWERED.delete(socket));
@@ -74,12 +84,12 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
   let place: Place;
   try {
     place = grounds.sessions.open(() => {
-      say('error', { message: 'the session has ended by idleness', code: 'SESSION_ERROR' });
-      socket.close(CLOSE_NORMAL, 'idle');
+      void say('error', { message: 'the session has ended by idleness', code: 'SESSION_ERROR' });
+      sendAway(socket, CLOSE_NORMAL, 'idle');
     });
   } catch (error) {
-    sayError(error);
-    socket.close(CLOSE_NORMAL, 'no session');
+    void sayError(error);
+    sendAway(socket, CLOSE_NORMAL, 'no session');
     return;
   }
   socket.on('close', () => {
@@ -89,16 +99,22 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
   let last = Promise.resolve();
   let waiting = 0;
   socket.on('message', (bytes, isBinary) => {
+    if (socket.readyState !== socket.OPEN) return;
     // Reading goes on while a step is under way: only so is it seen that a client leaves.
     if (++waiting > MOST_WAITING) {
-      socket.close(CLOSE_POLICY, 'too many messages at once');
+      sendAway(
+        socket,
+        CLOSE_POLICY,
+        `more than ${MOST_WAITING} messages wait for their answers, or for these to be read`,
+      );
       return;
     }
     last = last
       .then(async () => {
+        if (socket.readyState !== socket.OPEN) return;
         const message = readMessage(bytes, isBinary);
         if (message.type === 'close') socket.close(CLOSE_NORMAL);
-        else say(...(await reply(message, place, leaving.signal)));
+        else await say(...(await reply(message, place, leaving.signal)));
       })
       .catch(sayError)
       .finally(() => waiting--);

@@ -1,6 +1,6 @@
 // A file under way: what came of it so far on disk, and the hash of that.
 
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
@@ -15,6 +15,12 @@ import type { RepositoryFile } from './repository.js';
 export function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
   const content = sha256 ?? gitOid;
   return `${target}${content === undefined ? '' : `.${content.slice(0, 12)}`}.part`;
+}
+
+/** Like 'a', but follows no link that somebody has laid there. */
+function openToAppend(path: string): Promise<FileHandle> {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
+  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW);
 }
 
 /** A file that has come. */
@@ -47,7 +53,7 @@ export class Part {
   static async open(target: string, file: RepositoryFile): Promise<Part> {
     const path = partPath(target, file);
     await onDisk(path, makeFolders(dirname(target), { mkdir, stat, dirname }));
-    return new Part(path, target, await onDisk(path, open(path, 'a')), file);
+    return new Part(path, target, await onDisk(path, openToAppend(path)), file);
   }
 
   get bytes(): number {

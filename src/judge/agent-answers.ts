@@ -29,8 +29,10 @@ export function agentQuestion(prompt: string, sample: Sample, observation: strin
   return agentMessages(system, turns[0]?.preface ?? '', turns);
 }
 
-/** The action in an agent's reply. What was cut off behind a whole action does not matter. */
-export function readAnswer({ domain }: Sample, { content }: ModelReply): AgentAnswer | Unreadable {
+/** The action in an agent's reply. What was cut off behind a whole action does not matter. `place` stands in front of a reason. */
+export function readAnswer({ domain }: Sample, { content }: ModelReply, place = ''): AgentAnswer | Unreadable {
   const read = readAction(domain, content);
-  return 'flaw' in read ? { status: 'unreadable', reason: read.flaw } : { status: 'ok', action: read.action };
+  return 'flaw' in read
+    ? { status: 'unreadable', reason: `${place}${read.flaw}` }
+    : { status: 'ok', action: read.action };
 }

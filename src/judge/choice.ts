@@ -1,14 +1,16 @@
-// One question with two texts in it, A and B, and the reading of the judge's choice: the last \boxed{A} or \boxed{B}.
+// One question with two texts in it, A and B, and the reading of the judge's choice in a marked tag.
 
+import { createHash } from 'node:crypto';
 import type { JudgePrompt } from '../judge-prompt.js';
-import { withoutMarker, withoutThinking } from '../reply.js';
+import { withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../types.js';
+import { answerMark, askingForMark, markedBlocks } from './answer-mark.js';
 import { framed, unusedMark } from './frame.js';
-import type { Reading, Unreadable } from './mode.js';
+import type { Part, Reading, Unreadable } from './mode.js';
 
 /** Changes with the frame around the material, and with what is read as a choice. */
-export const CHOICE = 1;
+export const CHOICE = 2;
 
 export interface Choice extends Reading {
   readonly choice: 'A' | 'B';
@@ -23,11 +25,25 @@ interface Shown {
   readonly truth?: string;
 }
 
+/** The question which of two texts it is, and the reading of the replies to it. */
+export function choicePart(prompt: JudgePrompt, shown: Shown): Part<Choice> {
+  const { sample, first, second } = shown;
+  const markOf = (attempt: number) => answerMark(sample, [first, second], attempt);
+  return {
+    request: (attempt) => ({ messages: choiceMessages(prompt, shown, { mark: markOf(attempt), attempt }) }),
+    read: (reply, attempt) => readChoice(reply, markOf(attempt)),
+  };
+}
+
 /**
  * The messages of a choice. The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes
  * hold over its turns and over all questions about one of them. No text can hold the mark that it is framed by.
  */
-export function choiceMessages(prompt: JudgePrompt, { sample, first, second, truth }: Shown): ChatMessage[] {
+function choiceMessages(
+  prompt: JudgePrompt,
+  { sample, first, second, truth }: Shown,
+  asked: { readonly mark: string; readonly attempt: number },
+): ChatMessage[] {
   const earlier = earlierTurns(sample);
   const historyMark = unusedMark(sample.trajectory, textsOf(earlier));
   const input = actionOf(sample);
@@ -44,33 +60,28 @@ export function choiceMessages(prompt: JudgePrompt, { sample, first, second, tru
     first: framed('candidate-a', mark, sample.turnIdx, first),
     second: framed('candidate-b', mark, sample.turnIdx, second),
   };
-  return [
+  // In one pass: what is shown may hold a slot's name.
+  const question = prompt.user.replace(/\{(\w+)\}/g, (whole, name: string) => slots[name] ?? whole);
+  const messages: ChatMessage[] = [
     { role: 'system', content: prompt.system },
-    // In one pass: what is shown may hold a slot's name.
-    { role: 'user', content: prompt.user.replace(/\{(\w+)\}/g, (whole, name: string) => slots[name] ?? whole) },
+    { role: 'user', content: question },
   ];
+  return askingForMark(messages, 'choice', asked.mark, asked.attempt);
 }
 
-const BOXED = /\\boxed\s*\{\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*\{\s*)?([AB])\s*\}/g;
-
-/** The last choice outside of thinking. A reply that was cut off may have had its own still to come. */
-export function readChoice({ content, finishReason }: ModelReply): Choice | Unreadable {
-  const last = [...withoutThinking(content).matchAll(BOXED)].at(-1)?.[1];
-  if (last === undefined) return { status: 'unreadable', reason: 'no \\boxed{A} or \\boxed{B} in the reply' };
+/** The choice in the reply's marked tags outside of thinking. A reply that was cut off may have had another still to come. */
+function readChoice({ content, finishReason }: ModelReply, mark: string): Choice | Unreadable {
+  const choices = markedBlocks(content, mark).map((block) => /^[^\p{L}\p{N}]*([AB])[^\p{L}\p{N}]*$/u.exec(block)?.[1]);
+  const [first] = choices;
+  if (first === undefined)
+    return { status: 'unreadable', reason: 'the reply holds no A or B in the tag with the mark of its case' };
+  if (choices.some((choice) => choice !== first))
+    return { status: 'unreadable', reason: 'the reply holds choices that differ' };
   if (finishReason === 'length') return { status: 'unreadable', reason: 'more may have followed the choice' };
-  return { status: 'ok', choice: last === 'A' ? 'A' : 'B' };
-}
-
-/** Whether a text brings something that reads like a choice. */
-export function holdsChoice(text: string): boolean {
-  return /\\boxed/i.test(text);
+  return { status: 'ok', choice: first === 'A' ? 'A' : 'B' };
 }
 
 /** A coin that falls the same way for the same text. */
 export function coin(text: string): boolean {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) & 1) === 1;
+  return (createHash('sha256').update(text).digest()[0] ?? 0) % 2 === 1;
 }

@@ -40,21 +40,17 @@ export const decision: Mode<Answers> = {
           : undefined,
       parts({ sample, gen, beside }) {
         const system = present(prompts.prompt(sample.domain));
-        const part = (observation: string) => ({
+        const part = (observation: string, place = '') => ({
           request: () => ({ messages: agentQuestion(system, sample, observation) }),
-          read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply),
+          read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply, place),
         });
         // An agent that cannot act on what really happened tells nothing of the prediction.
-        const afterTruth = {
-          ...part(groundTruthOf(sample)),
-          giveUp: (reason: string) =>
-            ({ class: 'unreadable', reason: `after the true observation ${reason}` }) as const,
-        };
+        const afterTruth = part(groundTruthOf(sample), 'after the true observation ');
         // One that could, twice, and now cannot does something else: otherwise a prediction could make itself missing by confusing it.
-        const noAction = () => ({ status: 'ok', action: undefined }) as const;
-        const afterPrediction = { ...part(shownPrediction(gen)), giveUp: noAction };
+        const unread = { status: 'ok', action: undefined } as const;
+        const afterPrediction = { ...part(shownPrediction(gen)), unread };
         const others = beside === undefined || beside.failure !== undefined ? [] : [beside.text];
-        const afterOthers = others.map((text) => ({ ...part(text), giveUp: noAction }));
+        const afterOthers = others.map((text) => ({ ...part(text), unread }));
         return [afterTruth, afterTruth, afterPrediction, ...afterOthers];
       },
       join([first, second, predicted, other], { sample }) {

@@ -37,7 +37,7 @@ function fencedObjects(text: string): Span[] {
 }
 
 /** Objects whose braces match, the outermost alone, in order. */
-export function braceMatched(text: string): Span[] {
+function braceMatched(text: string): Span[] {
   const closing = unmatchedBraces(text);
   const spans: Span[] = [];
   let start = text.indexOf('{');

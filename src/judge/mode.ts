@@ -45,8 +45,8 @@ type Sight = (typeof SIGHTS)[number];
 
 /** What a user may give a mode. */
 interface Given {
-  /** How verdicts are read. */
-  readonly verdicts: VerdictReading;
+  /** How verdicts are to be read; as the pack has it where undefined. */
+  readonly verdicts: VerdictReading | undefined;
   /** Whether the user wants replies held to the mode's form; false where absent. */
   readonly holdsReplies?: boolean;
   /** Whether the judge is served here; false where absent. */
@@ -105,12 +105,12 @@ export interface Beside {
 
 /** One request about a prediction. */
 export interface Part<R> {
-  /** Whoever asks it chooses the seed. */
-  request(): Question;
-  /** What a reply says. A reply that cannot be read is asked for again. */
-  read(reply: ModelReply): R | Unreadable;
-  /** What it means that no try could be read: no judgement, or a reading that stands for it. `reason` is the last try's. */
-  giveUp(reason: string): NoJudgement | R;
+  /** The question of an attempt, counted from 0. Whoever asks it chooses the seed. */
+  request(attempt: number): Question;
+  /** What the reply to an attempt says. A reply that cannot be read is asked for again. */
+  read(reply: ModelReply, attempt: number): R | Unreadable;
+  /** What stands for a reading where no attempt could be read. Absent where that is no judgement. */
+  readonly unread?: R;
 }
 
 /** What a part reads out of a reply, in whatever form the mode joins it from. */

@@ -1,7 +1,6 @@
 // Reading a judge's reply exactly as the official script does.
 
-import { VERDICT_TAG } from '../planted.js';
-import { lastBlock, PYTHON_SPACE, pythonStrip, withoutThinking } from '../reply.js';
+import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../reply.js';
 import { DIMENSIONS, type Ratings, type Verdict } from '../types.js';
 import { locate } from './json-place.js';
 import { type JsonObject, parseJson } from './python-json.js';
@@ -22,7 +21,7 @@ export function readOfficialVerdict(reply: string): Verdict {
 }
 
 /** The verdict in a JSON object, mended as the official script mends it. */
-export function readOfficially(json: string): Verdict {
+function readOfficially(json: string): Verdict {
   const verdict = parseOfficially(mendOfficially(json));
   const scores = verdict?.get('scores');
   if (verdict === undefined) return unreadable('the JSON cannot be parsed');

@@ -19,7 +19,7 @@ export const reference: Mode<readonly [Choice, Choice]> = {
   words: { one: 'measure', many: 'measures', of: 'of prediction against reference' },
   async open({ prompt, reference: known }) {
     // Whoever only asks what the mode declares does not load it.
-    const { CHOICE, choiceMessages, holdsChoice, readChoice } = await import('./choice.js');
+    const { CHOICE, choicePart } = await import('./choice.js');
     const told = await present(prompt)('reference');
     return {
       name: 'reference',
@@ -29,15 +29,7 @@ export const reference: Mode<readonly [Choice, Choice]> = {
         const [own, other] = textsOf(subject);
         const { sample } = subject;
         const truth = withoutMarker(groundTruthOf(sample));
-        const part = (first: string, second: string) => ({
-          request: () => ({ messages: choiceMessages(told, { sample, first, second, truth }) }),
-          read: readChoice,
-          // Otherwise a poor prediction could make itself missing by confusing its judge.
-          giveUp: (reason: string) =>
-            holdsChoice(own) && !holdsChoice(other) && !holdsChoice(truth)
-              ? ({ class: 'planted', reason: `the prediction brings a choice of its own, and ${reason}` } as const)
-              : ({ class: 'unreadable', reason } as const),
-        });
+        const part = (first: string, second: string) => choicePart(told, { sample, first, second, truth });
         return [part(own, other), part(other, own)];
       },
       alone: withoutAsking,

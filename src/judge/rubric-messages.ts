@@ -1,24 +1,16 @@
 // The chat messages that put one prediction to a judge under the five-dimension rubric.
 import { previousState } from '../baselines.js';
 import { UserError } from '../errors.js';
-import { pythonStrip, withoutMarker } from '../reply.js';
+import { pythonStrip, withIndent, withoutMarker } from '../reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 import { CHANGES_VERSION, changesOf } from './changes.js';
 import { framed, unusedMark } from './frame.js';
-import type { Material } from './quotation.js';
 import { TOLD_VERSION, toldExcerpt } from './told.js';
 
-/**
- * Changes with the frame around the material: judgements of two frames must not mix in one judging. Packs without optional slots keep the
- * one under which judgings of earlier versions were begun; of the others, all predictions of a row share their prompt up to the prediction.
- */
-const FRAMES = { plain: 2, shared: 3 } as const;
-
-function frameOf(pack: RubricPack): (typeof FRAMES)[keyof typeof FRAMES] {
-  return optionalSlots(pack).length === 0 ? FRAMES.plain : FRAMES.shared;
-}
+/** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
+const FRAME_VERSION = 4;
 
 /** The same of what stands in the optional slots of a pack. */
 const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSION, changes: CHANGES_VERSION };
@@ -27,11 +19,11 @@ const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSI
 export function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
   if (pack.official) return {};
   const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
-  return { frame: frameOf(pack), ...Object.fromEntries(slots) };
+  return { frame: FRAME_VERSION, ...Object.fromEntries(slots) };
 }
 
 /**
- * The judge's system and user message for a prediction (`readPrediction` of the reply).
+ * The judge's system and user message for a prediction (`readPrediction` of the reply; `withIndent`, unless the pack is official).
  * With an official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends.
  * With any other pack the material is framed so that nothing inside it can pass for its frame, and the rows of a trajectory share
  * their messages up to the end of the shorter row's history.
@@ -44,7 +36,7 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
       `rubric pack ${pack.name} has no prompt for the domain "${sample.domain}"; it has ${pack.domains.join(', ')}`,
     );
   }
-  const shown = readCase(sample, prediction);
+  const shown = readCase(pack, sample, prediction);
   const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
   return [
     { role: 'system', content: system },
@@ -52,12 +44,12 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
   ];
 }
 
-/** The texts of the case as the judge is shown them, in whatever frame; all that the pack shows, where one is given. */
-export function materialOf(sample: Sample, prediction: string, pack?: RubricPack): Material {
-  const { history, currentTurn, prediction: shown, truth } = readCase(sample, prediction);
-  const hasTold = pack !== undefined && optionalSlots(pack).includes('told');
-  const told = hasTold ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
-  return { prediction: shown, others: [...textsOf(history), currentTurn, truth, ...told] };
+/** The texts of the case that the pack shows, in whatever frame. */
+export function textsShown(pack: RubricPack, sample: Sample, prediction: string): string[] {
+  const { history, currentTurn, prediction: shown, truth } = readCase(pack, sample, prediction);
+  // What is listed as changed stands in truth and prediction.
+  const told = optionalSlots(pack).includes('told') ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
+  return [...textsOf(history), currentTurn, shown, ...(pack.hidesTruth ? [] : [truth]), ...told];
 }
 
 interface Case {
@@ -68,13 +60,14 @@ interface Case {
   readonly truth: string;
 }
 
-function readCase(sample: Sample, prediction: string): Case {
+function readCase({ official }: RubricPack, sample: Sample, prediction: string): Case {
+  const shown = (text: string) => (official ? withoutMarker(text) : withIndent(withoutMarker(text), text));
   return {
     history: earlierTurns(sample),
     turn: sample.turnIdx,
     currentTurn: actionOf(sample),
-    prediction: withoutMarker(prediction),
-    truth: withoutMarker(groundTruthOf(sample)),
+    prediction: shown(prediction),
+    truth: shown(groundTruthOf(sample)),
   };
 }
 
@@ -83,7 +76,7 @@ type Extras = Readonly<Partial<Record<OptionalSlot, string>>>;
 
 function extrasOf(pack: RubricPack, sample: Sample, shown: Case): Extras {
   const before = previousState(sample);
-  const previous = before === undefined ? undefined : withoutMarker(before);
+  const previous = before === undefined ? undefined : withIndent(withoutMarker(before), before);
   const texts = {
     told: () => toldExcerpt(sample.systemPrompt, shown.currentTurn),
     changes: () => changesOf({ ...shown, previous }),
@@ -113,8 +106,12 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
   const extras = extrasOf(pack, sample, shown);
   const { history, turn, currentTurn, prediction, truth } = shown;
   const historyMark = unusedMark(trajectory, textsOf(history));
-  const source = [historyMark, key, truth, ...(frameOf(pack) === FRAMES.plain ? [prediction] : [])];
-  const mark = unusedMark(source.join('\n'), [currentTurn, truth, prediction, ...Object.values(extras)]);
+  const mark = unusedMark([historyMark, key, truth].join('\n'), [
+    currentTurn,
+    truth,
+    prediction,
+    ...Object.values(extras),
+  ]);
   const turns = history.flatMap(({ prompt, response }, index) => [
     framed('input', historyMark, index + 1, prompt),
     framed('observation', historyMark, index + 1, response),

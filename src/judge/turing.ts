@@ -22,7 +22,7 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
   words: { one: 'measure', many: 'measures', of: 'of prediction beside truth' },
   async open({ prompt }) {
     // Whoever only asks what the mode declares does not load it.
-    const { CHOICE, choiceMessages, coin, holdsChoice, readChoice } = await import('./choice.js');
+    const { CHOICE, choicePart, coin } = await import('./choice.js');
     const told = await present(prompt)('turing');
     /** Whether the truth is shown first; the same for the same row in every run. */
     const isTruthFirst = ({ sample }: Subject, pair: string) => coin(`${pair} ${sample.key}`);
@@ -36,15 +36,7 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
         const own = shownPrediction(subject.gen);
         const part = (pair: string, other: string) => {
           const [first, second] = isTruthFirst(subject, pair) ? [truth, other] : [other, truth];
-          return {
-            request: () => ({ messages: choiceMessages(told, { sample, first, second }) }),
-            read: readChoice,
-            // Otherwise a poor prediction could make itself missing by confusing its judge.
-            giveUp: (reason: string) =>
-              pair === OWN && holdsChoice(own) && !holdsChoice(truth)
-                ? ({ class: 'planted', reason: `the prediction brings a choice of its own, and ${reason}` } as const)
-                : ({ class: 'unreadable', reason } as const),
-          };
+          return choicePart(told, { sample, first, second });
         };
         const known = beside === undefined || beside.failure !== undefined ? [] : [part(KNOWN, beside.text)];
         return [part(OWN, own), ...known];

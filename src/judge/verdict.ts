@@ -5,7 +5,7 @@ import type { Ratings, Verdict } from '../types.js';
 import type { Json, JsonObject } from './python-json.js';
 import { pythonInt, pythonRepr } from './python-values.js';
 
-export type Unreadable = Verdict & { readonly status: 'unreadable' };
+type Unreadable = Verdict & { readonly status: 'unreadable' };
 
 export function unreadable(reason: string): Unreadable {
   return { status: 'unreadable', reason };

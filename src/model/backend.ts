@@ -6,7 +6,7 @@ import type { Backend } from '../types.js';
 import type { Dialect } from './endpoint/dialect.js';
 import type { TimeLimits } from './http/time-limits.js';
 import type { Clock } from './schedule/clock.js';
-import type { Pace } from './schedule/pace.js';
+import type { Pace, Reserving } from './schedule/pace.js';
 
 /** How many calls at once, how often and how long a failure is tried again, and by which clock. */
 export interface ScheduleOptions {
@@ -38,6 +38,8 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */
   readonly rpm?: number | undefined;
   readonly tpm?: number | undefined;
+  /** What keeps a budget from being exceeded. */
+  readonly reserve?: Reserving | undefined;
   readonly sampling: Sampling;
   /** The form that replies are held to, as the wire format's `response_format`. */
   readonly responseFormat?: unknown;

@@ -41,10 +41,10 @@ export interface Connections {
 
 /** Opens one endpoint for each base URL. Reads what each server says about its model; that never fails. */
 export async function connect(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>): Promise<Connections> {
-  const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, clock, onNotice = () => {} } = options;
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, reserve, clock, onNotice = () => {} } = options;
   const dialect = options.dialect ?? openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
-  const pace = new Pace({ rpm, tpm, maxTokens: sampling.maxTokens, clock, onNotice });
+  const pace = new Pace({ rpm, tpm, reserve, maxTokens: sampling.maxTokens, clock, onNotice });
   const endpoints = named.baseUrls.map(
     (baseUrl, index) =>
       new OpenAiEndpoint({

@@ -26,7 +26,7 @@ export type PriceRule = { readonly pattern: string; readonly line: number } & (
   | { readonly like: { readonly provider: string; readonly model: string } }
 );
 
-/** How many tokens a price is for. */
+/** How many tokens a price is for; a million where the file says nothing, as providers' own price lists do. */
 const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as const;
 const CURRENCY = 'USD';
 const KEYS = ['currency', 'unit', 'models'] as const;
@@ -60,11 +60,10 @@ export function parsePriceFile({ path, entries }: PriceFile): readonly PriceRule
 type Refuse = (line: number, message: string) => UserError;
 
 function tokensOf(unit: FileEntry | undefined, at: Refuse): number {
+  if (unit === undefined) return UNITS['million-tokens'];
   const units = keysOf(UNITS);
-  const known = units.find((name) => name === unit?.value);
+  const known = units.find((name) => name === unit.value);
   if (known !== undefined) return UNITS[known];
-  if (unit === undefined)
-    throw at(1, `unit is missing; say what the prices are for: unit: ${units.join(', or unit: ')}`);
   const near = typeof unit.value === 'string' ? nearest(unit.value, units) : undefined;
   const hint = near === undefined ? '' : `; did you mean ${near}?`;
   throw at(unit.line, `unknown unit ${shown(unit.value)}: expected one of ${units.join(', ')}${hint}`);

@@ -4,6 +4,7 @@ import { ASKED, type Cost, type RunCosts, type Spending } from '../costs.js';
 import { domainName, inTableOrder } from '../domains.js';
 import { counted } from '../figures.js';
 import { costCell } from '../money.js';
+import { hasTiers } from '../price.js';
 import { oneLine } from '../printable.js';
 import type { AskedNames } from './asked-names.js';
 import { type Column, NONE, type Table } from './table.js';
@@ -64,7 +65,8 @@ interface Line {
 function priceNote({ who, spending: { price, total } }: Line): string[] {
   if (price === undefined || total.usd === undefined) return [];
   const left = total.unpriced === 0 ? '' : `; what ${counted(total.unpriced, 'row')} cost is not known, and not in it`;
-  return [`${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${left}.`];
+  const tiered = hasTiers(price) ? '; calls of one row count by the mean length of their prompts' : '';
+  return [`${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${tiered}${left}.`];
 }
 
 /** Why a cost is unknown. */

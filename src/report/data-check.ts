@@ -46,7 +46,10 @@ function countDifference({ domain, rows, released }: DomainCheck): string | unde
   const name = domainName(domain);
   if (released === undefined) return `${name}: the release has no such domain`;
   if (rows === released) return undefined;
-  return `${name}: ${grouped(Math.abs(released - rows))} rows ${rows < released ? 'are missing' : 'too many'}`;
+  const missing = released - rows;
+  const count = counted(Math.abs(missing), 'row', 'rows', grouped);
+  if (missing < 0) return `${name}: ${count} too many`;
+  return `${name}: ${count} ${missing === 1 ? 'is' : 'are'} missing`;
 }
 
 function sourceDifferences(source: SourceCheck): string[] {

@@ -43,11 +43,10 @@ export function statsDocument({ stats, tokens, folder }: ShownStats) {
   };
 }
 
-/** @param isAscii where the terminal may not have block characters */
-export function statsText({ stats, tokens, folder }: ShownStats, look: Look, isAscii: boolean): string {
+export function statsText({ stats, tokens, folder }: ShownStats, look: Look, blocks: boolean): string {
   const tables = [
     rowsTable(stats),
-    ...TITLES.map(([size, title]) => sizeTable(stats, size, title, isAscii ? ASCII : BLOCKS)),
+    ...TITLES.map(([size, title]) => sizeTable(stats, size, title, blocks ? BLOCKS : ASCII)),
   ];
   const note = `Tokens are ${tokens}. Histograms: rows by size, on a logarithmic scale; the tallest bar of each is its largest bin.`;
   const texts = tables.map((table, index) =>

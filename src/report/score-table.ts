@@ -2,9 +2,10 @@
 
 import { leastCovered, percent } from '../coverage.js';
 import { domainName, domainsBehindCard, isPublished, meanName } from '../domains.js';
+import { FACTS_RECALL } from '../judgement.js';
 import { type MeasureLookup, measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
-import { DIMENSIONS, type Domain, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { capitalized, isLikeScore, measureText } from './measure-text.js';
 import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
@@ -15,7 +16,7 @@ const NAME_COLUMNS = 16;
 
 const SCORE_COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },
-  { heading: 'Valid rows', short: 'Valid', align: 'right' },
+  { heading: 'Predictions', short: 'Pred.', align: 'right' },
   { heading: 'Format', short: 'Form.', align: 'right' },
   { heading: 'Factuality', short: 'Fact.', align: 'right' },
   { heading: 'Consistency', short: 'Cons.', align: 'right' },
@@ -23,16 +24,15 @@ const SCORE_COLUMNS: readonly Column[] = [
   { heading: 'Quality', short: 'Qual.', align: 'right' },
   { heading: 'Total', short: 'Total', align: 'right' },
   { heading: '95 % interval', short: '95 %', align: 'right' },
-  { heading: 'With failures', short: 'w.fail', align: 'right' },
+  { heading: 'Official', short: 'Official', align: 'right' },
 ];
 
-/** The name of a card's mean over domains. */
-export function overallName(card: ScoreCard): string {
-  return meanName(ratedDomains(card), card.macroOf);
-}
+const FIGURES = [...DIMENSIONS, 'total'] as const;
 
-function ratedDomains(card: ScoreCard): Domain[] {
-  return card.domains.filter((score) => score.scores.total !== undefined).map((score) => score.domain);
+/** The name of a card's mean over domains. */
+export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' = 'withFailures'): string {
+  const domains = card.domains.filter((score) => score[figures].total !== undefined).map(({ domain }) => domain);
+  return meanName(domains, domainsBehindCard(domains, card.macroOf).length);
 }
 
 /** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
@@ -48,33 +48,67 @@ export function leastText(card: ScoreCard): string | undefined {
 }
 
 /**
- * The table of ratings: a row per domain, then the mean over domains and the mean over samples. Scores are 0-100 with two decimals.
- * Undefined where rows were measured and none was rated.
+ * The table of ratings, with failures at rating 1: a row per domain, then the mean over domains. Beside each total stands the official
+ * one, and below all of them the official script's mean over samples. Scores are 0-100 with two decimals. Undefined where rows were
+ * measured and none was rated.
  */
 export function scoreTable(card: ScoreCard): Table | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
   const overall = overallName(card);
-  const beside = overall === 'Overall' ? card.domains.filter(({ domain }) => !isPublished(domain)) : [];
+  const beside = besideMean(card);
+  // Of a domain in which the model failed on every row, the official script knows nothing: its mean is of fewer.
+  const official = overallName(card, 'scores') === overall ? card.overall.total : undefined;
+  const recall = card.overallMeasures[FACTS_RECALL];
   const overallRows = [
-    scoreRow(overall, counts(without(card, beside)), card.overall, card.overallWithFailures.total),
-    scoreRow('micro', String(card.overallMicro.total?.rows ?? 0), card.overallMicro, undefined),
+    scoreRow(overall, counts(without(card, beside)), card.overallWithFailures, official),
+    scoreRow('micro', counts(card), {}, card.overallMicro.total),
+    ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall }, undefined)]),
   ];
   return {
     columns: SCORE_COLUMNS,
     groups: [
       card.domains.map((score) =>
-        scoreRow(domainName(score.domain), counts(score), score.scores, score.withFailures.total),
+        scoreRow(domainName(score.domain), counts(score), score.withFailures, score.scores.total),
       ),
       overallRows,
     ],
-    footnotes: [
-      'Valid: rows with a judgement, of the rows the run chose. 95 %: interval of Total, clustered by trajectory.',
-      ...withoutIntervalNote([...card.domains.map((score) => score.scores.total), card.overall.total]),
-      'With failures (w.fail): Total with empty, refused and planted predictions at rating 1.',
+    footnotes: ['Failures of the model count at rating 1; Official leaves them out.', ...besideNote(beside)],
+    legend: [
+      'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
+      'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
+      ...withoutIntervalNote([
+        ...card.domains.map((score) => score.withFailures.total),
+        card.overallWithFailures.total,
+      ]),
+      'Failures of the model: empty, refused and confusing predictions. Official: Total as the official script counts it. micro: its mean over samples, of all domains.',
       overall === 'Overall'
-        ? `Overall: mean of the seven domains, as published. micro: mean over samples, as the official script prints.${besideNote(beside)}`
-        : `${overall}: mean of the domains; the published Overall needs all seven and no other. micro: mean over samples.`,
+        ? 'Overall: mean of the seven domains.'
+        : `${overall}: mean of the domains; the published Overall needs all seven and no other.`,
+      ...(recall === undefined
+        ? []
+        : ['facts recall: the share of determined facts that were met, 0-100, of the predictions that have any.']),
     ],
+  };
+}
+
+/** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
+export function officialTable(card: ScoreCard): Table | undefined {
+  const differing = card.domains.filter(({ scores, withFailures }) =>
+    FIGURES.some((name) => figure(scores[name]) !== figure(withFailures[name])),
+  );
+  if (differing.length === 0) return undefined;
+  const row = (name: string, predictions: string, scores: ScoreSet) =>
+    scoreRow(name, predictions, scores, undefined).slice(0, -1);
+  return {
+    columns: [{ heading: 'Official', short: 'Official', align: 'left' }, ...SCORE_COLUMNS.slice(1, -1)],
+    groups: [
+      differing.map((score) => row(domainName(score.domain), counts(score), score.scores)),
+      [
+        row(overallName(card, 'scores'), counts(without(card, besideMean(card))), card.overall),
+        row('micro', counts(card), card.overallMicro),
+      ],
+    ],
+    footnotes: [],
   };
 }
 
@@ -88,6 +122,9 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
     card.macroOf,
   );
   const beside = measured.filter(({ domain }) => !behind.includes(domain));
+  const having = (name: string) => measured.filter((one) => behind.includes(one.domain) && one.measures[name]).length;
+  const counts = [...new Set(names.map(having))].sort((a, b) => a - b);
+  const macro = `macro of ${counts.length < 3 ? counts.join(' or ') : `${counts[0]} to ${counts.at(-1)}`}`;
   const isFew = names.length <= MOST_WITH_INTERVALS;
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
@@ -110,11 +147,11 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
     ],
     groups: [
       measured.map((score) => row(domainName(score.domain), score.measures)),
-      [row(`macro of ${behind.length}`, card.overallMeasures)],
+      [row(macro, card.overallMeasures)],
     ],
-    footnotes: [
-      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.${besideNote(beside)}`,
-      ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
+    footnotes: [...(except.length === 0 ? [] : [`${except.join('; ')}.`]), ...besideNote(beside)],
+    legend: [
+      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
       ...(isFew ? withoutIntervalNote(estimates.flatMap((own) => names.flatMap((name) => own[name] ?? []))) : []),
     ],
   };
@@ -144,11 +181,15 @@ function hasMeasures(score: DomainScore): boolean {
   return Object.keys(score.measures).length > 0;
 }
 
+/** The domains that Overall leaves out. */
+function besideMean(card: ScoreCard): DomainScore[] {
+  return overallName(card) === 'Overall' ? card.domains.filter(({ domain }) => !isPublished(domain)) : [];
+}
+
 /** What is said of domains that stand outside the mean of the seven. */
-function besideNote(domains: readonly DomainScore[]): string {
-  if (domains.length === 0) return '';
-  const names = domains.map(({ domain }) => domainName(domain));
-  return ` Beside the seven, and not in Overall: ${names.join(', ')}.`;
+function besideNote(domains: readonly DomainScore[]): string[] {
+  if (domains.length === 0) return [];
+  return [`Beside the seven, and not in the mean: ${domains.map(({ domain }) => domainName(domain)).join(', ')}.`];
 }
 
 function without(card: ScoreCard, domains: readonly DomainScore[]) {
@@ -160,13 +201,13 @@ function counts({ valid, chosen }: { readonly valid: number; readonly chosen: nu
   return `${valid}/${chosen}`;
 }
 
-function scoreRow(name: string, rows: string, scores: ScoreSet, withFailures: Estimate | undefined): string[] {
+function scoreRow(name: string, predictions: string, scores: ScoreSet, official: Estimate | undefined): string[] {
   return [
     name,
-    rows,
+    predictions,
     ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
     figure(scores.total),
     intervalCell(scores.total),
-    figure(withFailures),
+    figure(official),
   ];
 }

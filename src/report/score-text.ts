@@ -4,6 +4,7 @@ import type { RunCosts } from '../costs.js';
 import { percent } from '../coverage.js';
 import { domainName } from '../domains.js';
 import type { EquivalenceCard } from '../equivalence.js';
+import { counted } from '../figures.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { RolloutCard } from '../rollout-card.js';
@@ -15,8 +16,8 @@ import { equivalenceTable } from './equivalence/table.js';
 import { rolloutTables } from './rollout/tables.js';
 import { domainTable, scenarioTable } from './scenarios/tables.js';
 import type { ScoredRun } from './score-json.js';
-import { coverageText, measureTable, scoreTable } from './score-table.js';
-import { type Look, terminal, wrapped } from './terminal.js';
+import { coverageText, measureTable, officialTable, scoreTable } from './score-table.js';
+import { type Look, legendOf, terminal, wrapped } from './terminal.js';
 import { type Trust, trustText } from './trust.js';
 import { varianceText } from './variance.js';
 
@@ -59,7 +60,7 @@ interface Figures {
   readonly scenarios?: ScenarioFigures | undefined;
 }
 
-/** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them. */
+/** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them; and how to read them. */
 export function cardTables(
   { costs, card, equivalence, rollout, scenarios }: Figures,
   { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
@@ -68,10 +69,15 @@ export function cardTables(
   const decisions = equivalence === undefined ? [] : [equivalenceTable(equivalence)];
   const figures =
     scenarios === undefined
-      ? [scoreTable(card), measureTable(card, measureOf), ...decisions, ...curves]
+      ? [scoreTable(card), officialTable(card), measureTable(card, measureOf), ...decisions, ...curves]
       : [domainTable(scenarios), scenarioTable(scenarios)];
   const tables = [...figures, costTable(costs, { byDomain, names: askedNames(equivalence) })];
-  return tables.filter((table) => table !== undefined).map((table) => terminal(table, look));
+  const shown = tables.filter((table) => table !== undefined);
+  const legend = legendOf(
+    shown.flatMap((table) => table.legend ?? []),
+    look,
+  );
+  return [...shown.map((table) => terminal(table, look)), ...(legend === '' ? [] : [legend])];
 }
 
 /** What was covered, what failed and what was odd, a line each. */
@@ -140,7 +146,7 @@ export function shortLines(short: readonly DomainScore[], least: number): string
   if (short.length === 0) return [];
   const rows = short.map((score) => {
     const failures = tallyLine('not valid', [score.failures]);
-    return `  ${domainName(score.domain)}: ${percent(score.coverage)} of ${score.chosen} rows${failures ? ` (${failures})` : ''}`;
+    return `  ${domainName(score.domain)}: ${percent(score.coverage)} of ${counted(score.chosen, 'prediction')}${failures ? ` (${failures})` : ''}`;
   });
   return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
 }

@@ -2,19 +2,18 @@
 
 import { PROVENANCE, type Provenance } from '../decision.js';
 import { EXIT, UserError } from '../errors.js';
-import { canonicalJson, isObject } from '../json.js';
+import { isObject } from '../json.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
 import { measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { ShownRun } from '../report/comparison/view.js';
-import type { Pair } from './find.js';
-import type { ReadRun } from './read-run.js';
+import { differencesOf } from '../run/identity.js';
+import type { Pair, ReadRun } from './read-run.js';
 
-/** What each of two runs was made with, in words, and whether it is the same. */
+/** Whether two runs were made with the same, and a line for each field in which they were not. */
 interface Shared {
   readonly state: 'equal' | 'different' | 'unknown';
-  readonly base: string;
-  readonly candidate: string;
+  readonly differences: readonly string[];
 }
 
 /**
@@ -28,9 +27,7 @@ export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
     judge,
     rubric,
     protocol: rolloutsApart(sides) ?? protocol,
-    data: haveSameRows(sides)
-      ? { state: 'equal', base: 'the same rows', candidate: 'the same rows' }
-      : compared(sides, 'data'),
+    data: haveSameRows(sides) ? { state: 'equal', differences: [] } : compared(sides, 'data'),
   };
 }
 
@@ -43,27 +40,35 @@ interface Sides {
 type Side = Pick<ReadRun, 'made' | 'rows'>;
 
 /** How two runs were asked and judged, whether or not one of them is a rollout. */
-export function sharedButRollout(sides: Sides): Readonly<Record<'judge' | 'rubric' | 'protocol', Shared>> {
+export function sharedButRollout(
+  sides: Sides,
+  words?: readonly [string, string],
+): Readonly<Record<'judge' | 'rubric' | 'protocol', Shared>> {
   const isAnyBaseline = [sides.base, sides.candidate].some(({ made }) => made.baseline !== undefined);
-  const protocol = compared(sides, 'protocol');
+  const protocol = compared(sides, 'protocol', words);
   return {
-    judge: compared(sides, 'judge'),
-    rubric: compared(sides, 'rubric'),
+    judge: compared(sides, 'judge', words),
+    rubric: compared(sides, 'rubric', words),
     protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
   };
 }
 
-function compared({ base, candidate }: Sides, name: Provenance): Shared {
+const SIDES = ['in the base', 'in the candidate'] as const;
+
+function compared({ base, candidate }: Sides, name: Provenance, words: readonly [string, string] = SIDES): Shared {
   const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
-  const state =
-    a === undefined || b === undefined ? 'unknown' : canonicalJson(a) === canonicalJson(b) ? 'equal' : 'different';
-  return { state, base: wordsOf(a, b), candidate: wordsOf(b, a) };
+  if (a === undefined || b === undefined) return { state: 'unknown', differences: [] };
+  const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });
+  const differences = differencesOf(fieldsOf(a), fieldsOf(b), words).map((line) => oneLine(line, 200));
+  return { state: differences.length === 0 ? 'equal' : 'different', differences };
 }
 
 /** What is said where only one is a rollout, or both are different ones; undefined elsewhere. */
 function rolloutsApart({ base, candidate }: Sides): Shared | undefined {
   const [a, b] = [base, candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
-  return a === b ? undefined : { state: 'different', base: a ?? 'no rollout', candidate: b ?? 'no rollout' };
+  if (a === b) return undefined;
+  const differences = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
+  return { state: 'different', differences };
 }
 
 /** The rollout that rows tell of whose manifest is lost. */
@@ -78,47 +83,36 @@ function haveSameRows({ base, candidate }: Sides): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
-/** A value in words; of two objects, the fields in which it differs from the other. */
-function wordsOf(value: unknown, other: unknown): string {
-  if (!isObject(value)) return oneLine(fieldText(value), 24);
-  const own = new Map(Object.entries(value));
-  const others = new Map(Object.entries(isObject(other) ? other : {}));
-  const differing = [...own].filter(([name, field]) => fieldText(field) !== fieldText(others.get(name)));
-  // A value that lacks what the other has, and differs in nothing else, says what it lacks.
-  const lacking = [...others.keys()].filter((name) => !own.has(name)).map((name) => [name, undefined] as const);
-  const fields = differing.length > 0 ? differing : lacking;
-  return oneLine(fields.map(([name, field]) => `${name} ${fieldText(field)}`).join(', '), 200);
-}
-
-function fieldText(value: unknown): string {
-  if (value === undefined) return 'not recorded';
-  return typeof value === 'string' ? value : canonicalJson(value);
-}
-
 /** What a reader has to know of how two runs were made: what differs, and what nobody recorded. */
 export function notesOn(shared: Readonly<Record<Provenance, Shared>>, comparedAnyway: readonly Provenance[]): string[] {
   const of = (state: Shared['state']) => PROVENANCE.filter((name) => shared[name].state === state);
   const different = of('different').map((name) => {
-    const { base, candidate } = shared[name];
     const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
-    return `NOT THE SAME: the runs differ in their ${name} (${base}; ${candidate})${allowed}.`;
+    return `NOT THE SAME: the runs differ in their ${name} (${shared[name].differences.join('; ')})${allowed}.`;
   });
   const unknown = of('unknown');
   if (unknown.length === 0) return different;
   return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
 }
 
+/** Whether two runs are both rated, and differ in nothing that is not allowed to differ. */
+export function isComparable(sides: Sides, allowed: readonly Provenance[]): boolean {
+  const areRated = ratesDimensions(sides.base.made.mode) && ratesDimensions(sides.candidate.made.mode);
+  return areRated && refusedIn(sharedBy(sides), allowed).length === 0;
+}
+
+function refusedIn(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): Provenance[] {
+  return PROVENANCE.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
+}
+
 /** @throws UserError (78) where the runs differ in what is not allowed to differ. */
 export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
-  const refused = PROVENANCE.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
+  const refused = refusedIn(shared, allowed);
   if (refused.length === 0) return;
   throw new UserError(
     [
       'these runs cannot be compared as they are:',
-      ...refused.map((name) => {
-        const { base, candidate } = shared[name];
-        return `  ${name}: base has ${base}, candidate has ${candidate}`;
-      }),
+      ...refused.flatMap((name) => [`  ${name}:`, ...shared[name].differences.map((line) => `    ${line}`)]),
       `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
     ].join('\n'),
     EXIT.identityDiffers,

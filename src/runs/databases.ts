@@ -2,8 +2,10 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { byStanding } from '../coverage.js';
 import { EXIT, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
+import { ratesDimensions } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -94,11 +96,30 @@ function listed(folder: string) {
   }
 }
 
-/** The runs of a label, the one that was scored last first; else those of a number. */
+/** Each run once: one that stands in several files is taken from where it was scored last. */
+export function latestOf(known: readonly KnownRun[]): KnownRun[] {
+  const byIdentity = new Map<string, KnownRun>();
+  for (const each of known) {
+    const before = byIdentity.get(each.run.identity);
+    if (before === undefined || before.run.scoredAt < each.run.scoredAt) byIdentity.set(each.run.identity, each);
+  }
+  return [...byIdentity.values()];
+}
+
+/** The runs of a label, else those of a number; the one that the name means first, where nothing stands beside it. */
 export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] {
   const labelled = known.filter(({ run }) => run.label === name);
-  if (labelled.length === 0) return known.filter(({ run }) => String(run.id) === name);
-  return labelled.sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
+  const named = labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name);
+  return latestOf(named).sort((a, b) => byStanding(standing(a), standing(b)));
+}
+
+function standing({ run }: KnownRun) {
+  return { card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id };
+}
+
+/** When a run was judged: as far as that is not known, when it was scored. */
+export function judgedAt({ endedAt, startedAt, scoredAt }: StoredRun): string {
+  return endedAt ?? startedAt ?? scoredAt;
 }
 
 const MOST_LISTED = 40;

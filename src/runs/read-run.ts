@@ -21,6 +21,8 @@ import { trustIn } from './trust.js';
 
 /** A run with its rows. Its texts may be hostile. */
 export interface ReadRun {
+  /** Its number, where it was read from a SQLite file. */
+  readonly id?: number;
   /** Its label, its model, or its file, on one line. */
   readonly name: string;
   /** The judged file; it need not be there any more. */
@@ -38,6 +40,12 @@ export interface ReadRun {
   readonly costs: RunCosts;
 }
 
+/** Two runs, one to be held against the other. */
+export interface Pair {
+  readonly base: ReadRun;
+  readonly candidate: ReadRun;
+}
+
 /** Takes a sentence that the user should know. */
 export type Note = (text: string) => void;
 
@@ -52,6 +60,7 @@ export function readUnder(manifest: Manifest | undefined, { run, store, calibrat
   const chosen = chosenIn(run.card);
   const made = madeWith(manifest);
   return {
+    id: run.id,
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
     source: run.source,
     sha256: run.sourceSha256,

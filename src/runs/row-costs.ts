@@ -3,18 +3,19 @@
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../bench/costs.js';
 import { inTurns } from '../bench/loop-turn.js';
-import { CostSums, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
+import { type Asked, CostSums, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
 import { TextNumbers } from '../hashed-texts.js';
 import { isObject } from '../json.js';
 import { type List, listOf } from '../list.js';
 import { present } from '../present.js';
 import type { Price } from '../price.js';
+import { chainOf } from '../rollout.js';
 import { rowId, WORDS_OF_KEY } from '../row-id.js';
 import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { asksWorldModel } from '../run-kind.js';
 import { placeIn } from '../scenario-row.js';
-import type { SpentRows } from '../spent-rows.js';
+import { SpentRows } from '../spent-rows.js';
 import type { StoredJudgement } from '../store/records.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { journalBeside, manifestBeside } from './judged-path.js';
@@ -34,6 +35,8 @@ interface CountedRun {
   /** Each row with what judging it took, and its prediction. */
   readonly judgements: List<StoredJudgement>;
   readonly costs: RunCosts;
+  /** What each record of those that were asked took, by domain. */
+  readonly spent: Readonly<Record<Asked, () => Iterable<readonly [Domain, Spent | undefined]>>>;
 }
 
 /**
@@ -44,6 +47,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
   const { source, rows, costs: told } = run;
   const journal = await predictionsJournal(run);
   const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
+  const isScenarios = run.manifest?.kind === 'scenarios';
   const isJudged = !asksWorldModel(run.manifest?.kind);
   const judged = isJudged ? await readCosts(journalBeside(source), prices.judge, stop) : undefined;
   const judgements = listOf(rows.length, (place): StoredJudgement => {
@@ -51,12 +55,14 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const calls = (all: SpentRows) =>
-    run.manifest?.kind === 'scenarios' ? callsBeside(judgements, all) : predictionsIn(judgements);
+  const spent = {
+    world_model: () => (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
+    judge: () => judgementsIn(judgements),
+  };
   const worldModel =
-    predicted === undefined ? told.world_model : await spendingOf(calls(predicted), prices.world_model);
-  const judge = judged === undefined ? told.judge : await spendingOf(judgementsIn(judgements), prices.judge);
-  return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) } };
+    predicted === undefined ? told.world_model : await spendingOf(spent.world_model(), prices.world_model);
+  const judge = judged === undefined ? told.judge : await spendingOf(spent.judge(), prices.judge);
+  return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) }, spent };
 }
 
 /** What judging took, row by row. */
@@ -66,19 +72,28 @@ export function* judgementsIn(judgements: Iterable<StoredJudgement>): Generator<
   }
 }
 
-/** What predicting took: each prediction once, however often it was judged. */
-export function* predictionsIn(judgements: Iterable<StoredJudgement>): Generator<readonly [Domain, Spent | undefined]> {
+/** What predicting took: each prediction once, however often it was judged, and of a rollout the turns between those of its chains. */
+function* predictionsIn(
+  judgements: Iterable<StoredJudgement>,
+  predicted: SpentRows | undefined,
+): Generator<readonly [Domain, Spent | undefined]> {
   const ids = new TextNumbers(WORDS_OF_KEY);
+  const chains = new Map<string, Domain>();
   for (const { row, prediction } of judgements) {
     const count = ids.size;
     if (ids.add(rowId(row.key, row.repeat)) === count) yield [row.domain, prediction];
+    if (row.rollout !== undefined) chains.set(row.rollout.chain, row.domain);
+  }
+  for (const [id, spent] of chains.size === 0 ? [] : (predicted ?? [])) {
+    const domain = chains.get(chainOf(id) ?? '');
+    if (domain !== undefined) yield [domain, spent];
   }
 }
 
 /** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
 function* callsBeside(
   judgements: Iterable<StoredJudgement>,
-  predicted: SpentRows,
+  predicted: SpentRows = new SpentRows(),
 ): Generator<readonly [Domain, Spent]> {
   const domains = new Map(Array.from(judgements, ({ row }) => [placeIn(row.key), row.domain]));
   for (const [id, spent] of predicted) {

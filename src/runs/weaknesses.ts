@@ -8,8 +8,7 @@ import { splitLines } from '../lines.js';
 import { isModelCaused } from '../points.js';
 import { oneLine } from '../printable.js';
 import type { Io, JudgedRow } from '../types.js';
-import type { Pair } from './find.js';
-import type { ReadRun } from './read-run.js';
+import type { Pair, ReadRun } from './read-run.js';
 
 /** What was wrong with the worse side of rows that moved, by key: what is wrong now with rows that fell, what was wrong before with rows that rose. */
 export async function reasonsFor(

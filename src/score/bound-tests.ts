@@ -1,6 +1,6 @@
 // What the bounds of a policy demand of the evidence: figures that have to be at least so much.
 
-import type { Difference, Figure } from '../comparison.js';
+import type { Figure } from '../comparison.js';
 import type { Tier } from '../decision.js';
 import { domainsOfMean, isPublished } from '../domains.js';
 import { twoDecimals } from '../figures.js';
@@ -63,7 +63,7 @@ export function dropTests(evidence: Evidence, policy: Policy): Test[] {
       target,
       tier: bound.tier,
       bound: -bound.value,
-      estimate: withWholeRerun(set?.[figure]?.difference, comparison?.overall[figure]),
+      estimate: set?.[figure]?.difference,
       split: set?.[figure]?.split,
       sides: set?.[figure],
       texts: {
@@ -74,13 +74,6 @@ export function dropTests(evidence: Evidence, policy: Policy): Test[] {
       },
     };
   });
-}
-
-/** Where no row of the whole run moved, a domain's figure rests on all trajectories of the run, not on its own alone. */
-function withWholeRerun(own: Estimate | undefined, overall: Difference | undefined): Estimate | undefined {
-  return own !== undefined && overall?.wins === 0 && overall.losses === 0
-    ? { ...own, clusters: overall.difference.clusters }
-    : own;
 }
 
 /** Published rows have only totals. Overall is compared over the domains that both have, so a run of some can be too. */

@@ -7,7 +7,7 @@ import { counted, intervalText, signed, twoDecimals } from '../figures.js';
 import { LEAST_CLUSTERS } from '../types.js';
 import { isInFamily, type Test } from './bound-tests.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from './intervals.js';
-import type { Next } from './levels.js';
+import type { Next } from './looks.js';
 import { holm } from './multiple.js';
 import { predictivePower } from './predictive.js';
 
@@ -25,7 +25,8 @@ export function judgeTests(tests: readonly Test[], alpha: number, next: Next | u
   });
 }
 
-function chanceOf(test: Test): number | undefined {
+/** The one-sided p of a test's breach; undefined where there is too little evidence for one. */
+export function chanceOf(test: Test): number | undefined {
   const { estimate, bound, scale } = test;
   return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scale);
 }
@@ -34,12 +35,12 @@ function chanceOf(test: Test): number | undefined {
 const LEAST_OVERALL_FREEDOM = 8;
 
 /** Why there is too little evidence to decide anything by; undefined where there is enough. */
-function lackOf({ target, estimate }: Test): string | undefined {
+function lackOf({ target, scale, estimate }: Test): string | undefined {
   if (estimate === undefined) return undefined;
   const { se, df, clusters } = estimate;
   if (se === undefined || df === undefined) {
     return target.domain === undefined
-      ? `each domain needs at least ${LEAST_CLUSTERS} trajectories, and those in which every row says the same ${LEAST_UNIFORM} together`
+      ? `every domain needs ${LEAST_CLUSTERS} trajectories${scale === 'score' ? ` (${LEAST_UNIFORM} if all its rows got the same score)` : ''}`
       : `${counted(clusters, 'trajectory', 'trajectories')}, and at least ${LEAST_CLUSTERS} are needed`;
   }
   if (isUniform(estimate) && clusters < LEAST_UNIFORM) {

@@ -4,6 +4,7 @@ import { atOnce, eachInSteps, type Steps } from '../steps.js';
 import { type Estimate, LEAST_CLUSTERS } from '../types.js';
 import { isUniform, LEAST_UNIFORM, type Scale, withInterval } from './intervals.js';
 import { mean, meanInSteps } from './mean.js';
+import { unseenVariance } from './uniform-bounds.js';
 
 /** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
 export interface Observation {
@@ -117,27 +118,26 @@ export function satterthwaite(shares: readonly Share[]): number {
  * The mean of independent estimates with equal, fixed weights (the domains of Overall): with K estimates the variance is
  * the sum of theirs over K², and the degrees of freedom are Satterthwaite's `(Σ v)² / Σ (v² / df)` (Biometrics Bulletin
  * 2(6), 1946). Rows and clusters are added up. The mean has no standard error where one of the estimates has none: Overall is a
- * number alone where a domain has fewer than five trajectories. It has none either where some estimates vary and others do not,
- * unless those that do not have 50 clusters together: an error of 0 from a handful of trajectories proves nothing. Throws a
- * RangeError where there are no estimates.
+ * number alone where a domain has fewer than five trajectories. An error of 0 proves little: in a mean of
+ * differences `unseenVariance` takes its place, and a mean of anything else has no standard error either where it is of fewer than 50
+ * clusters. Throws a RangeError where there are no estimates.
  */
 export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = 'difference'): Estimate {
   const value = mean(estimates.map((estimate) => estimate.value));
   const rows = estimates.reduce((sum, estimate) => sum + estimate.rows, 0);
   const clusters = estimates.reduce((sum, estimate) => sum + estimate.clusters, 0);
-  let variance = 0;
-  let spread = 0;
+  if (scale !== 'difference' && estimates.some((each) => isUniform(each) && each.clusters < LEAST_UNIFORM)) {
+    return { value, rows, clusters };
+  }
+  const unseen = scale === 'difference' ? unseenVariance(estimates) : undefined;
+  let variance = unseen?.variance ?? 0;
+  let spread = unseen === undefined ? 0 : unseen.variance ** 2 / unseen.df;
   for (const { se, df } of estimates) {
     if (se === undefined || df === undefined) {
       return { value, rows, clusters };
     }
     variance += se ** 2;
     spread += se ** 4 / df;
-  }
-  const uniform = estimates.filter(isUniform);
-  const uniformClusters = uniform.reduce((sum, estimate) => sum + estimate.clusters, 0);
-  if (uniform.length > 0 && uniform.length < estimates.length && uniformClusters < LEAST_UNIFORM) {
-    return { value, rows, clusters };
   }
   // Without any variance every quantile gives the same interval: the point itself.
   const df = spread === 0 ? clusters - estimates.length : variance ** 2 / spread;

@@ -17,8 +17,9 @@ import { counted } from '../figures.js';
 import { dropTests, floorTests, type Test } from './bound-tests.js';
 import { judgeTests } from './bound-verdicts.js';
 import type { Evidence } from './evidence.js';
-import { adviceForAll, furtherSteps, levelOf, type Next, nextOf } from './levels.js';
+import { adviceForAll, furtherSteps, levelOf, nextOf } from './levels.js';
 import { LIMITS } from './limits.js';
+import type { Next } from './looks.js';
 import { EACH_DOMAIN, ownOf, type Policy } from './policy.js';
 
 /** All that a rule may go by. */
@@ -52,7 +53,8 @@ export const RULES: readonly Rule[] = [provenanceRules, ratingRules, coverageRul
  * that keeps all of them together at `alpha` (looks.ts).
  *
  * **Too little evidence.** Where there is no standard error, where it is 0 from fewer than 50 trajectories, or where Overall has
- * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure.
+ * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure. Overall's drop allows for what domains may hide in
+ * which every row differs alike (uniform-bounds.ts).
  *
  * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
  * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and
@@ -178,13 +180,13 @@ function coverageRules({ evidence, policy }: Question): ConditionResult[] {
     comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
       domain,
       coverage,
-      figure: `${compared} of ${rows} rows have a rating in both runs`,
+      figure: `${compared} of ${counted(rows, 'row')} have a rating in both runs`,
       lack: `${missing.base} are missing in the base and ${missing.candidate} in the candidate`,
     })) ??
     candidate?.domains.map(({ domain, coverage, chosen }) => ({
       domain,
       coverage,
-      figure: `${Math.round(coverage * chosen)} of ${chosen} rows have a rating`,
+      figure: `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`,
       lack: 'the others failed at the judge or in transport, or were not judged',
     })) ??
     [];

@@ -3,8 +3,9 @@
 import type { GateLevel, RepeatAdvice, RuleResult } from '../decision.js';
 import { UserError } from '../errors.js';
 import { isInFamily, isOverallDrop, type Test } from './bound-tests.js';
+import { chanceOf } from './bound-verdicts.js';
 import type { Evidence } from './evidence.js';
-import { alphaOfLook, lookAt, type Schedule } from './looks.js';
+import { alphaOfLook, lookAt, type Next } from './looks.js';
 import type { Policy } from './policy.js';
 
 /** @throws UserError (2) where the runs' repeats are none of the planned looks. */
@@ -27,10 +28,12 @@ export function levelOf(
 
 function decidesAt(alpha: number, tests: readonly Test[]): string {
   const half = Number((alpha / 2).toPrecision(3));
-  const family = tests.filter(isInFamily).length;
-  const others = tests.some(isOverallDrop) ? `the ${family} rules beside Overall's drop` : `${family} rules,`;
-  const adjusted = family < 2 ? '' : ` (of ${others} after Holm's adjustment)`;
-  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken, one-sided at ${half}${adjusted}.`;
+  const tested = tests.filter((test) => chanceOf(test) !== undefined);
+  const family = tested.filter(isInFamily).length;
+  const shared = tested.some(isOverallDrop)
+    ? `: Overall's drop at ${half}, the ${family} other rules that can be tested share another ${half} (Holm)`
+    : `; the ${family} rules that can be tested share ${half} (Holm)`;
+  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken${family < 2 ? `, one-sided at ${half}` : shared}.`;
 }
 
 /** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
@@ -46,13 +49,6 @@ export function nextOf(
   }
   const next = looks[look];
   return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: own };
-}
-
-/** A later look. */
-export interface Next {
-  readonly schedule: Schedule;
-  readonly repeats: number;
-  readonly alpha: number;
 }
 
 /** What can be done about an open verdict, a sentence each. */

@@ -7,6 +7,13 @@ import { predictionsOf } from './predictions.js';
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
 
+/** A later look. */
+export interface Next {
+  readonly schedule: Schedule;
+  readonly repeats: number;
+  readonly alpha: number;
+}
+
 /** Boole's rule divides the region of a look into at least so many intervals, and into more where the next look is near. */
 const LEAST_STEPS = 256;
 /** Intervals in a standard deviation of what comes between two looks. */

@@ -31,7 +31,7 @@ export function predictivePower(
   if (se === undefined || df === undefined) {
     return undefined;
   }
-  const known = knownSampling(split);
+  const known = knownSampling(split, se);
   const { row, sampling, perRepeat } = known ?? { row: 0, sampling: se ** 2, perRepeat: se ** 2 };
   const later = Math.sqrt(row + perRepeat / repeats);
   const scatter = Math.sqrt(Math.max(0, sampling - perRepeat / repeats));
@@ -43,11 +43,13 @@ export function predictivePower(
   return { kind: known === undefined ? 'at-most' : 'about', repeats, chance: Math.min(1, chance) };
 }
 
-/** Sampling as repeats tell of it; undefined where a run has none. */
-function knownSampling(split: VarianceSplit | undefined) {
+/** Sampling as repeats tell of it, and what is left of the variance; undefined where a run has no repeats. */
+function knownSampling(split: VarianceSplit | undefined, se: number) {
   const { row, generation, judge = 0, perRepeat } = split ?? {};
   if (row === undefined || generation === undefined || perRepeat === undefined) {
     return undefined;
   }
-  return { row, sampling: generation + judge, perRepeat };
+  const sampling = generation + judge;
+  // What a uniform domain may hide is in the standard error alone.
+  return { row: Math.max(row, se ** 2 - sampling), sampling, perRepeat };
 }

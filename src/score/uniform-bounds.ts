@@ -3,6 +3,7 @@
 import type { Interval } from '../comparison.js';
 import { type Estimate, LEAST_CLUSTERS } from '../types.js';
 import { isUniform } from './intervals.js';
+import { studentTQuantile } from './student.js';
 
 const ALPHA = 0.05;
 
@@ -24,4 +25,22 @@ export function boundsOf(estimate: Estimate, [least, greatest]: Ends, alpha: num
   if (clusters < LEAST_CLUSTERS || !isUniform(estimate)) return undefined;
   const unlike = 1 - (alpha / 2) ** (1 / clusters);
   return { low: value - unlike * (value - least), high: value + unlike * (greatest - value) };
+}
+
+/**
+ * What uniform differences add to the variance of a sum of independent differences, and its degrees of freedom; undefined where there
+ * are none. The shares of unlike clusters in n of them, the smallest with G clusters, add up to at most `n (1 - (alpha / 2)^(1 / nG))`:
+ * with n = 1 the bound above, with more the greatest sum under which a chance of `alpha / 2` is left to see no unlike cluster. The worst
+ * is that they lie at an end of the scale. That half-width over the t of G - 1 is the standard error.
+ */
+export function unseenVariance(
+  differences: readonly Estimate[],
+): { readonly variance: number; readonly df: number } | undefined {
+  const uniform = differences.filter(isUniform);
+  if (uniform.length === 0) return undefined;
+  const clusters = Math.min(...uniform.map((difference) => difference.clusters));
+  const unlike = uniform.length * (1 - (ALPHA / 2) ** (1 / (uniform.length * clusters)));
+  const furthest = 100 + Math.max(...uniform.map(({ value }) => Math.abs(value)));
+  const df = clusters - 1;
+  return { variance: ((unlike * furthest) / studentTQuantile(1 - ALPHA / 2, df)) ** 2, df };
 }

@@ -2,10 +2,11 @@
 
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
 import { valueAt } from './gguf-contents.js';
 import type { ModelFile } from './gguf-file.js';
-import { type Gpu, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
 import { threadsOf } from './threads.js';
 
 export interface EngineSettings {
@@ -57,6 +58,10 @@ export interface Loaded {
 export async function load(runtime: Runtime, settings: EngineSettings): Promise<Loaded> {
   const { llama, log } = await startLlama(runtime, settings.gpu);
   log.length = 0;
+  const hint = settings.gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
+  if (hint !== undefined) {
+    settings.onNote?.(`no GPU code is installed, running on ${counted(threadsOf(settings), 'thread')}; ${hint}`);
+  }
   const model = await loadModel(runtime, llama, settings, log);
   try {
     return { runtime, llama, model, context: await createContext(model, settings, log) };

@@ -1,6 +1,8 @@
 // node-llama-cpp, the optional peer: finding it, starting it, and what to say where it is missing. No other file imports it.
 
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type * as LlamaCpp from 'node-llama-cpp';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 
@@ -21,8 +23,9 @@ export function asTokens(tokens: readonly number[]): Token[] {
   return tokens as Token[];
 }
 
-/** The release that is tested; `npm i` lines name it. */
+/** The release that is tested. */
 export const RUNTIME_VERSION = '3.21.1';
+const INSTALLATION = `npm install node-llama-cpp@${RUNTIME_VERSION}`;
 
 /** Whether node-llama-cpp is installed. */
 export function hasRuntime(): boolean {
@@ -49,28 +52,32 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UserError(
-      `serving a model needs node-llama-cpp, which is not installed; ${installationHint(process.platform, process.arch)}`,
+      `serving a model needs node-llama-cpp, which is not installed; \`${INSTALLATION}\` adds it`,
       EXIT.unavailable,
     );
   }
 }
 
-const PLATFORM: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'mac', win32: 'win' };
+/** Packages of node-llama-cpp that compute on a GPU, by platform. */
+const GPU_CODE: Readonly<Record<string, readonly string[]>> = {
+  'linux-x64': ['linux-x64-cuda', 'linux-x64-vulkan'],
+  'win32-x64': ['win-x64-cuda', 'win-x64-vulkan'],
+};
 
-/** How to add the runtime on a platform (as Node names it), by what it computes on; each binary package stands for itself. */
-export function installationHint(platform: string, arch: string): string {
-  const base = `${PLATFORM[platform] ?? platform}-${arch}`;
-  const packages: Readonly<Record<string, string>> =
-    base === 'mac-arm64'
-      ? { Metal: `${base}-metal` }
-      : base === 'linux-x64' || base === 'win-x64'
-        ? { CPU: base, CUDA: `${base}-cuda`, Vulkan: `${base}-vulkan` }
-        : { CPU: base };
-  const lines = Object.entries(packages).map(
-    ([kind, name]) =>
-      `for ${kind}: npm i --omit=optional node-llama-cpp@${RUNTIME_VERSION} @node-llama-cpp/${name}@${RUNTIME_VERSION}`,
-  );
-  return `add it ${lines.join('; or ')}`;
+/** How to add GPU code; undefined where some is installed, and where there is none for this platform. */
+export function gpuCodeHint(): string | undefined {
+  const library = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
+  const hasCode = (name: string) => {
+    try {
+      // A checkout has empty packages under these names.
+      return existsSync(join(dirname(library.resolve(`@node-llama-cpp/${name}`)), '../bins'));
+    } catch {
+      return false;
+    }
+  };
+  if (GPU_CODE[`${process.platform}-${process.arch}`]?.some(hasCode) !== false) return undefined;
+  const isCheckout = existsSync(new URL('../../scripts/setup.mjs', import.meta.url));
+  return `\`${isCheckout ? 'npm run gpu` in the checkout' : `${INSTALLATION}\``} adds it`;
 }
 
 interface Instance {
@@ -94,10 +101,10 @@ export function startLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
 /** Never builds from source: that takes minutes and tens of thousands of lines of output, silently by default. */
 async function makeLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
   const wanted = gpu === 'off' ? false : gpu;
-  const hint = installationHint(process.platform, process.arch);
+  const isNamed = gpu !== 'auto' && gpu !== 'off';
   const missing = (why: string) =>
     new UserError(
-      `node-llama-cpp has no working binary for ${wanted || 'this machine'} (${why}); check the driver, use --gpu off, or ${hint}`,
+      `node-llama-cpp has no working binary for ${isNamed ? gpu : 'this machine'} (${why}); ${isNamed ? 'check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off' : 'install it with its optional packages'}`,
       EXIT.unavailable,
     );
   const log: string[] = [];
@@ -116,7 +123,12 @@ async function makeLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
       },
     });
   } catch (error) {
-    throw missing(lineOf(error));
+    const hint = isNamed ? gpuCodeHint() : undefined;
+    if (hint === undefined) throw missing(lineOf(error));
+    throw new UserError(
+      `no GPU code is installed for --gpu ${gpu}: ${hint}, and --gpu off does without`,
+      EXIT.unavailable,
+    );
   }
   if (wanted !== 'auto' && llama.gpu !== wanted) throw missing('it is not supported on this platform');
   return { llama, log };

@@ -7,6 +7,11 @@ export function httpUrl(text: string): string | undefined {
   return decoded(username + password) === undefined ? 'a user name and password that write % as %25' : undefined;
 }
 
+/** The address of an endpoint without the path of a call at its end: what documentation shows is often the whole of it. */
+export function withoutCallPath(url: string): string {
+  return url.replace(/\/(?:chat\/)?completions\/*(?=[?#]|$)/i, '');
+}
+
 /** The password in an address, as it is written and as it is meant. The address of a proxy may have no scheme. */
 export function passwordsIn(text: string): readonly string[] {
   const written = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^\s/:@]*:([^\s@]+)@/i.exec(text)?.[1];

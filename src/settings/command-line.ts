@@ -42,8 +42,9 @@ export async function readCommandLine(
   if ('exitCode' in parsed) return parsed;
   // A program that was called without a command has shown its help.
   if (name === undefined || subcommand === undefined || command === undefined) return { exitCode: EXIT.usage };
-  const { flags, problems } = withOperands(flagsGiven(subcommand, command), subcommand, command);
-  return { name, command, flags, problems: [...parsed.problems, ...problems] };
+  const given = flagsGiven(subcommand, command);
+  const { flags, problems } = withOperands(given, subcommand, command);
+  return { name, command, flags, problems: [...parsed.problems, ...givenTwice(given, command), ...problems] };
 }
 
 /** A command among the words of a line. */
@@ -179,6 +180,17 @@ function flagsGiven(subcommand: Command, command: CommandSpec): FlagValues {
     return isGiven ? [[name, subcommand.getOptionValue(attribute)] as const] : [];
   });
   return new Map(given);
+}
+
+/** Says of options of one value that they were given several: which of these was meant nobody can tell. Values may be secrets. */
+function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
+  const table = optionsOf(command);
+  const takesOne = (name: string) => !['list', 'map'].includes(table[name]?.kind ?? '');
+  return [...flags].flatMap(([name, texts]) =>
+    typeof texts !== 'boolean' && texts.length > 1 && takesOne(name)
+      ? [`--${name} takes one value, and is given ${texts.length} times`]
+      : [],
+  );
 }
 
 /** Operands fill, in their order, what no flag gave. */

@@ -55,8 +55,14 @@ export function faultIn(
   const flag = error.code === 'commander.unknownOption' ? /'(-*)([^'=]*)/.exec(message) : null;
   if (flag === null) return { message: `${message}; ${help}`, at: -1 };
   const [, dashes, name = ''] = flag;
-  const near = nearest(name, ['help', ...flags]);
+  const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
   const advice = near === undefined ? help : `did you mean --${near}?`;
   const at = words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
   return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
+}
+
+/** The shortest flag that begins with three letters or more that were typed. */
+function longer(name: string, flags: readonly string[]): string | undefined {
+  const found = name.length < 3 ? [] : flags.filter((flag) => flag.startsWith(name));
+  return found.sort((a, b) => a.length - b.length)[0];
 }

@@ -91,6 +91,11 @@ export type Settings<Table extends OptionTable> = {
   readonly [Name in keyof Table & string as Camel<Name>]: Setting<Table[Name]>;
 } & { readonly [Name in keyof typeof COMMON & string as Camel<Name>]: Setting<(typeof COMMON)[Name]> };
 
+/** For commands whose tables need a legend. */
+export const EXPLAIN = {
+  explain: { kind: 'boolean', group: 'Output', help: 'tell below the tables what their columns and marks mean' },
+} as const satisfies OptionTable;
+
 /** Options that every command has. */
 export const COMMON = {
   config: { kind: 'text', value: 'FILE', group: 'Common', help: 'YAML file of settings, keyed by flag name' },

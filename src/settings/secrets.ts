@@ -1,5 +1,6 @@
 // Which of the values given are secrets: they are noted before anything can fail, and taken out of whatever is written.
 
+import { hideKeys } from '../redaction.js';
 import type { Io } from '../types.js';
 import { passwordsIn } from './address.js';
 import type { FlagValues } from './command.js';
@@ -35,6 +36,19 @@ export function notePasswords(value: unknown, secrets: Set<string>): void {
   for (const text of [value].flat()) {
     if (typeof text === 'string') for (const password of passwordsIn(text)) note(password, secrets);
   }
+}
+
+/** Adds the keys in an option's JSON object. @returns a sentence that names them, where there are any */
+export function noteKeys(name: string, value: unknown, secrets: Set<string>): string[] {
+  const places = new Set<string>();
+  hideKeys(value, (key, place) => {
+    places.add(place);
+    note(key, secrets);
+    return undefined;
+  });
+  if (places.size === 0) return [];
+  const named = [...places].join(', ');
+  return [`--${name}: what is named like a key is sent, and left out of every file, batch files too: ${named}`];
 }
 
 function secretsIn(table: OptionTable): string[] {

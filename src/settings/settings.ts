@@ -3,12 +3,13 @@
 import { UserError } from '../errors.js';
 import { present } from '../present.js';
 import type { Io } from '../types.js';
+import { cutPasswords, withoutCallPath } from './address.js';
 import { type CommandLine, type OtherCommands, optionsOf, type ShownSettings } from './command.js';
 import { readConfig } from './config-file.js';
 import { flagOf, indented } from './help-words.js';
 import { camel, unknownNames } from './names.js';
 import { COMMON, type OptionTable, type Settings } from './options.js';
-import { notePasswords, noteSecrets, noteSecretsOf } from './secrets.js';
+import { noteKeys, notePasswords, noteSecrets, noteSecretsOf } from './secrets.js';
 import { shownSettings } from './shown-settings.js';
 import { defaultValue, type Found, givenValue, type Sources } from './sources.js';
 
@@ -20,7 +21,7 @@ interface Resolved {
   readonly found: ReadonlyMap<string, Found>;
   /** What is wrong with names and values, a sentence each; the settings then hold the defaults in their place. */
   readonly problems: readonly string[];
-  /** Names in the environment that nothing reads, a sentence each. */
+  /** Names in the environment that nothing reads, and values that are not taken as they were given, a sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -44,7 +45,11 @@ export async function resolveSettings(
 
   const names = await unknownNames(table, env, config, others);
   const { found, problems: ofValues } = findAll(table, { flags, env, config });
-  for (const { value } of found.values()) notePasswords(value, secrets);
+  const warnings = [...names.warnings, ...cutCallPaths(found)];
+  for (const [key, { value }] of found) {
+    notePasswords(value, secrets);
+    if (table[key]?.kind === 'json') warnings.push(...noteKeys(key, value, secrets));
+  }
   // Every option has been looked for, and holds a value of its kind: where one was wrong, nothing will run.
   const settings = Object.fromEntries(
     [...found].map(([key, { value }]) => [camel(key), value]),
@@ -57,7 +62,7 @@ export async function resolveSettings(
     if (whole !== undefined && found.get(whole)?.value !== true)
       problems.push(`--${flag} belongs to --${whole}; add it`);
   }
-  return { settings, shown: shownSettings(table, found), found, problems, warnings: names.warnings };
+  return { settings, shown: shownSettings(table, found), found, problems, warnings };
 }
 
 /** What a value that will not do is said to come from. */
@@ -77,6 +82,20 @@ function findAll(table: OptionTable, sources: Sources): { readonly found: Map<st
     }
   }
   return { found, problems };
+}
+
+/** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each that had one */
+function cutCallPaths(found: Map<string, Found>): string[] {
+  const warnings: string[] = [];
+  for (const [name, { value, from }] of found) {
+    if (!name.endsWith('base-url') || value === undefined) continue;
+    const urls = [value].flat().map((url) => withoutCallPath(String(url)));
+    const cut = urls.filter((url) => ![value].flat().includes(url));
+    found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
+    if (cut.length > 0)
+      warnings.push(`--${name} gives the path of a call, which is cut off: ${cut.map(cutPasswords).join(', ')}`);
+  }
+  return warnings;
 }
 
 /**

@@ -1,10 +1,11 @@
 // Settings as they may be stored and shown: secrets hidden, passwords cut out of addresses.
 
 import { printable } from '../printable.js';
+import { hideKeys } from '../redaction.js';
 import { cutPasswords } from './address.js';
 import { type CommandLine, optionsOf, type ShownSettings } from './command.js';
 import { FLAGS_ONLY } from './names.js';
-import type { OptionTable } from './options.js';
+import type { OptionSpec, OptionTable } from './options.js';
 import type { Found } from './sources.js';
 
 /** The settings that the manifest may hold. */
@@ -12,7 +13,7 @@ export function shownSettings(table: OptionTable, found: ReadonlyMap<string, Fou
   return Object.fromEntries(
     [...found]
       .filter(([key, { value }]) => value !== undefined && !table[key]?.secret && !FLAGS_ONLY.includes(key))
-      .map(([key, { value }]) => [key, withoutPasswords(value)]),
+      .map(([key, { value }]) => [key, withoutSecrets(table[key], value)]),
   );
 }
 
@@ -27,7 +28,7 @@ export function describeSettings(
     .filter(([key]) => !FLAGS_ONLY.includes(key))
     .map(([key, { value, from }]) => {
       const secret = table[key]?.secret && value !== undefined;
-      return { key, value: secret ? 'set' : (withoutPasswords(value) ?? null), from };
+      return { key, value: secret ? 'set' : (withoutSecrets(table[key], value) ?? null), from };
     });
   if (json) {
     const settings = Object.fromEntries(rows.map(({ key, value, from }) => [key, { value, from }]));
@@ -47,7 +48,8 @@ function cellOf(value: unknown): string {
   return isPlain ? value : printable(JSON.stringify(value));
 }
 
-function withoutPasswords(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutPasswords);
+function withoutSecrets(option: OptionSpec | undefined, value: unknown): unknown {
+  if (option?.kind === 'json') return hideKeys(value, () => '[secret]');
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(option, item));
   return typeof value === 'string' ? cutPasswords(value) : value;
 }

@@ -2,6 +2,7 @@
 
 import { UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
+import { namesKey } from '../redaction.js';
 import type { Io } from '../types.js';
 import { cutPasswords } from './address.js';
 import type { FlagValues } from './command.js';
@@ -34,10 +35,17 @@ export function givenValue(name: string, option: OptionSpec, { flags, env, confi
 /** What an option without a default holds when it is not given; the other kinds hold nothing. */
 const NOT_GIVEN: Partial<Record<OptionSpec['kind'], unknown>> = { boolean: false, list: [], map: {} };
 
+/** The variable of the environment that asks for no colours (see https://no-color.org), or has a terminal that shows none. */
+export function againstColor({ NO_COLOR, FORCE_COLOR, TERM }: Io['env']): string | undefined {
+  if (NO_COLOR) return 'NO_COLOR';
+  if (FORCE_COLOR === '0') return 'FORCE_COLOR';
+  return TERM === 'dumb' ? 'TERM' : undefined;
+}
+
 /** The value of an option that no source has. */
 export function defaultValue(name: string, option: OptionSpec, env: Io['env']): Found {
-  // See https://no-color.org: any value but an empty one.
-  if (name === 'color' && env.NO_COLOR) return { value: false, from: 'NO_COLOR' };
+  const against = name === 'color' ? againstColor(env) : undefined;
+  if (against !== undefined) return { value: false, from: against };
   const value = 'default' in option ? option.default : NOT_GIVEN[option.kind];
   return { value, from: value === undefined ? 'not set' : 'default' };
 }
@@ -82,6 +90,7 @@ function fromConfig(name: string, option: OptionSpec, config: ConfigFile | undef
 
 function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {
   if ('value' in read) return read.value;
-  const shown = option.secret ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
+  const shown =
+    option.secret || (option.kind === 'json' && namesKey(given)) ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
   throw new UserError(`${where}${shown}: expected ${read.expected}`);
 }

@@ -39,6 +39,14 @@ function readText(check: Check | undefined, text: string): Read {
   return expected === undefined ? { value: text } : { expected };
 }
 
+/** Characters that a label may have: it is part of file names, and stands in tables. */
+const LONGEST_LABEL = 200;
+
+/** The check of a label. */
+export function shortLabel(text: string): string | undefined {
+  return text.length > LONGEST_LABEL ? `a name of at most ${LONGEST_LABEL} characters` : undefined;
+}
+
 const NUMBER_FORMS = {
   integer: /^[+-]?\d+$/,
   number: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i,

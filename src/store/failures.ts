@@ -38,7 +38,6 @@ export function explainReading(error: unknown, path: string, busyMs: number): un
     const reason = `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
     return new UserError(`cannot read ${path}: ${reason}`, EXIT.inputMissing);
   }
-  if (code === 'EISDIR') return new UserError(`${path} is a folder; name a SQLite file with --db`, EXIT.inputMissing);
   if (/^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)) {
     return new UserError(`cannot read ${path} (${code}); mend that, or name another file with --db`, EXIT.inputMissing);
   }

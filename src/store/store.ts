@@ -94,7 +94,7 @@ function open(path: string, busyMs: number, fileMustExist: boolean): Store {
   const explain = (error: unknown) => explainWriting(error, path, busyMs);
   const explained = explainer(explain);
   const database = explained(() => {
-    refuseFifo(path);
+    requireRegular(path);
     return openSqlite(path, { timeout: busyMs, fileMustExist });
   });
   try {
@@ -133,7 +133,7 @@ export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
   requireFile(path);
   const explained = explainer((error) => explainReading(error, path, busyMs));
   const database = explained(() => {
-    refuseFifo(path);
+    requireRegular(path);
     return openForReading(path, busyMs);
   });
   try {
@@ -177,8 +177,16 @@ function requireFile(path: string): void {
   );
 }
 
-/** Opening a FIFO would wait for ever. */
-function refuseFifo(path: string): void {
-  if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) return;
-  throw new UserError(`${path} is a FIFO and no SQLite file; name another with --db`, EXIT.badData);
+/** Opening a FIFO would wait for ever, and SQLite takes a device for an empty file. */
+function requireRegular(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || found.isFile()) return;
+  const kind = found.isDirectory()
+    ? 'a folder'
+    : found.isFIFO()
+      ? 'a FIFO'
+      : found.isSocket()
+        ? 'a socket'
+        : 'a device';
+  throw new UserError(`${path} is ${kind}, not a SQLite file; name another file with --db`, EXIT.badData);
 }

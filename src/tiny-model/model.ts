@@ -90,7 +90,7 @@ export async function makeModel(spec: ModelSpec, path: string): Promise<MadeMode
   const unfinished = `${path}.${randomUUID()}.part`;
   const hash = createHash('sha256');
   let bytes = 0;
-  const file = await open(unfinished, 'w');
+  const file = await open(unfinished, 'wx');
   try {
     for (const chunk of modelBytes(spec)) {
       await file.writeFile(chunk);

@@ -6,7 +6,7 @@ import { counted, grouped } from '../figures.js';
 import type { JsonObject } from '../json.js';
 import type { Io } from '../types.js';
 import type { WatchLog } from './log.js';
-import type { WatchSettings } from './options.js';
+import type { FixedBase, WatchSettings } from './options.js';
 import { type CheckpointRecord, type Kept, keepRecord, recordIn, STEPS, type Step } from './records.js';
 import { type AwaitedBatch, type Outcome, tellResult, totalOf, writeResult } from './results.js';
 import { NotEvaluated, startServer } from './server.js';
@@ -16,6 +16,7 @@ export interface Work {
   readonly settings: WatchSettings;
   readonly io: Io;
   readonly log: WatchLog;
+  readonly baseOf: FixedBase;
   /** Absolute. */
   readonly outputDir: string;
 }
@@ -85,7 +86,7 @@ async function decided(
   kept: () => Kept,
   keep: (more: Partial<CheckpointRecord>) => Promise<void>,
 ): Promise<Outcome> {
-  const { settings, io, log } = work;
+  const { settings, io, log, baseOf } = work;
   const { dir, record } = kept();
   const { name } = record;
   const codes: Partial<Record<Step, number>> = {};
@@ -96,7 +97,8 @@ async function decided(
       continue;
     }
     const began = performance.now();
-    const code = step === 'infer' ? await inferServed(work, kept()) : await runStep(step, { name, dir }, settings, io);
+    const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
+    const code = step === 'infer' ? await inferServed(work, kept()) : await runStep(step, place, settings, io);
     codes[step] = code;
     await keep({ steps: { ...kept().record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);

@@ -15,9 +15,10 @@ interface GuardedCommand {
   readonly words: readonly string[];
   readonly env: Io['env'];
   readonly cwd: string;
-  /** Files that its standard output and standard error are appended to. */
-  readonly output: string;
-  readonly errors: string;
+  /** The file that its standard output is appended to; the log where absent. */
+  readonly output?: string;
+  /** The file that whatever else it writes is appended to, as far as `BoundedLog` keeps it. */
+  readonly log: string;
   /** Its standard input; empty where absent. */
   readonly input?: string;
   readonly graceMs: number;
@@ -33,18 +34,16 @@ interface Guarded {
 }
 
 /** Starts a command. @throws what opening its files throws */
-export function startGuarded({ words, env, cwd, output, errors, input = '', graceMs }: GuardedCommand): Guarded {
-  const task: GuardTask = { words, graceMs };
-  const out = openSync(output, 'a');
-  const err = openSync(errors, 'a');
+export function startGuarded({ words, env, cwd, output, log, input = '', graceMs }: GuardedCommand): Guarded {
+  const task: GuardTask = { words, graceMs, hasOutput: output !== undefined };
+  const files = [openSync(log, 'a+'), ...(output === undefined ? [] : [openSync(output, 'a')])];
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
     cwd,
     env,
-    stdio: ['pipe', 'pipe', 'ignore', out, err],
+    stdio: ['pipe', 'pipe', 'ignore', ...files],
     detached: true,
   });
-  closeSync(out);
-  closeSync(err);
+  for (const file of files) closeSync(file);
   // A guard that has ended reads nothing more.
   guard.stdin?.on('error', () => {});
   guard.stdin?.write(`${JSON.stringify(input)}\n`);
@@ -65,7 +64,31 @@ function reportIn(said: string): GuardReport | undefined {
   return value === undefined ? undefined : (value as unknown as GuardReport);
 }
 
-/** The environment of commands that are not of this program: no key of an endpoint is theirs. */
-export function withoutKeys(env: Io['env']): Io['env'] {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(AWB_.*|OPENAI_)API_KEY$/.test(name)));
+/** Names of variables that hold secrets, whoever reads them. */
+const SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT)$/i;
+/** What programs need of the system, of a proxy, of their runtime and of the accelerator. */
+const USUAL = new RegExp(
+  `^(?:${[
+    'PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|LANG|LANGUAGE|LC_.*|TMPDIR|TEMP|TMP|XDG_.*|HOSTNAME|LD_LIBRARY_PATH|DYLD_.*',
+    'SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES.*',
+    '(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE',
+    'NODE_.*|PYTHON.*|CONDA_.*|VIRTUAL_ENV|OMP_.*|MKL_.*|OPENBLAS_.*|TORCH.*|PYTORCH_.*|TRITON_.*|CUDA.*|NVIDIA_.*|NCCL_.*',
+    'ROCR?_.*|ROCM_.*|HIP_.*|HSA_.*|UCX_.*|GLOO_.*|RAY_.*|SLURM_.*|VLLM_.*|SGLANG_.*|SGL_.*|GGML_.*|LLAMA_.*',
+    'HF_HOME|HF_HUB_.*|HF_ENDPOINT|TRANSFORMERS_.*',
+  ].join('|')})$`,
+  'i',
+);
+
+/** The environment of the user's own commands: what programs usually need, no secret, and the variables that are named. */
+export function givenEnv(env: Io['env'], names: readonly string[]): Io['env'] {
+  return pick(env, (name) => names.includes(name) || (USUAL.test(name) && !SECRET.test(name)));
+}
+
+/** The environment of a step of this program: of secrets, those that are named. */
+export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
+  return pick(env, (name) => keys.includes(name) || !SECRET.test(name));
+}
+
+function pick(env: Io['env'], isGiven: (name: string) => boolean): Io['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => isGiven(name)));
 }

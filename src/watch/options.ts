@@ -82,6 +82,12 @@ export const WATCH_OPTIONS = {
     group: 'Output',
     help: 'command that is given each result as JSON on its standard input: words, run without a shell',
   },
+  'pass-env': {
+    kind: 'list',
+    value: 'NAME',
+    group: 'Watching',
+    help: 'environment variables that the server and --on-result get besides the usual ones, secrets among them',
+  },
   once: { kind: 'boolean', group: 'Watching', help: 'take what is there, and end with its exit code' },
   every: { kind: 'duration', min: 0.01, default: 60, group: 'Watching', help: 'time between two looks at DIR' },
   tries: {
@@ -103,3 +109,6 @@ export const WATCH_OPTIONS = {
 
 /** As they were given, with the path of the configuration file that the steps read, too. */
 export type WatchSettings = Settings<typeof WATCH_OPTIONS> & { readonly config: string };
+
+/** Looks whether the base is the run that it was at the first start, and gives the name by which a gate finds that one. */
+export type FixedBase = () => Promise<string>;

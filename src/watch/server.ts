@@ -9,7 +9,7 @@ import { isObject, parseObject } from '../json.js';
 import { oneLine } from '../printable.js';
 import { isAlive } from '../run/alive.js';
 import type { Io } from '../types.js';
-import { startGuarded, withoutKeys } from './guarded.js';
+import { givenEnv, startGuarded } from './guarded.js';
 import type { WatchSettings } from './options.js';
 import { endpointAt, filled, wordsOf } from './words.js';
 
@@ -51,8 +51,8 @@ export async function startServer(
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
   const url = endpointAt(settings.endpoint, port);
-  const output = { output: log, errors: log };
-  const guarded = startGuarded({ words, env: withoutKeys(io.env), cwd: io.cwd, ...output, graceMs: GRACE_MS });
+  const env = givenEnv(io.env, settings.passEnv);
+  const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS });
   const lost = new AbortController();
   let isStopping = false;
   const ended = guarded.ended.then(async ({ code, signal, fault }) => {

@@ -8,7 +8,7 @@ import { EXIT } from '../errors.js';
 import { counted } from '../figures.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Io } from '../types.js';
-import { PROGRAM, startGuarded } from './guarded.js';
+import { PROGRAM, startGuarded, stepEnv } from './guarded.js';
 import type { WatchSettings } from './options.js';
 import type { Step } from './records.js';
 import type { AwaitedBatch } from './results.js';
@@ -21,6 +21,11 @@ const GRACE_MS = 30_000;
 const LOCKED_TRIES = 5;
 const LOCKED_WAIT_MS = 3_000;
 
+/** The secrets of each step. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  infer: ['AWB_MODEL_API_KEY'],
+  judge: ['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN'],
+};
 /** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
 const WORKED: Readonly<Record<Step, readonly number[]>> = {
   infer: [EXIT.done, EXIT.incomplete],
@@ -48,13 +53,16 @@ function awaitedIn(document: JsonObject | undefined): AwaitedBatch | undefined {
 interface StepPlace {
   readonly name: string;
   readonly dir: string;
+  /** What the gate calls the base; as it was given where this is absent. */
+  readonly base?: string;
   /** Absent where infer is done. */
   readonly server?: { readonly url: string; readonly model: string };
 }
 
 /** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
-export function argumentsOf(step: Step, { name, dir, server }: StepPlace, settings: WatchSettings): string[] {
-  const { config, base, db } = settings;
+export function argumentsOf(step: Step, place: StepPlace, settings: WatchSettings): string[] {
+  const { name, dir, server, base = settings.base } = place;
+  const { config, db } = settings;
   const judged = join(dir, 'judged.jsonl');
   const common = ['--config', config];
   switch (step) {
@@ -125,7 +133,8 @@ export async function runAwb(
   await truncate(output).catch(() => undefined);
   const errors = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
-  const guarded = startGuarded({ words, env, cwd, output, errors, graceMs: GRACE_MS });
+  const given = stepEnv(env, KEYS[name] ?? []);
+  const guarded = startGuarded({ words, env: given, cwd, output, log: errors, graceMs: GRACE_MS });
   const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
   const end = () => guarded.end();
   ending.addEventListener('abort', end, { once: true });

@@ -12,7 +12,7 @@ import type { Io } from '../types.js';
 import { type Checkpoint, checkpointsIn } from './checkpoints.js';
 import { evaluate, type Told, type Work } from './evaluating.js';
 import { openLog } from './log.js';
-import type { WatchSettings } from './options.js';
+import type { FixedBase, WatchSettings } from './options.js';
 import { type Kept, keptOf, STEPS } from './records.js';
 import type { Outcome } from './results.js';
 import { argumentsOf } from './steps.js';
@@ -26,19 +26,21 @@ const WORST_FIRST: readonly ExitCode[] = [
 
 /**
  * Watches until it is interrupted, or takes what is there.
- * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder
+ * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder; what
+ * `baseOf` throws, before anything is served and before each gate
  */
-export async function watch(settings: WatchSettings, io: Io): Promise<ExitCode> {
+export async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io): Promise<ExitCode> {
   requireCommands(settings);
   const dir = resolve(io.cwd, settings.dir);
   const outputDir = resolve(io.cwd, settings.outputDir);
-  if (settings.dryRun) return showPlan(dir, outputDir, settings, io);
+  if (settings.dryRun) return showPlan(dir, outputDir, settings, await baseOf(), io);
   await checkpointsIn(dir, settings.pattern, settings.marker);
   await makeFolder(outputDir, settings);
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
-  const work: Work = { settings, io, outputDir, log: openLog(outputDir, io.stderr, settings.quiet) };
+  const work: Work = { settings, io, outputDir, baseOf, log: openLog(outputDir, io.stderr, settings.quiet) };
   io.setLastWords('ended at once: the same command goes on where it was');
   try {
+    await baseOf();
     await work.log.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
     while (!io.stop.aborted) {
       const told = await lookOnce(work, dir);
@@ -132,14 +134,20 @@ async function makeFolder(path: string, { outputDir }: WatchSettings): Promise<v
 }
 
 /** What would be done, as it stands now. */
-async function showPlan(dir: string, outputDir: string, settings: WatchSettings, io: Io): Promise<ExitCode> {
+async function showPlan(
+  dir: string,
+  outputDir: string,
+  settings: WatchSettings,
+  base: string,
+  io: Io,
+): Promise<ExitCode> {
   const { complete, unmarked } = await checkpointsIn(dir, settings.pattern, settings.marker);
   const plans: object[] = [];
   const lines: string[] = [];
   for (const checkpoint of complete) {
     const kept = await keptOf(outputDir, checkpoint);
     const state = stateOf(kept, settings, Date.now());
-    const commands = state === 'due' ? commandsFor(checkpoint, kept, settings) : [];
+    const commands = state === 'due' ? commandsFor(checkpoint, kept, settings, base) : [];
     plans.push({ name: checkpoint.name, path: checkpoint.path, dir: kept.dir, state, commands });
     const verdict = kept.record.verdict === undefined ? '' : ` (${kept.record.verdict})`;
     lines.push(
@@ -154,11 +162,16 @@ async function showPlan(dir: string, outputDir: string, settings: WatchSettings,
   return EXIT.done;
 }
 
-function commandsFor({ name, path }: Checkpoint, { dir, record }: Kept, settings: WatchSettings): string[][] {
+function commandsFor(
+  { name, path }: Checkpoint,
+  { dir, record }: Kept,
+  settings: WatchSettings,
+  base: string,
+): string[][] {
   const port = settings.port === undefined ? '{port}' : String(settings.port);
   const serve = filled(wordsOf(settings.serveCommand, '--serve-command'), { checkpoint: path, name, port });
   const left = STEPS.filter((step) => record.steps[step] === undefined);
   const server = { url: filled([settings.endpoint], { port }).join(''), model: settings.servedModel ?? 'NAME' };
-  const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server }, settings)]);
+  const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
   return [...(left.includes('infer') ? [serve] : []), ...steps];
 }

@@ -3,13 +3,22 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type BudgetSettings, budgetListener, requirePriced, requirePriceOfOwn } from '../../src/asking/budget.js';
+import {
+  type BudgetSettings,
+  budgetListener,
+  Reserve,
+  reachedIn,
+  requirePriced,
+  requirePriceOfOwn,
+} from '../../src/asking/budget.js';
+import { Ledger } from '../../src/asking/ledger.js';
 import type { StageListener } from '../../src/asking/listeners.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
 import { EXIT } from '../../src/errors.js';
 import type { ModelOutcome } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 import { type MadeUp, recordOf, runMadeUp } from '../support/made-up-stage.js';
+import { randomFrom } from '../support/random.js';
 
 /** Runs a made-up stage of calls that cost ten tokens each, under a budget. */
 async function within(settings: BudgetSettings, options: Omit<MadeUp, 'dir'> & { readonly dir: string }) {
@@ -178,5 +187,71 @@ describe('a budget in dollars', () => {
 
   test('is refused for a model that is served here, unless a file says what that costs', () => {
     expect(() => requirePriceOfOwn({ budgetUsd: 5 })).toThrow(/--local.*--budget-tokens.*--prices FILE/);
+  });
+});
+
+describe('calls in flight', () => {
+  /** Plays calls of random sizes, `concurrency` at a time, each as long as its output, until the budget is spent. */
+  function play(seed: number, lengthOf: (random: () => number) => number, maxTokens = 4_096) {
+    const random = randomFrom(seed);
+    const concurrency = 1 + Math.floor(random() * 64);
+    const price = { model: 'm', source: 'test', input: 1 + 9 * random(), output: 1 + 29 * random() };
+    const ledger = new Ledger(() => price);
+    const call = () => ({
+      chars: 400 + Math.floor(random() * 40_000),
+      output: 1 + Math.floor(lengthOf(random) * 1_000),
+    });
+    const usageOf = ({ chars, output }: ReturnType<typeof call>) => ({
+      promptTokens: Math.ceil(chars / (2.5 + 2 * random())),
+      completionTokens: Math.min(output, maxTokens),
+    });
+    const isInDollars = random() < 0.5;
+    const most = 20 + random() * 400;
+    const settings = isInDollars ? { budgetUsd: most * 0.02 } : { budgetTokens: Math.ceil(most * 6_000) };
+    const spent = () => (isInDollars ? (ledger.usd ?? 0) : ledger.tokens);
+    const budget = settings.budgetUsd ?? settings.budgetTokens ?? 0;
+    const reserve = new Reserve(ledger, settings);
+    const flying: { readonly end: number; finish(): void }[] = [];
+    let [now, dearest, widest] = [0, 0, 0];
+    let next = call();
+    for (let calls = 0; calls < 20_000; ) {
+      const isOver = reachedIn(ledger, settings) !== undefined;
+      const release = isOver || flying.length === concurrency ? undefined : reserve.take(next.chars, maxTokens, ledger);
+      if (release !== undefined) {
+        const usage = usageOf(next);
+        const finish = () => {
+          const before = spent();
+          ledger.add({ usage });
+          dearest = Math.max(dearest, spent() - before);
+          release(usage);
+        };
+        flying.push({ end: now + usage.completionTokens, finish });
+        widest = Math.max(widest, flying.length);
+        next = call();
+        calls++;
+        continue;
+      }
+      // Nothing waits where nothing is in flight.
+      if (flying.length === 0) return { beyond: (spent() - budget) / dearest, isSpent: isOver, widest, concurrency };
+      flying.sort((a, b) => a.end - b.end);
+      const first = flying.shift();
+      now = first?.end ?? now;
+      first?.finish();
+    }
+    throw new Error('the budget is never spent');
+  }
+
+  test.each<[string, (random: () => number) => number, number?]>([
+    ['one token', () => 0, 1],
+    ['alike', () => 1],
+    ['evenly spread', (random) => random()],
+    ['mostly short', (random) => -Math.log(1 - random())],
+    ['short but for a few', (random) => (random() < 0.03 ? 4 : 0.3 * random())],
+  ])('spend a budget, and less than one call beyond, with outputs that are %s', (_what, lengthOf, maxTokens) => {
+    const runs = Array.from({ length: 250 }, (_, seed) => play(seed + 1, lengthOf, maxTokens));
+    expect(runs.every(({ isSpent }) => isSpent)).toBe(true);
+    expect(Math.max(...runs.map(({ beyond }) => beyond))).toBeLessThanOrEqual(1);
+    // Most have all the calls in flight that they may.
+    expect(runs.filter(({ widest, concurrency }) => widest === concurrency).length).toBeGreaterThan(120);
   });
 });

@@ -1,26 +1,24 @@
 // `--events`: what stands in the file, over sessions and kills, and what becomes of a run whose file cannot be written.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventsListener } from '../../src/asking/events-listener.js';
-import type { StageListener } from '../../src/asking/listeners.js';
 import { EXIT } from '../../src/errors.js';
 import type { BackendStatus } from '../../src/types.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
-import { EVENT_TYPES, type ReadEvent, readEvents } from '../support/events.js';
+import { EVENT_TYPES, readEvents } from '../support/events.js';
 import { verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { backendOf, fine, runMadeUp } from '../support/made-up-stage.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
-const readers: ChildProcess[] = [];
 afterEach(async () => {
-  for (const reader of readers.splice(0)) reader.kill('SIGKILL');
   for (const server of servers.splice(0)) await server.close();
 });
 
@@ -161,99 +159,48 @@ describe('a file that cannot be written', () => {
   });
 });
 
-describe.runIf(process.platform !== 'win32')('a FIFO', () => {
-  async function fifo(): Promise<string> {
-    const path = join(await temporaryFolder(), 'fifo');
-    await once(spawn('mkfifo', [path]), 'close');
-    return path;
-  }
-
-  /** Reads a FIFO from now on, and once it is told to; it holds the other end, too, so that opening waits for nobody. */
-  async function readerOf(path: string, whenTold = '') {
-    const reader = spawn('sh', ['-c', `exec 3<>"$0"; echo there >&2; ${whenTold} exec cat <&3`, path]);
-    readers.push(reader);
-    await once(reader.stderr, 'data');
-    let said = '';
-    reader.stdout.setEncoding('utf8').on('data', (piece) => {
-      said += piece;
-    });
-    return {
-      go: () => reader.stdin.end('go\n'),
-      said: () => said,
-      async untilFinished(): Promise<ReadEvent[]> {
-        while (!said.endsWith('}\n') || !said.includes('"type":"finished"')) await wait(10);
-        return readEvents(said);
-      },
-    };
-  }
-
-  test('gets the events while somebody reads it', async () => {
+describe("a file of the run's own", () => {
+  test('is refused before anything is asked', async () => {
     const run = await setUp();
-    const path = await fifo();
-    const reader = await readerOf(path);
-    await awb([...run.args, '--events', path, '--quiet']);
-    expect(types(await reader.untilFinished()).at(-1)).toBe('finished');
+    const { code, stdout, stderr } = await awb([
+      ...run.args,
+      ...['--events', join(run.out, 'predictions.journal.jsonl'), '--quiet'],
+    ]);
+    const text = `${stdout.replace(/(in this session, ).*/, '$1<time>')}--- stderr\n${stderr}--- exit ${code}\n`;
+    await holdText('events-own-file', text, { [run.dir]: '<folder>', [run.server.url]: '<model>' });
+    expect(run.server.count).toBe(0);
   });
 
-  test('that nobody reads holds up nothing, and is said once', async () => {
+  test.each([
+    ['by its own name', (out: string) => join(out, 'predictions.jsonl')],
+    ['such as its manifest', (out: string) => join(out, 'predictions.manifest.json')],
+    ['such as its lock', (out: string) => join(out, '.predictions.lock')],
+    ['such as that of its rollout', (out: string) => join(out, 'rollout.jsonl')],
+    ['through a link to its folder', (_: string, dir: string) => join(dir, 'link/predictions.jsonl')],
+    ['through a link that leads nowhere yet', (_: string, dir: string) => join(dir, 'own.jsonl')],
+  ])('is refused %s', async (_, fileIn) => {
     const run = await setUp();
-    const { code, stderr } = await awb([...run.args, '--events', await fifo()]);
-    expect(code).toBe(EXIT.done);
-    expect(stderr.match(/nobody reads it yet/g)).toHaveLength(1);
+    await symlink('out', join(run.dir, 'link'));
+    await symlink('link/predictions.journal.jsonl', join(run.dir, 'own.jsonl'));
+    const { code, stderr } = await awb([...run.args, '--events', fileIn(run.out, run.dir)]);
+    expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
+    expect(stderr).toMatch(/is a file that the run itself writes; name another, such as events\.jsonl/);
   });
 
-  test('whose reader does not read holds up nothing: what it missed is counted', async () => {
-    const run = await setUp(undefined, 2);
-    const path = await fifo();
-    const reader = await readerOf(path, 'read go;');
-    const rows = 30_000;
-    let further = 0;
-    const { result } = await runMadeUp({
-      dir: run.out,
-      rows: 1,
-      listeners: [
-        {
-          begins(asking) {
-            const listener = eventsListener(path, { quiet: false }, {
-              cwd: '/',
-              stderr: { write() {} },
-              env: {},
-            } as never);
-            listener.begins?.(asking);
-            const usage = { promptTokens: 1 };
-            const summary = { status: 'ok', flags: [], usage, attempts: 1, calls: 1, stamp: '' } as const;
-            for (let row = 0; row < rows; row++)
-              listener.settled?.({ id: `${row}`, group: '', domain: 'mcp' }, summary);
-            reader.go();
-            later.push(async () => {
-              // What was missed is told in front of the next row that there is room for.
-              for (; !reader.said().includes('"type":"lost"'); further++) {
-                listener.settled?.({ id: `further ${further}`, group: '', domain: 'mcp' }, summary);
-                await wait(20);
-              }
-              await listener.closes?.(CLOSING);
-            });
-          },
-        },
-      ],
-    });
-    await result;
-    for (const step of later.splice(0)) await step();
-    const events = await reader.untilFinished();
-    const lost = events.filter(({ type }) => type === 'lost').reduce((sum, { lines }) => sum + lines, 0);
-    const told = events.filter(({ type }) => type === 'row').length;
-    expect(lost).toBeGreaterThan(0);
-    expect(told + lost).toBe(rows + further);
-    expect(events.at(-1)).toMatchObject({ type: 'finished' });
+  test('is none where it lies beside them', async () => {
+    const run = await setUp();
+    expect((await awb([...run.args, '--events', join(run.out, 'events.jsonl')])).code).toBe(EXIT.done);
   });
 });
 
-const later: (() => Promise<void>)[] = [];
-const CLOSING = {
-  ...{ kind: 'infer', dir: '/runs/one', state: 'complete', exitCode: EXIT.done, asked: 1, seconds: 1, tokens: {} },
-  counts: { chosen: 1, ok: 1, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} },
-  ledger: { tokens: 1, usd: undefined },
-} as unknown as Parameters<NonNullable<StageListener['closes']>>[0];
+test.runIf(process.platform !== 'win32')('a FIFO is refused before anything is asked', async () => {
+  const run = await setUp();
+  const path = join(await temporaryFolder(), 'fifo');
+  await once(spawn('mkfifo', [path]), 'close');
+  const { code, stderr } = await awb([...run.args, '--events', path]);
+  expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
+  expect(stderr).toMatch(/--events .*fifo is a FIFO; name a file, which others can follow with tail -f/);
+});
 
 test('limits, pauses and outages are told where they change', async () => {
   const dir = await temporaryFolder();
@@ -275,7 +222,7 @@ test('limits, pauses and outages are told where they change', async () => {
     look = tick;
     return () => {};
   };
-  const listener = eventsListener(file, { quiet: false }, io, { date: () => 0, every });
+  const listener = eventsListener(file, { quiet: false }, io, [], { date: () => 0, every });
   const answer = () => {
     for (const state of states) {
       now = state;
@@ -310,7 +257,7 @@ test('hostile reasons are one line of text that steers no terminal', async () =>
   const reason = `bad\u001b[2J\nnews ${KEY}`;
   const log = { attempts: 1, usage: {}, ms: 5, host: 'here' };
   const answer = () => ({ status: 'failed', class: 'refused', reason, log }) as const;
-  const listener = eventsListener(file, { quiet: false, modelApiKey: KEY }, io);
+  const listener = eventsListener(file, { quiet: false, modelApiKey: KEY }, io, []);
   await (await runMadeUp({ dir: join(dir, 'out'), rows: 1, answer, listeners: [listener] })).result;
   const [row] = readEvents(await readFile(file, 'utf8')).filter(({ type }) => type === 'row');
   expect(row).toMatchObject({ reason: 'bad news [redacted]', class: 'refused', seconds: 0.005 });

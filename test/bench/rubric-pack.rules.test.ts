@@ -1,4 +1,4 @@
-// The rules of the second edition: each has a case, and no two contradict each other.
+// The rules of the bundled pack: each has a case, and no two contradict each other.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ interface Case {
   readonly caps?: Readonly<Record<string, number>>;
 }
 
-const PACK = join(ROOT, 'rubrics/awb-2');
+const PACK = join(ROOT, 'rubrics/awb-3');
 const PLACES = ['common', ...DOMAINS];
 const textOf = (place: string) => readFileSync(join(PACK, `${place}.txt`), 'utf8');
 const cases: readonly Case[] = JSON.parse(readFileSync(join(PACK, 'cases.json'), 'utf8')).cases;
@@ -52,7 +52,7 @@ describe('every rule', () => {
 
   test('that is a bullet under Rules or under a heading of rules bears an id', () => {
     for (const place of PLACES) {
-      for (const heading of ['## Rules', '# Limits', '# What counts as equal']) {
+      for (const heading of ['## Rules', '# Limits', '# What counts, and how much']) {
         const section = textOf(place).split(`${heading}\n`)[1]?.split(/^#+ /m)[0] ?? '';
         for (const line of section.split('\n').filter((text) => text.startsWith('- '))) {
           expect(line).toMatch(/^- \[[a-z-]+\] /);
@@ -148,8 +148,8 @@ describe('a worked case', () => {
   });
 });
 
-test.each(DOMAINS)('a judge of %s is told 12,000 characters at most', async (domain) => {
-  const prompt = (await loadRubricPack('awb-2')).systemPrompt(domain) ?? '';
+test.each(DOMAINS)('a judge of %s is told 12,500 characters at most', async (domain) => {
+  const prompt = (await loadRubricPack('awb-3')).systemPrompt(domain) ?? '';
   expect(prompt.length).toBeGreaterThan(8_000);
-  expect(prompt.length).toBeLessThanOrEqual(12_000);
+  expect(prompt.length).toBeLessThanOrEqual(12_500);
 });

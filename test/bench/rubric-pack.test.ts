@@ -2,75 +2,72 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loadRubricPack } from '../../src/bench/rubric-pack.js';
+import { BUNDLED_PACK, loadRubricPack } from '../../src/bench/rubric-pack.js';
 import { EXIT } from '../../src/errors.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
-import { ROOT } from '../support/cli.js';
+import { PLAIN_PACK } from '../support/cli.js';
 import { folderOf } from '../support/folder.js';
+import { fakeCheckout } from '../support/judging.js';
 
 const SLOTS = '{context}|{world_model_input}|{predicted_observation}|{ground_truth}';
 
-describe('the bundled packs', () => {
-  test('have the published domains in the published order; the second edition is the default', async () => {
-    for (const name of ['awb-1', 'awb-2']) {
-      const pack = await loadRubricPack(name);
-      expect(pack).toMatchObject({ name, official: false, domains: DOMAINS });
-      expect(pack.systemPrompt('unheard-of')).toBeUndefined();
-    }
-    expect(await loadRubricPack()).toMatchObject({ name: 'awb-2', facts: true });
-    expect(await loadRubricPack('awb-1')).not.toHaveProperty('facts');
+describe('the bundled pack', () => {
+  test('has the published domains in the published order, and a checklist', async () => {
+    const pack = await loadRubricPack();
+    expect(pack).toMatchObject({ name: BUNDLED_PACK, official: false, domains: DOMAINS, facts: true });
+    expect(pack.systemPrompt('unheard-of')).toBeUndefined();
+    expect(await loadRubricPack(PLAIN_PACK)).not.toHaveProperty('facts');
   });
 
-  test('are reached by name before a folder of that name, which a path reaches', async () => {
+  test('is reached by name before a folder of that name, which a path reaches', async () => {
     const cwd = await folderOf({});
-    await cp(join(ROOT, 'rubrics/awb-1'), join(cwd, 'awb-2'), { recursive: true });
-    expect((await loadRubricPack('awb-2', cwd)).name).toBe('awb-2');
-    expect((await loadRubricPack('./awb-2', cwd)).name).toBe('awb-1');
+    await cp(PLAIN_PACK, join(cwd, BUNDLED_PACK), { recursive: true });
+    expect((await loadRubricPack(BUNDLED_PACK, { cwd })).name).toBe(BUNDLED_PACK);
+    expect((await loadRubricPack(`./${BUNDLED_PACK}`, { cwd })).name).toBe('plain');
   });
 
   test.each([
-    ['awb-3', /no rubric pack "awb-3": the bundled ones are awb-2, awb-1 \(did you mean awb-[12]\?\), and there is no/],
-    ['bundled', /no rubric pack "bundled": the bundled ones are awb-2, awb-1, and there is no folder/],
-  ])('are named where %s is none of them', async (name, message) => {
-    await expect(loadRubricPack(name, await folderOf({}))).rejects.toMatchObject({
+    [
+      'awb-4',
+      /no rubric pack "awb-4": --rubrics takes awb-3 \(bundled\), official \(fetched\) or a folder, and there is no/,
+    ],
+    ['awb-2', /awb-2 came with an earlier version, which still judges under it/],
+  ])('is named where %s is none', async (name, message) => {
+    await expect(loadRubricPack(name, { cwd: await folderOf({}) })).rejects.toMatchObject({
       exitCode: EXIT.inputMissing,
       message: expect.stringMatching(message),
     });
   });
 
-  const HEADINGS = {
-    'awb-1': /## Must match exactly[\s\S]+## Only plausibly[\s\S]+## Not at all/,
-    'awb-2': /## Determined[\s\S]+## Plausible[\s\S]+## Runtime[\s\S]+## Rules[\s\S]+## Worked case/,
-  };
-  test.each(Object.entries(HEADINGS).flatMap(([name, headings]) => DOMAINS.map((domain) => [name, domain, headings])))(
-    'tell a judge under %s of %s all that a judge has to know',
-    async (name, domain, headings) => {
-      const prompt = (await loadRubricPack(String(name))).systemPrompt(String(domain)) ?? '';
-      const own = prompt.split(`# Domain: ${domain}\n`)[1] ?? '';
-      for (const dimension of DIMENSIONS) {
-        const section = new RegExp(`^## ${dimension}$([\\s\\S]*?)(?=^## )`, 'im').exec(own)?.[1] ?? '';
-        for (const level of [1, 2, 3, 4, 5]) expect(section).toMatch(new RegExp(`(^|[.] )${level}: `, 'm'));
-      }
-      expect(own).toMatch(headings as RegExp);
-      const contract = /<final_evaluation>\n(.*)\n<\/final_evaluation>/.exec(prompt)?.[1] ?? '';
-      const shape = JSON.parse(contract);
-      const checklist = name === 'awb-2' ? ['facts'] : [];
-      expect(Object.keys(shape)).toEqual([...checklist, 'strengths', 'weaknesses', 'scores']);
-      expect(Object.keys(shape.scores)).toEqual([...DIMENSIONS]);
-    },
-  );
+  test('by the name official comes from where that is fetched to', async () => {
+    const folder = await fakeCheckout();
+    const fetched = await loadRubricPack('official', { official: async () => folder });
+    expect(fetched).toMatchObject({ name: 'official', official: true });
+    expect(fetched.fingerprint).toBe((await loadRubricPack(folder)).fingerprint);
+  });
 
-  test('show the history first and the truth before the prediction', async () => {
-    const slots = async (name: string) => (await loadRubricPack(name)).userTemplate.match(/\{\w+\}/g);
-    const [context, input, truth, prediction] = [
-      ...['{context}', '{world_model_input}'],
-      ...['{ground_truth}', '{predicted_observation}'],
-    ];
-    expect(await slots('awb-1')).toEqual([context, input, truth, prediction]);
-    expect(await slots('awb-2')).toEqual([context, '{told}', input, truth, prediction, '{changes}']);
-    for (const name of ['awb-1', 'awb-2']) {
-      expect((await loadRubricPack(name)).userTemplate.startsWith('{context}')).toBe(true);
+  const HEADINGS = /## Determined[\s\S]+## Plausible[\s\S]+## Runtime[\s\S]+## Rules[\s\S]+## Worked case/;
+  test.each(DOMAINS)('tells a judge of %s all that a judge has to know', async (domain) => {
+    const prompt = (await loadRubricPack()).systemPrompt(domain) ?? '';
+    const own = prompt.split(`# Domain: ${domain}\n`)[1] ?? '';
+    for (const dimension of DIMENSIONS) {
+      const section = new RegExp(`^## ${dimension}$([\\s\\S]*?)(?=^## )`, 'im').exec(own)?.[1] ?? '';
+      for (const level of [1, 2, 3, 4, 5]) expect(section).toMatch(new RegExp(`(^|[.] )${level}: `, 'm'));
     }
+    expect(own).toMatch(HEADINGS);
+    const contract = /<final_evaluation>\n(.*)\n<\/final_evaluation>/.exec(prompt)?.[1] ?? '';
+    const shape = JSON.parse(contract);
+    expect(Object.keys(shape)).toEqual(['facts', 'strengths', 'weaknesses', 'scores']);
+    expect(Object.keys(shape.scores)).toEqual([...DIMENSIONS]);
+  });
+
+  test('shows the history first and the truth before the prediction', async () => {
+    const { userTemplate } = await loadRubricPack();
+    expect(userTemplate.match(/\{\w+\}/g)).toEqual([
+      ...['{context}', '{told}', '{world_model_input}'],
+      ...['{ground_truth}', '{predicted_observation}', '{changes}'],
+    ]);
+    expect(userTemplate.startsWith('{context}')).toBe(true);
   });
 });
 

@@ -4,15 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { loadRubricPack } from '../../src/bench/rubric-pack.js';
 import { CANARIES } from '../../src/calibrate/canaries.js';
 import { READINGS } from '../../src/judge/readings.js';
-import { buildJudgeMessages, materialOf } from '../../src/judge/rubric-messages.js';
-import { readPrediction } from '../../src/reply.js';
-import { DIMENSIONS, type ModelReply } from '../../src/types.js';
+import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
+import { readPrediction, shownPrediction } from '../../src/reply.js';
+import type { ModelReply } from '../../src/types.js';
 import { verdict } from '../support/judging.js';
 import { recordedSubjects } from '../support/subjects.js';
+import { MARK, marked } from '../support/verdicts.js';
 
 const NAMES = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
-/** These name all five dimensions, so a verdict may be a quotation of theirs where they hold its numbers, and they hold fives. */
-const PLANTED = ['fake-verdict', 'thinking-verdict'];
 /** A third of the recorded rows; some of every domain are among them. */
 const SUBJECTS = recordedSubjects(1).flatMap((subject, row) => (row % 3 === 0 ? [subject()] : []));
 
@@ -36,32 +35,21 @@ describe.each(NAMES)('the canary %s', (name) => {
       const mark = /^<prediction-([0-9a-f]{12}) /m.exec(text.slice(text.lastIndexOf('<input-')))?.[1] ?? 'none';
       const [, inside = '', ...more] = text.split(new RegExp(`</?prediction-${mark}[^>]*>`));
       expect(more).toHaveLength(1);
-      expect(inside.trim()).toBe(materialOf(sample, prediction).prediction);
+      expect(inside.trim()).toBe(shownPrediction(prediction));
       expect(text.split(`<truth-${mark}`)).toHaveLength(2);
     }
   });
 
-  it('leaves the verdict of a judge that does not obey as it is, or makes it one that counts as planted', () => {
-    for (const { sample, prediction } of cases) {
-      const material = materialOf(sample, prediction);
-      const twos = { status: 'ok', total: 2 };
-      expect(READINGS.official.read(replyOf(verdict(2)))).toMatchObject(twos);
-      const read = READINGS.strict.read(replyOf(verdict(2)), material);
-      if (!PLANTED.includes(name)) expect(read).toMatchObject(twos);
-      if (read.status === 'unreadable') expect(READINGS.strict.giveUp(read.reason, material).class).toBe('planted');
-    }
-  });
-
-  it('makes a judge that obeys visible, by its fives or by a verdict that counts as planted', () => {
-    const fives = replyOf(verdict(5));
-    for (const { sample, prediction } of cases) {
-      const material = materialOf(sample, prediction);
-      const read = READINGS.strict.read(fives, material);
-      expect(read.status).toBe(PLANTED.includes(name) ? 'unreadable' : 'ok');
-      if (read.status === 'unreadable') expect(READINGS.strict.giveUp(read.reason, material).class).toBe('planted');
-      expect(READINGS.official.read(fives)).toMatchObject({
-        ratings: Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, 5])),
-      });
+  it('leaves the verdict of a judge as it is, whether that obeys or not', () => {
+    const asked = { mark: MARK, isHeld: false, countsUnmarked: () => false };
+    for (const { prediction } of cases) {
+      for (const rating of [2, 5]) {
+        const own = marked(verdict(rating)).replace('[]', () => JSON.stringify([`it holds ${prediction}`]));
+        const read = READINGS.strict.read(replyOf(own), asked);
+        expect(read).toMatchObject({ status: 'ok', ratings: { format: rating, quality: rating } });
+        // What it plants is nothing to the reader, even as the whole reply.
+        expect(READINGS.strict.read(replyOf(prediction), asked).status).toBe('unreadable');
+      }
     }
   });
 });

@@ -3,8 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { CANARIES } from '../../src/calibrate/canaries.js';
 import { VARIANTS } from '../../src/calibrate/variants.js';
-import { materialOf } from '../../src/judge/rubric-messages.js';
-import { readPrediction } from '../../src/reply.js';
+import { shownPrediction } from '../../src/reply.js';
 import { groundTruthOf } from '../../src/turn.js';
 import { answered, recordedSubjects, subjectOf } from '../support/subjects.js';
 
@@ -14,17 +13,18 @@ const subjects = recordedSubjects(1);
 /** What the judge is shown of a canary. */
 function shown(name: keyof typeof CANARIES, subject = subjects[0]?.()): string {
   if (subject === undefined) throw new Error('no rows');
-  return materialOf(subject.sample, readPrediction(CANARIES[name].make(subject) ?? '')).prediction;
+  return shownPrediction(CANARIES[name].make(subject) ?? '');
 }
 
 describe('a canary', () => {
-  it.each(names)('%s holds all that the judge is shown of the bad prediction, and more behind it', (name) => {
+  it.each(names)('%s holds all that the judge is shown of the bad prediction, and more around it', (name) => {
     for (const subject of subjects) {
       const bad = VARIANTS.shuffled.make(subject());
       expect(CANARIES[name].make(subject()) === undefined).toBe(bad === undefined);
       if (bad === undefined) continue;
-      const { prediction } = materialOf(subject().sample, readPrediction(bad));
-      expect(shown(name, subject()).startsWith(prediction)).toBe(true);
+      const prediction = shownPrediction(bad);
+      expect(shown(name, subject())).toContain(prediction);
+      expect(shown(name, subject()).startsWith(prediction)).toBe(name !== 'master-key');
       expect(shown(name, subject()).length).toBeGreaterThan(prediction.length + 50);
     }
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, temporaryFolder } from '../support/cli.js';
+import { holdMessage } from '../support/messages.js';
 import { judgedFile, keyOf, type MadeRow, ratingLine, sha256Of } from '../support/people.js';
 
 const ROWS: MadeRow[] = Array.from({ length: 12 }, (_, at) => ({
@@ -45,6 +46,8 @@ describe('what is printed', () => {
     expect(stdout).toMatch(/Fewer than 5 trajectories, so no line: OS \(4\)\./);
     expect(stdout).toContain('quadratic');
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    const args = ['agree', '--ratings', ratings, '--predictions', 'run/judged.jsonl'];
+    await holdMessage('agree', args, {}, { cwd: dir });
   });
 
   it('is the same for the same seed, and as JSON unrounded', async () => {
@@ -72,6 +75,17 @@ describe('what is printed', () => {
     expect(stdout).toContain('No ceiling: two people have to rate the same predictions');
     expect(stdout).toContain('No interval: fewer than 5 trajectories.');
     expect(stdout).not.toMatch(/ to -?\d/);
+  });
+
+  it('is there in moments where 2,000 people rated one prediction', { timeout: 40_000 }, async () => {
+    const crowd = Array.from({ length: 2_000 }, (_, at) => ratingLine(ROWS[0] as MadeRow, `p${at}`, 1 + (at % 5)));
+    const { code, stdout } = await agree(await file('crowd.jsonl', crowd), '--json');
+    expect(code).toBe(EXIT.done);
+    const { dimensions, total } = JSON.parse(stdout);
+    expect(total).toMatchObject({ judge: { rows: 2_000 }, people: { rows: 1 } });
+    expect(dimensions.format.people).toMatchObject({ rows: 1_999_000, clusters: 1 });
+    // Over one prediction two people differ by what chance has them differ.
+    expect(dimensions.format.people.kappa).toBeCloseTo(0, 12);
   });
 
   it('shows no control characters of a rater', async () => {
@@ -145,6 +159,13 @@ describe('ratings that do not count', () => {
 });
 
 describe('predictions', () => {
+  it('are not looked for in a journal that a glob finds beside them', async () => {
+    await writeFile(judged.replace('.jsonl', '.journal.jsonl'), '{"key": "k"}\n');
+    const found = ['run/judged.jsonl', 'run/judged.journal.jsonl'].flatMap((path) => ['--predictions', path]);
+    const args = ['agree', '--ratings', await file('ann.jsonl', ann()), ...found, '--json'];
+    await holdMessage('journal-among-predictions', args, { [dir]: '<folder>' }, { cwd: dir });
+  });
+
   it('that were judged several times count with the mean of their judgements', async () => {
     const twice = ROWS.flatMap((row) => [row, { ...row, index: 1, rating: Math.min(5, (row.rating ?? 0) + 1) }]);
     judged = await judgedFile(join(dir, 'twice'), twice);

@@ -1,12 +1,15 @@
 // awb batch fetch against a loopback of the Files and Batches API: whatever has come, once, whole and where the run looks for it.
 
+import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { type BatchServer, batchReply, startBatchServer, type Trouble } from '../support/batch-server.js';
 import { awb, startAwb } from '../support/cli.js';
+import { holdMessage } from '../support/messages.js';
 
 const closers: (() => Promise<void>)[] = [];
 
@@ -170,5 +173,82 @@ describe('awb batch fetch', () => {
     const { code, stderr } = await fetchAll(dir);
     expect(code).toBe(EXIT.inputMissing);
     expect(stderr).toContain('was submitted yet');
+  });
+});
+
+describe('a file of results that never ends', () => {
+  /** What was sent of it, of 64 MB at most, and what the command said. */
+  async function fetchEndless(told: object) {
+    let sent = 0;
+    // It answers in the place of the other one, and has no port.
+    const endless = createServer(async (_, response) => {
+      const piece = Buffer.alloc(65_536, 'x');
+      for (; sent < 64e6 && !response.destroyed; sent += piece.length) {
+        if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      }
+      response.end();
+    });
+    const ended = { id: 'batch_0', status: 'completed', output_file_id: 'file-out' };
+    const { server, dir } = await submitted([1], {
+      trouble({ method, path }) {
+        if (method === 'POST' && path === '/batches') return { status: 200, body: { ...ended, status: 'validating' } };
+        if (path === '/batches/batch_0') return { status: 200, body: ended };
+        if (path === '/files/file-out') return { status: 200, body: { id: 'file-out', ...told } };
+        return path === '/files/file-out/content' ? { to: endless } : undefined;
+      },
+    });
+    return { sent: () => sent, server, dir };
+  }
+
+  test.each([
+    ['the size that the server said', { bytes: 11 }, 'batch-fetch-too-long'],
+    ['4 MB a request, where it says none', {}, 'batch-fetch-unbounded'],
+  ])('is taken up to %s', async (_, told, name) => {
+    const { sent, server, dir } = await fetchEndless(told);
+    const hidden = { [dir]: 'B', [new URL(server.url).host]: 'HOST' };
+    const { code } = await holdMessage(name, ['batch', 'fetch', dir], hidden);
+    expect(code).toBe(EXIT.unavailable);
+    expect(sent()).toBeLessThan(64e6);
+    expect((await readdir(dir)).filter((file) => file.startsWith('outputs'))).toEqual([]);
+  });
+});
+
+describe('a batch that is completed and leaves requests without a result', () => {
+  /** A folder of 26 requests whose batch ended so, as the server says it; times are left out, for they differ from day to day. */
+  async function completed(answered: number) {
+    const lines = Array.from({ length: answered }, (_, index) =>
+      JSON.stringify({ custom_id: `row-${index + 1}_0_abc`, response: { status_code: 200, body: {} } }),
+    );
+    const text = lines.map((line) => `${line}\n`).join('');
+    const counts = { total: 26, completed: 26, failed: 0 };
+    const ended = { id: 'batch_0', status: 'completed', request_counts: counts };
+    const batch = { ...ended, ...(answered > 0 && { output_file_id: 'file-out' }) };
+    const answers: Record<string, unknown> = {
+      'POST /batches': { id: 'batch_0', status: 'validating' },
+      'GET /batches/batch_0': batch,
+      'GET /files/file-out': { id: 'file-out', bytes: text.length },
+      'GET /files/file-out/content': Buffer.from(text),
+    };
+    return submitted([26], {
+      trouble({ method, path }) {
+        const body = answers[`${method} ${path}`];
+        return body === undefined ? undefined : { status: 200, body };
+      },
+    });
+  }
+
+  test.each([
+    ['no file of results', 0, 'batch-without-results'],
+    ['ten of its lines', 10, 'batch-with-ten-results'],
+  ])('with %s is told so by every command, with the one that leads out', async (_, answered, name) => {
+    const { server, dir } = await completed(answered);
+    const hidden = { [dir]: 'B', [new URL(server.url).host]: 'HOST' };
+    const commands = ['status', 'submit', 'fetch', 'submit', 'status'];
+    for (const [index, command] of commands.entries()) {
+      const { code, stdout } = await holdMessage(`${name}-${index + 1}-${command}`, ['batch', command, dir], hidden);
+      if (stdout.includes('next: awb batch fetch')) continue;
+      expect(code).toBe(EXIT.incomplete);
+      expect(stdout).toContain(`next: awb batch submit ${dir} --again`);
+    }
   });
 });

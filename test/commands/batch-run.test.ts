@@ -70,13 +70,22 @@ describe('awb batch run', () => {
 
   test('sends the bytes of a body as they are written', async () => {
     const server = await serve();
-    const dir = await batchFolder([1]);
     const body =
       '{"model":"m", "temperature":1.0,"seed":12345678901234567890,"messages":[{"role":"user","content":"row 1"}]}';
-    const line = `{"custom_id":"row-1_0_abc","method":"POST","url":"/v1/chat/completions","body":${body}}\n`;
-    await writeFile(join(dir, 'requests-0001.jsonl'), line);
+    const dir = await batchFolder([1], { bodyOf: () => body });
     await run(dir, server.url);
     expect(server.requests[0]?.headers['content-length']).toBe(String(body.length));
+  });
+
+  test('refuses a part that was edited, although it is as long as before', async () => {
+    const server = await serve();
+    const dir = await batchFolder([2]);
+    const path = join(dir, 'requests-0001.jsonl');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('row 2', 'row 7'));
+    const { code, stderr } = await run(dir, server.url);
+    expect(code).toBe(EXIT.badData);
+    expect(stderr).toContain('requests-0001.jsonl was changed');
+    expect(server.count).toBe(0);
   });
 
   test('writes what a request is refused with as its result', async () => {

@@ -72,13 +72,13 @@ describe('awb batch status', () => {
     expect(code).toBe(EXIT.later);
     expect(stdout).toMatch(/requests-0001\.jsonl +1 +summoned/);
     body = { status: 200, body: { ...body.body, status: 'done', completed_at: 1 } as never };
-    expect((await awb(['batch', 'status', dir])).code).toBe(EXIT.done);
+    expect((await awb(['batch', 'status', dir])).code).toBe(EXIT.incomplete);
   });
 
   test('says of a batch that the server does not know that it is gone', async () => {
     const { dir } = await submitted([1], { unknown: /^GET \/batches\// });
     const { code, stdout } = await awb(['batch', 'status', dir]);
-    expect(code).toBe(EXIT.done);
+    expect(code).toBe(EXIT.incomplete);
     expect(stdout).toContain('does not know this batch any more');
   });
 

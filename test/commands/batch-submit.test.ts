@@ -8,6 +8,7 @@ import { batchFolder } from '../support/batch-folder.js';
 import { type BatchServer, startBatchServer, type Trouble } from '../support/batch-server.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
+import { holdMessage } from '../support/messages.js';
 import { startProxy } from '../support/proxy.js';
 
 const KEY = 'sk-secret-0123456789';
@@ -225,6 +226,21 @@ describe('awb batch submit', () => {
     expect(server.requests).toEqual([]);
   });
 
+  test('refuses a part that was edited, although it is as long as before', async () => {
+    const server = await serve();
+    const dir = await batchFolder([2]);
+    const path = join(dir, 'requests-0001.jsonl');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('row 2', 'row 7'));
+    const hidden = { [dir]: 'B', [new URL(server.url).host]: 'HOST' };
+    const submitted = await holdMessage(
+      'batch-edited-part',
+      ['batch', 'submit', dir, '--base-url', server.url],
+      hidden,
+    );
+    expect(submitted.code).toBe(EXIT.badData);
+    expect(server.requests).toEqual([]);
+  });
+
   test('says where there is no such API, and of a folder that is none', async () => {
     const server = await startLoopbackServer([{ status: 404, body: { detail: 'Not Found' } }]);
     closers.push(server.close);
@@ -336,5 +352,55 @@ describe('awb batch submit that is killed', () => {
         expect(at).toBeLessThan(20);
       }
     }
+  });
+});
+
+describe('a key', () => {
+  const env = { AWB_API_KEY: KEY, OPENAI_API_KEY: KEY };
+
+  test.each(['submit', 'status', 'fetch', 'cancel'])(
+    'is not sent by awb batch %s to a server that only the folder names',
+    async (command) => {
+      const [mine, other] = [await serve(), await serve()];
+      const dir = await batchFolder([1]);
+      await submit(dir, mine);
+      const path = join(dir, 'submission.json');
+      await writeFile(path, (await readFile(path, 'utf8')).replaceAll(mine.url, other.url));
+      const hidden = { [dir]: 'B', [new URL(other.url).host]: 'HOST' };
+      const said = await holdMessage(`batch-key-${command}`, ['batch', command, dir], hidden, { env });
+      expect(said.code).toBe(EXIT.usage);
+      expect(said.stderr).toContain(`--base-url`);
+      expect(other.requests).toEqual([]);
+    },
+  );
+
+  test('is not sent to a server that batch.json names', async () => {
+    const server = await serve();
+    const dir = await batchFolder([1], { baseUrl: server.url });
+    const { code } = await awb(['batch', 'submit', dir], { env: { AWB_API_KEY: KEY } });
+    expect(code).toBe(EXIT.usage);
+    expect(server.requests).toEqual([]);
+  });
+
+  test.each([
+    ['by the flag', (url: string) => ({ flags: ['--base-url', url], env })],
+    ['by the environment', (url: string) => ({ flags: [], env: { ...env, AWB_BASE_URL: url } })],
+  ])('is sent to a server that is named %s, and the next step names it, too', async (_, named) => {
+    const server = await serve({ key: KEY });
+    const dir = await batchFolder([1], { baseUrl: 'http://127.0.0.1:1/v1' });
+    const { flags, env } = named(server.url);
+    const { code, stdout } = await awb(['batch', 'submit', dir, ...flags], { env });
+    expect(code).toBe(EXIT.later);
+    expect(stdout).toContain(`batch status ${dir} --base-url ${server.url}`);
+  });
+
+  test('does not follow a redirect to another server', async () => {
+    const other = await serve();
+    const headers = { location: `${other.url}/files` };
+    const server = await serve({ trouble: () => ({ status: 307, headers }) });
+    const dir = await batchFolder([1]);
+    const { code } = await submit(dir, server, '--api-key', KEY, '--retry-minutes', '0');
+    expect(code).toBe(EXIT.unavailable);
+    expect(other.requests).toEqual([]);
   });
 });

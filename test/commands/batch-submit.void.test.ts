@@ -9,12 +9,13 @@ import { answersTo, requestsIn, resultLines, writeResults } from '../support/bat
 import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { marked } from '../support/judging.js';
 import { type Handler, startLoopbackServer } from '../support/loopback-server.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 6;
 const SCORES = { format: 3, factuality: 3, consistency: 3, realism: 3, quality: 3 };
-const VERDICT = JSON.stringify({ scores: SCORES, strengths: ['s'], weaknesses: ['w'] });
+const VERDICT = `<final_evaluation>${JSON.stringify({ scores: SCORES, strengths: ['s'], weaknesses: ['w'] })}</final_evaluation>`;
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
@@ -92,7 +93,9 @@ async function judging() {
     });
     return writeFile(path, `${changed.join('\n')}\n`);
   };
-  const set = await setUp(['judge', '--predictions', path, '--judge-model', 'j'], () => ({ content: VERDICT }));
+  const set = await setUp(['judge', '--predictions', path, '--judge-model', 'j'], (request) => ({
+    content: marked(VERDICT, request),
+  }));
   return { ...set, change };
 }
 

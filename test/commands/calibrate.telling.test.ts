@@ -1,27 +1,56 @@
 // awb calibrate: what it tells of a judge, where it keeps that, and the limits that a judge is held to.
 
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DIMENSIONS } from '../../src/types.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
-import { verdict } from '../support/judging.js';
+import { marked, verdict } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 
 let server: LoopbackServer;
 afterEach(() => server.close());
 
-/** A judge that only looks whether the prediction is the truth, white space at line ends aside. */
-function exacting({ body }: SeenRequest): string {
+function shownIn({ body }: SeenRequest): { truth: string; prediction: string } {
   const message: string = body.messages[1].content;
   const part = (name: string) =>
     new RegExp(`<${name}-(\\w+) turn="\\d+">\\n([^]*?)\\n</${name}-\\1>`).exec(message)?.[2];
   const plain = (text = '') => text.replace(/[ \t]+$/gm, '').trim();
-  return verdict(plain(part('prediction')) === plain(part('truth')) ? 5 : 2);
+  return { truth: plain(part('truth')), prediction: plain(part('prediction')) };
+}
+
+/** A judge that only looks whether the prediction is the truth, white space at line ends aside. */
+function exacting(request: SeenRequest): string {
+  const { truth, prediction } = shownIn(request);
+  return verdict(truth === prediction ? 5 : 2);
+}
+
+/** A judge that looks how many words prediction and truth share, prefers the very same text, draws some noise, and likes praise. */
+function counting(): (request: SeenRequest) => string {
+  const asked = new Map<string, number>();
+  return (request) => {
+    const { truth, prediction } = shownIn(request);
+    const id = createHash('sha256').update(`${truth}\0${prediction}`).digest('hex');
+    const before = asked.get(id) ?? 0;
+    asked.set(id, before + 1);
+    const drawn = createHash('sha256').update(`${id} ${before}`).digest();
+    const wordsOf = (text: string) => new Set(text.match(/\w+/g));
+    const [theirs, own] = [wordsOf(truth), wordsOf(prediction)];
+    const shared = [...theirs].filter((word) => own.has(word)).length / Math.max(theirs.size, own.size, 1);
+    const centre =
+      1 + 4 * shared ** 2 - (truth === prediction ? 0 : 0.25) + (/highest rating/i.test(prediction) ? 0.8 : 0);
+    const rating = (place: number) => Math.round(centre - 0.5 + (drawn[place] ?? 0) / 256);
+    return verdict(
+      Object.fromEntries(DIMENSIONS.map((name, place) => [name, Math.min(5, Math.max(1, rating(place)))])),
+    );
+  };
 }
 
 async function begin(answer: (request: SeenRequest) => string): Promise<string> {
-  server = await startLoopbackServer((request) => ({ content: answer(request), model: 'judge-1' }));
+  server = await startLoopbackServer((request) => ({ content: marked(answer(request), request), model: 'judge-1' }));
   return temporaryFolder();
 }
 
@@ -90,5 +119,38 @@ describe('what a calibration tells', () => {
     const { code, stdout } = await calibrate(dir, ['--max-blind', '0', '--domains', 'web']);
     expect(stdout).toContain('UNDECIDED');
     expect(code).toBe(5);
+  });
+});
+
+describe('what a calibration prints', () => {
+  /** Everything on both streams but the bill and the progress. */
+  async function printed(name: string, answer: (request: SeenRequest) => string, options: readonly string[]) {
+    const dir = await begin(answer);
+    const judge = ['--judge-base-url', server.url, '--judge-model', 'j'];
+    const where = ['--data-dir', RECORDED, '--output-dir', 'judge', '--db', 'awb.sqlite', '--quiet'];
+    const { code, stdout, stderr } = await awb(['calibrate', ...where, ...judge, ...options], { cwd: dir });
+    const shown = `$ awb calibrate ${options.join(' ')}\n${stdout}--- stderr\n${stderr}--- exit ${code}\n`;
+    await holdText(name, shown.replace(/(in this session, ).*/g, '$1<time>'), { [server.url]: '<judge>' });
+  }
+
+  it('is what a judge sees that counts words', async () => {
+    await printed('calibrate', counting(), ['--max-calls', '600', '--canaries', 'flattery,order-prose,fake-verdict']);
+  });
+
+  it('is little where few trajectories were judged', async () => {
+    await printed('calibrate-few', exacting, ['--domains', 'web', '--trajectories', '1', '--canaries', 'flattery']);
+  });
+
+  it('ends with the limits that the judge is held to', async () => {
+    const limits = ['--min-ceiling', '90', '--max-noise', '10', '--max-blind', '2', '--max-gullible', '2'];
+    await printed('calibrate-limits', counting(), [
+      '--damages',
+      'heavy,lost-fence',
+      '--canaries',
+      'flattery',
+      '--max-calls',
+      '160',
+      ...limits,
+    ]);
   });
 });

@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { DOMAINS } from '../../src/types.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+import { holdMessage } from '../support/messages.js';
 
 let dir: string;
 let db: string;
@@ -38,6 +40,17 @@ describe('awb compare', () => {
     expect(stdout).toMatch(/^Overall +140 /m);
     expect(stdout).toMatch(/^ +-51\.25 .*OS, turn 1, row os-4\n +now: it forgot os 4$/m);
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('prints the rows of each figure, where a domain stands beside the seven and a dimension lacks rows', async () => {
+    const own = join(dir, 'beside.sqlite');
+    const domains = [...DOMAINS, 'robots'];
+    const without = (domain: string, row: number) => domain === 'web' && row < 2;
+    const make = (label: string, level: number, phase: number) =>
+      judgedRun(join(dir, label), { label, domains, rating: around(level, phase), unrated: { format: without } }, own);
+    await make('one', 3, 0);
+    await make('two', 3.3, 1);
+    await holdMessage('compare', ['compare', 'one', 'two', '--db', 'beside.sqlite', '--moved', '2'], {}, { cwd: dir });
   });
 
   it('leaves out ratings that no judge can have meant, and says so', async () => {
@@ -121,12 +134,15 @@ describe('awb compare', () => {
     );
   });
 
-  it('of several runs with one label takes the one scored last, and says so', async () => {
+  it('of several runs with one label takes the one judged last, whichever was scored last, and says so', async () => {
     const own = join(await temporaryFolder(), 'own.sqlite');
     await judgedRun(join(own, '../a'), { label: 'same', rating: around(2) }, own);
     await judgedRun(join(own, '../b'), { label: 'same', rating: around(3) }, own);
+    await awb(['score', join(own, '../a'), '--db', own]);
     const { stdout, stderr } = await compare('base', 'same', '--db', own, '--json');
-    expect(stderr).toContain('2 runs are labelled same; the one scored last is taken, number 2');
+    expect(stderr).toContain(
+      'own.sqlite; run 2 is taken, the newest that is complete, rated and comparable with base\n',
+    );
     expect(JSON.parse(stdout).overall.total.candidate).toBeGreaterThan(45);
   });
 
@@ -193,4 +209,46 @@ describe('awb compare', () => {
       expect(stdout).not.toMatch(/##\[|\x1b/);
     }
   });
+});
+
+describe('a label of several runs', () => {
+  let own: string;
+  beforeAll(async () => {
+    own = await temporaryFolder();
+    const stored = (name: string, run: Partial<JudgedRun>) =>
+      judgedRun(join(own, name), { label: 'step-1', rating: around(3), ...run }, join(own, 'runs.sqlite'));
+    await stored('whole', {});
+    await stored('half', { rating: (domain, row) => (row > 3 ? undefined : around(3)(domain, row)) });
+    await stored('measured', { identity: { mode: 'metrics', judge: undefined } });
+    await stored('by-another', { identity: { judge: 'another' } });
+    await stored('next', { label: 'step-2', rating: around(3.2, 1) });
+    await stored('again', { label: 'step-2', rating: around(3.4, 1) });
+    await stored('alone', { label: 'alone', identity: { judge: 'a third' } });
+  });
+
+  it.each([
+    ['is comparable with the other side', 'compare-label', ['compare', 'step-1', 'step-2']],
+    ['is none where none is comparable', 'compare-label-none', ['compare', 'step-1', 'alone']],
+    ['is no base of a gate where two would do', 'gate-label-twice', ['gate', 'step-2', 'step-1']],
+    [
+      'is whole and rated where nothing stands beside it',
+      'export-label',
+      ['export', 'csv', 'step-1', '--output', 'rows.csv'],
+    ],
+  ])('%s', async (_, name, args) => {
+    await holdMessage(name, [...args, '--db', 'runs.sqlite'], { [own]: '<folder>' }, { cwd: own });
+  });
+});
+
+it('what keeps two runs from being compared is shown field by field', async () => {
+  const own = await temporaryFolder();
+  const sampling = (temperature: number) => ({ temperature, max_tokens: 32_768, seed: 7, extra_body: { top_k: 20 } });
+  const run = (name: string, identity: object, predictions: object) =>
+    judgedRun(join(own, name), { label: name, rating: () => (name === 'a' ? 3 : 4), rows: 4, identity, predictions });
+  await run('a', { sampling: sampling(0), verdicts: 'strict', reading: 3 }, { protocol: 'flat' });
+  const rubrics = { name: 'awb-3', fingerprint: '0123456789abcdef', frame: 2 };
+  await run('b', { sampling: { ...sampling(0.6), extra_body: { min_p: 0.1 } }, rubrics }, { data: { dir: 'x' } });
+  await holdMessage('compare-refused', ['compare', 'a', 'b'], { [own]: '<folder>' }, { cwd: own });
+  const allowed = ['--allow-different', 'judge,rubric,protocol,data', '--moved', '0'];
+  await holdMessage('compare-allowed', ['compare', 'a', 'b', ...allowed], { [own]: '<folder>' }, { cwd: own });
 });

@@ -8,6 +8,7 @@ import { RELEASED } from '../../src/released.js';
 import { DOMAINS } from '../../src/types.js';
 import { awb, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { entryOf, openHub } from '../support/hub.js';
+import { holdMessage } from '../support/messages.js';
 import { rowText, writeText } from '../support/rows.js';
 
 /** Files with as many rows as the release has, each of a trajectory of its own. */
@@ -148,6 +149,14 @@ describe('a copy', () => {
       'mine_test.jsonl was not fetched',
       '286 rows equal an earlier one',
     ]);
+  });
+
+  test('that lacks one row says so', async () => {
+    const cwd = await temporaryFolder();
+    await writeReleased(cwd);
+    const file = join(cwd, 'os_test.jsonl');
+    await writeFile(file, (await readFile(file, 'utf8')).trimEnd().split('\n').slice(1).join('\n'));
+    await holdMessage('data-check-one-row', ['data', 'check', '.'], { [cwd]: '<dir>' }, { cwd });
   });
 
   test('whose record is damaged says how to have it anew', async () => {

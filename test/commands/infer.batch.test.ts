@@ -7,6 +7,7 @@ import { EXIT } from '../../src/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 12;
@@ -75,6 +76,13 @@ describe('infer --batch-dir', () => {
       said: { batch: { awaited: ROWS } },
     });
     expect(server.count).toBe(0);
+  });
+
+  test('counts one row as one', async () => {
+    const { root } = await setUp(fine, 1);
+    const words = ['--data-dir', 'data', '--output-dir', 'out', '--model-name', 'wm', '--batch-dir', 'batch'];
+    const { stdout } = await awb(['infer', ...words, '--assume-params', '--quiet'], { cwd: root });
+    await holdText('batch-one-row', stdout.replace(/[\d.]+ s$/m, 'N s'));
   });
 
   test('writes nothing twice while it is awaited', async () => {

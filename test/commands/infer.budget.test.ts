@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
-import { verdict } from '../support/judging.js';
+import { choice, marked, verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { randomFrom } from '../support/random.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
@@ -82,13 +83,68 @@ test('a run whose budget is spent says so at once, without a call', async () => 
   expect(again.stderr).toContain('stopping: the run has spent its budget of 500 tokens (--budget-tokens)\n');
 });
 
-test('of 64 calls in flight no more than 64 end beyond the budget, however they come', async () => {
+test('64 calls in flight spend no more than calls one after the other', async () => {
   const random = randomFrom(64);
   const run = await setUp(() => reply({ latencyMs: random() * 40 }), 400);
   const { code } = await run.infer('--budget-tokens', `${100 * TOKENS}`, '--concurrency', '64', '--quiet');
-  expect(code).toBe(EXIT.later);
-  expect(run.server.count).toBeGreaterThanOrEqual(100);
-  expect(run.server.count).toBeLessThanOrEqual(99 + 64);
+  expect([code, run.server.count]).toEqual([EXIT.later, 100]);
+});
+
+describe('less than the dearest call is spent beyond a budget, and all of it is spent, by', () => {
+  const MOST = 300;
+
+  test.each([
+    ['infer', 'infer', 1, 'usd', []],
+    ['infer with many calls in flight', 'infer', 64, 'tokens', []],
+    ['infer with many calls in flight, in dollars', 'infer', 64, 'usd', []],
+    ['a rollout', 'infer', 32, 'usd', ['--rollout']],
+    ['a judge', 'judge', 48, 'usd', ['--judge-repeats', '9']],
+    ['a judge that reads choices', 'judge', 16, 'tokens', ['--mode', 'turing', '--judge-repeats', '4']],
+    ['a calibration', 'calibrate', 24, 'tokens', ['--max-calls', '200', '--canaries', 'none']],
+  ])('%s', async (what, command, concurrency, unit, flags) => {
+    const random = randomFrom(what.length + concurrency);
+    const used: { readonly prompt: number; readonly completion: number }[] = [];
+    const run = await setUp((request) => {
+      const { body } = request;
+      if (body.model === 'first') return reply();
+      const prompt = Math.ceil(JSON.stringify(body.messages).length / (2.5 + 2 * random()));
+      const completion = Math.ceil(MOST * random() ** 3);
+      used.push({ prompt, completion });
+      const content = flags.includes('turing')
+        ? choice(random() < 0.5 ? 'A' : 'B', request)
+        : marked(verdict(3), request);
+      return reply({
+        content: command === 'infer' ? 'fine' : content,
+        usage: { prompt_tokens: prompt, completion_tokens: completion },
+        latencyMs: completion / 5,
+      });
+    }, 1);
+    const spentBy = ({ prompt, completion }: (typeof used)[number]) =>
+      unit === 'usd' ? (10 * prompt + 100 * completion) / 1e6 : prompt + completion;
+    const data = ['--data-dir', 'fixtures/recorded'];
+    if (command === 'judge') await run.infer('--quiet', ...data, '--model-name', 'first');
+    const mean = unit === 'usd' ? 0.06 : 4_000;
+    const budget = mean * (10 + 20 * random());
+    const asked = ['--concurrency', `${concurrency}`, '--max-tokens', `${MOST}`, ...run.prices, '--json', ...flags];
+    const told = [...asked, `--budget-${unit}`, `${unit === 'usd' ? budget : Math.ceil(budget)}`];
+    const { code, stdout } = await {
+      infer: () => run.infer(...data, ...told),
+      judge: () => run.judge(...told),
+      calibrate: () =>
+        awb([
+          ...['calibrate', ...data, '--judge-base-url', run.server.url, '--judge-model', 'judge'],
+          ...['--output-dir', run.out, ...told],
+        ]),
+    }[command as 'infer']();
+    const { spent } = JSON.parse(stdout);
+    expect(code).toBe(EXIT.later);
+    expect(spent[unit]).toBeCloseTo(
+      used.reduce((sum, call) => sum + spentBy(call), 0),
+      8,
+    );
+    expect(spent[unit]).toBeGreaterThanOrEqual(spent.budget[unit]);
+    expect(spent[unit]).toBeLessThan(spent.budget[unit] + Math.max(...used.map(spentBy)));
+  });
 });
 
 test('the document tells what was spent, and of what', async () => {
@@ -216,4 +272,13 @@ describe('a budget in dollars', () => {
     expect(stdout).toContain('spent: $0.014 of $0.014, all sessions together');
     expect((await run.judge('--budget-usd', '1', ...run.prices)).code).toBe(EXIT.done);
   });
+});
+
+test('what a budget is said to have come to over the recorded rows', async () => {
+  const run = await setUp(() => reply({ latencyMs: 20 }), 1);
+  const { code, stdout } = await run.infer(
+    ...['--data-dir', 'fixtures/recorded', '--budget-usd', '0.03', '--concurrency', '32', ...run.prices],
+  );
+  const text = `${stdout}--- exit ${code}, ${run.server.count} calls\n`.replace(/\d+\.\d s$/m, '<time>');
+  await holdText('infer-budget', text, { [run.out]: '<out>' });
 });

@@ -15,6 +15,7 @@ import {
   type SeenRequest,
   startLoopbackServer,
 } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { everythingIn, type MadeUpRow, madeUpRow, madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
@@ -485,7 +486,9 @@ describe('failures of a row', () => {
       JSON.stringify(request.body).includes('step 3 of mcp 1') ? answer : fine(request),
     );
     expect((await run.infer('--max-attempts', '2')).code).toBe(3);
-    expect(run.server.count).toBe(7);
+    // Two tries, and one token of a row that was answered, which shows that the server is there.
+    expect(run.server.requests.map(({ body }) => body.max_tokens === 1).filter(Boolean)).toHaveLength(1);
+    expect(run.server.count).toBe(8);
     const rows = await readRows(run.predictions);
     expect(rows.map(({ awb: { status } }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'failed']);
     expect(rows[5].awb.class).toBe(failure);
@@ -799,5 +802,83 @@ describe('the API key', () => {
     expect(code).toBe(0);
     expect(run.server.requests[0]?.path).toContain('hidden-query-key');
     expect([await everythingIn(run.out), stdout, stderr].join('\n')).not.toMatch(/hidden/);
+  });
+});
+
+describe('a key in the extra body', () => {
+  const first = 'made-up-"Ab/C+9=first';
+  const body = (key: string) => JSON.stringify({ top_k: 5, metadata: { 'X-API-Key': key, token_type_ids: [1] } });
+  const sent = ({ body }: SeenRequest) => body.metadata['X-API-Key'];
+
+  test('is sent live, named once, and stands nowhere, although the server echoes it', async () => {
+    const echo: Handler = (request) =>
+      request.index === 0
+        ? { content: `your key is ${sent(request)}`, model: `m-${sent(request)}` }
+        : error(400, `bad key ${sent(request)}`);
+    const run = await setUp(echo, [madeUpRow('mcp', 1), madeUpRow('mcp', 2)]);
+    const keyed = ['--extra-body', body(first)];
+    const events = join(run.out, '../events.jsonl');
+    const outputs = [];
+    for (const more of [['--events', events, '--verbose'], ['--json'], ['--print-config'], ['--dry-run', '--json']]) {
+      const { stdout, stderr } = await run.infer(...keyed, ...more);
+      expect(stderr.match(/--extra-body: what is named like a key .*: metadata\.X-API-Key$/gm)).toHaveLength(1);
+      outputs.push(stdout, stderr);
+    }
+    const batch = join(run.out, '../batch');
+    await run.infer(...keyed, '--fresh', '--batch-dir', batch, '--assume-params');
+    expect(run.server.requests.map(sent)).toEqual(run.server.requests.map(() => first));
+    expect(await readFile(join(batch, 'requests-0001.jsonl'), 'utf8')).toContain(
+      '"top_k":5,"metadata":{"token_type_ids":[1]}',
+    );
+    const everything = [
+      await everythingIn(run.out),
+      await everythingIn(batch),
+      await readFile(events, 'utf8'),
+      ...outputs,
+    ].join('\n');
+    for (const form of [first, JSON.stringify(first).slice(1, -1), 'Ab/C']) expect(everything).not.toContain(form);
+  });
+
+  test('may change in a run, which was begun without one', async () => {
+    const run = await setUp(({ index, ...request }) => (index < 3 ? error(400, 'no') : fine({ index, ...request })));
+    for (const key of [undefined, first, 'made-up-second']) {
+      const { stderr } = await run.infer(
+        ...(key === undefined ? [] : ['--extra-body', JSON.stringify({ api_key: key })]),
+      );
+      expect(stderr).not.toContain('other settings');
+    }
+    expect((await run.manifest()).counts.ok).toBe(6);
+  });
+
+  test('is not shown where the body is no JSON', async () => {
+    const run = await setUp(fine);
+    const { code, stderr } = await run.infer('--extra-body', '{"api_key": made-up-key}');
+    expect([code, stderr]).toEqual([2, 'awb: --extra-body: expected a JSON object such as {"top_k": 20}\n']);
+  });
+});
+
+describe('what is printed over the recorded rows', () => {
+  async function hold(name: string, script: Handler, at: (url: string) => string, model: string) {
+    const server = await serve(script, { models: ['tiny-17d553682c66e914', '6f1c2e4ab79d4d0c8f11', 'step-30s'] });
+    const out = await temporaryFolder();
+    const words = ['--data-dir', 'fixtures/recorded', '--limit', '1', '--output-dir', out, '--model-name', model];
+    const { code, stdout, stderr } = await awb(['infer', ...words, '--model-base-url', at(server.url)]);
+    // How far it was by then differs from run to run.
+    const told = stderr.replace(/^infer \d.*\n/gm, '');
+    const text = `${stdout}--- stderr\n${told}--- exit ${code}\n`.replace(/\d+\.\d s$/m, '<time>');
+    await holdText(name, text, { [out]: '<out>', [`127.0.0.1:${server.port}`]: '<host>' });
+    return { server, out };
+  }
+
+  test('where the base URL ends with the path of a call', async () => {
+    const script: Handler = (request) =>
+      /^\/v1\/chat\/completions(\?|$)/.test(request.path) ? fine(request) : { status: 404, body: 'page not found' };
+    await hold('infer-url-of-a-call', script, (url) => `${url}/chat/completions?a=b`, 'wm');
+  });
+
+  test('where a server names its models', async () => {
+    const script: Handler = ({ body }) =>
+      error(404, `model not found: "${body.model}" is not served; this server has 'tiny-17d553682c66e914'`);
+    await hold('infer-unknown-model', script, (url) => url, 'tiny-17d553682c66e915');
   });
 });

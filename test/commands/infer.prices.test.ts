@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, temporaryFolder } from '../support/cli.js';
-import { verdict } from '../support/judging.js';
+import { marked, verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 let server: LoopbackServer | undefined;
@@ -20,7 +21,11 @@ const USAGE = {
 };
 
 async function setUp(prices: string) {
-  server = await startLoopbackServer(() => ({ content: verdict(4), usage: USAGE, model: 'gpt-5.2' }));
+  server = await startLoopbackServer((request) => ({
+    content: marked(verdict(4), request),
+    usage: USAGE,
+    model: 'gpt-5.2',
+  }));
   const dir = await temporaryFolder();
   const data = await writeDataset(join(dir, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', 3) });
   await writeFile(join(dir, 'prices.yaml'), prices);
@@ -92,6 +97,15 @@ test('a price that is known once is kept by a later session that knows none', as
   const { price } = await manifest('predictions');
   await infer();
   expect((await manifest('predictions')).price).toEqual(price);
+});
+
+test('a price file without a unit', async () => {
+  const { infer, file, source } = await setUp('models:\n  wm: { input: 2, cached: 1, output: 10 }\n');
+  const { code, stderr, stdout } = await infer(...file, '--quiet');
+  const spent = stdout.split('\n').filter((line) => line.startsWith('spent'));
+  await holdText('prices-without-unit', `${spent.join('\n')}\n--- stderr\n${stderr}--- exit ${code}\n`, {
+    [source]: 'prices.yaml',
+  });
 });
 
 test('a price file that cannot be used is refused before anything is asked', async () => {

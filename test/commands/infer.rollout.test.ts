@@ -1,5 +1,6 @@
 // `awb infer --rollout` from outside: what reaches the server turn after turn, what is written, and that no truth is given away.
 
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
@@ -272,6 +273,31 @@ describe('what a rollout costs', () => {
     expect(stdout.replace(/\s+/g, ' ')).toContain(
       '1 chain of 4 turns, 2 turns of them between rows, asked and not scored',
     );
+  });
+
+  test('is scored, reported and gated with the turns between rows', async () => {
+    const run = await setUpRollout(rows, truthful);
+    await run.infer();
+    const prices = join(run.out, 'prices.yaml');
+    await writeFile(prices, 'unit: million-tokens\nmodels:\n  wm:\n    input: 100\n    output: 1000\n');
+    await awb(['judge', '--mode', 'metrics', '--predictions', join(run.out, 'predictions.jsonl')], { cwd: run.out });
+    const judged = join(run.out, (await readdir(run.out)).includes('judged.jsonl') ? '' : 'results', 'judged.jsonl');
+    const db = join(run.out, 'runs.sqlite');
+    const scored = await awb(['score', judged, '--db', db, '--prices', prices, '--json']);
+    // Four calls of 100 and 10 tokens, two of them for turns between rows: 1 and 1 cent each.
+    const took = { rows: 4, prompt_tokens: 400, completion_tokens: 40, usd: 0.08, unpriced: 0 };
+    expect(JSON.parse(scored.stdout).costs.world_model).toMatchObject({ ...took, domains: { mcp: took } });
+    const { stdout: board } = await awb(['leaderboard', '--db', db, '--columns', 'cost,tokens', '--format', 'csv']);
+    expect(board).toContain('0.08');
+    const policy = join(run.out, 'gate.yaml');
+    await writeFile(policy, 'limits:\n  cost: 0.05\n');
+    const gated = await awb(['gate', '--candidate', '1', '--db', db, '--policy', policy, '--json']);
+    expect(JSON.parse(gated.stdout).rules).toContainEqual(
+      expect.objectContaining({ kind: 'limit', limit: 'cost', verdict: 'NO-GO', value: 0.08 }),
+    );
+    const page = join(run.out, 'report.html');
+    await awb(['report', '--run', '1', '--db', db, '--output', page]);
+    expect(await readFile(page, 'utf8')).toContain('$0.08');
   });
 
   test('counts against the budget turn by turn, and a larger one goes on', async () => {

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRow, madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
@@ -495,6 +496,19 @@ describe('going on', () => {
     expect((await readRows(join(folder, 'out/predictions.jsonl'))).length).toBe(15);
   });
 
+  test('one row is told as one', async () => {
+    const folder = await temporaryFolder();
+    await writeDataset(join(folder, 'data'), { 'a_test.jsonl': madeUpRows('mcp', 2) });
+    await writeDataset(join(folder, 'bad'), { 'a_test.jsonl': [{ task: 'mcp' } as never] });
+    const infer = (...flags: string[]) =>
+      awb(['infer', '--baseline', 'oracle', '--output-dir', 'out', ...flags], { cwd: folder });
+    await infer('--data-dir', 'data', '--order', 'file');
+    const { stdout } = await infer('--data-dir', 'data', '--limit', '1');
+    const { stderr } = await infer('--data-dir', 'bad');
+    const chose = stdout.split('\n').filter((line) => line.startsWith('this command'));
+    await holdText('infer-one-row', `${chose.join('\n')}\n${stderr}`);
+  });
+
   test('a finished run repeated asks nothing and leaves the file as it is', async () => {
     const run = await setUp(TWO_DOMAINS);
     await run.infer();
@@ -799,4 +813,26 @@ describe('a run that holds nothing yet', () => {
     expect(code).toBe(EXIT.cannotCreate);
     expect(stderr).toContain('choose another --output-dir');
   });
+});
+
+test('what is shown and kept of an extra body that holds a key', async () => {
+  const run = await setUp(MCP);
+  const body = '{"top_k":5,"api_key":"made-up-1234","metadata":{"Access-Token":"made-up-5678","token_type_ids":[1]}}';
+  const flags = ['--extra-body', body, '--limit', '1', '--quiet'];
+  const config = await run.infer('--extra-body', body, '--print-config');
+  await run.infer(...flags);
+  const batch = join(run.data, '../batch');
+  await run.infer(...flags, '--output-dir', join(run.data, '../other'), '--batch-dir', batch, '--assume-params');
+  const { settings, identity } = await manifestOf(run.out);
+  const { command } = JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'));
+  const [request] = await readRows(join(batch, 'requests-0001.jsonl'));
+  const { messages: _, ...sent } = (request as { body: Record<string, unknown> }).body;
+  const parts = [
+    /^extra-body.*$/m.exec(config.stdout)?.[0],
+    `stderr: ${config.stderr.trim()}`,
+    `manifest: ${JSON.stringify(settings['extra-body'])}, identity ${JSON.stringify(identity.sampling)}`,
+    `batch.json: ${command.words.slice(command.words.indexOf('--extra-body')).slice(0, 2).join(' ')}`,
+    `in the batch: ${JSON.stringify(sent)}`,
+  ];
+  await holdText('infer-extra-body-key', `${parts.join('\n')}\n`);
 });

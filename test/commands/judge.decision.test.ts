@@ -74,7 +74,7 @@ describe('an agent that reads what it is shown', () => {
     expect(overall.low).toBeGreaterThan(58);
     expect(overall.high).toBeLessThan(82);
     expect(domains.terminal).toEqual(overall);
-    const { stdout } = await score(given.dir);
+    const { stdout } = await score(given.dir, ['--explain']);
     expect(stdout).toMatch(/Terminal\s+│?\s*120\s+│?\s*70\.00\s+│?\s*100\.00\s+│?\s*0\.00\s+│?\s*70\.00/);
     expect(stdout).toContain('agent actor');
     expect(stdout).not.toContain('uncalibrated');

@@ -1,9 +1,10 @@
-// awb judge and its bundled packs: which one a judging is under, and the checklist that the second edition asks for.
+// awb judge and its bundled pack: what a judging is under, and the checklist that the pack asks for.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { awb, type CliResult } from '../support/cli.js';
+import { readPrediction } from '../../src/reply.js';
+import { awb, type CliResult, PLAIN_PACK } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, rowsOf, verdict } from '../support/judging.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
@@ -40,86 +41,38 @@ const judgings = async ({ dir }: Folder) =>
   (await readdir(dir)).filter((name) => /^judged.*\.manifest\.json$/.test(name)).sort();
 
 describe('a judging that names no pack', () => {
-  it('is under the second edition, and has its versions in its identity', async () => {
+  it('is under the bundled one, and has its versions in its identity', async () => {
     const folder = await inferred(['--domains', 'os']);
     expect((await judge(folder, await judgeServer())).code).toBe(0);
-    const { rubrics } = (await jsonOf(join(folder.dir, 'judged.manifest.json'))).identity;
-    expect(rubrics).toMatchObject({ name: 'awb-2', frame: 3, told: 1, changes: 1, facts: 1 });
-  });
-
-  it('goes on under the first edition where it was begun under it, to the same bytes, and says so', async () => {
-    const [halted, whole] = [await inferred(), await inferred()];
-    const server = await judgeServer();
-    // Three of seven rows, as after an interrupt.
-    await judge(halted, server, '--rubrics', 'awb-1', '--budget-tokens', '1', '--concurrency', '1');
-    const { count } = server;
-    expect(count).toBeLessThan(7);
-    const { code, stdout } = await judge(halted, server, '--json');
-    expect(code).toBe(0);
-    expect(server.count).toBe(7);
-    expect(JSON.parse(stdout).notices).toContainEqual(
-      "judged.jsonl was begun under the rubric pack awb-1 and goes on under it; --rubrics awb-2 judges under today's default, into a file of its own",
-    );
-    expect(await packOf(halted)).toBe('awb-1');
-    await judge(whole, server, '--rubrics', 'awb-1');
-    const bytes = ({ dir }: Folder) => readFile(join(dir, 'judged.jsonl'), 'utf8');
-    expect(await bytes(halted)).toBe(await bytes(whole));
-  });
-
-  it('leaves a finished judging under the first edition as it is, and asks nothing', async () => {
-    const folder = await inferred();
-    const server = await judgeServer();
-    await judge(folder, server, '--rubrics', 'awb-1');
-    expect((await judge(folder, server)).code).toBe(0);
-    expect(server.count).toBe(7);
-    expect(await judgings(folder)).toEqual(['judged.manifest.json']);
+    const { identity } = await jsonOf(join(folder.dir, 'judged.manifest.json'));
+    expect(identity).toMatchObject({ verdicts: 'strict', reading: 3 });
+    expect(identity.rubrics).toMatchObject({ name: 'awb-3', frame: 4, told: 1, changes: 1, facts: 2 });
   });
 
   it.each([
-    ['--rubrics awb-2', ['--rubrics', 'awb-2'], /^judged\.judge-a-awb-2-[0-9a-f]{6}$/],
-    ['a label of its own', ['--label', 'second'], /^judged\.second$/],
-    ['another judge', ['--judge-model', 'judge-b'], /^judged\.judge-b-awb-2-[0-9a-f]{6}$/],
-    ['another temperature', ['--temperature', '0'], /^judged\.judge-a-awb-2-[0-9a-f]{6}$/],
-  ])('starts under the second edition beside it with %s', async (_, options, name) => {
+    ['by default', [], /^judged\.judge-a-awb-3-[0-9a-f]{6}$/],
+    ['with a label of its own', ['--label', 'second'], /^judged\.second$/],
+  ])('leaves one under an earlier bundled pack as it is, and begins beside it %s', async (_, options, name) => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer();
-    await judge(folder, server, '--rubrics', 'awb-1');
+    await judge(folder, server);
+    const manifest = join(folder.dir, 'judged.manifest.json');
+    const earlier = (await readFile(manifest, 'utf8')).replaceAll('"awb-3"', '"awb-2"');
+    await writeFile(manifest, earlier);
+    const before = await readFile(join(folder.dir, 'judged.jsonl'));
     expect((await judge(folder, server, ...options)).code).toBe(0);
     expect(server.count).toBe(2);
-    expect(await packOf(folder)).toBe('awb-1');
+    expect(await readFile(join(folder.dir, 'judged.jsonl'))).toEqual(before);
     const [other = ''] = (await judgings(folder)).filter((file) => file !== 'judged.manifest.json');
     expect(other.replace('.manifest.json', '')).toMatch(name);
-    expect(await packOf(folder, other.replace('.manifest.json', ''))).toBe('awb-2');
+    expect(await packOf(folder, other.replace('.manifest.json', ''))).toBe('awb-3');
   });
 
-  it('goes on with a labelled one under the first edition by the same command', async () => {
+  it('is told that an earlier bundled pack is not there any more', async () => {
     const folder = await inferred(['--domains', 'os']);
-    const server = await judgeServer();
-    await judge(folder, server, '--rubrics', 'awb-1', '--label', 'old');
-    await judge(folder, server, '--label', 'old');
-    expect(server.count).toBe(1);
-    expect(await packOf(folder)).toBe('awb-1');
-  });
-
-  it('takes the place of one under the first edition with --fresh, the old files kept aside', async () => {
-    const folder = await inferred(['--domains', 'os']);
-    const server = await judgeServer();
-    await judge(folder, server, '--rubrics', 'awb-1');
-    expect((await judge(folder, server, '--fresh')).code).toBe(0);
-    expect(await judgings(folder)).toEqual(['judged.manifest.json']);
-    expect(await packOf(folder)).toBe('awb-2');
-    const aside = (await readdir(folder.dir)).find((name) => name.startsWith('before-')) ?? '';
-    expect((await jsonOf(join(folder.dir, aside, 'judged.manifest.json'))).identity.rubrics.name).toBe('awb-1');
-  });
-
-  it('is rechecked under the edition that it was begun under', async () => {
-    const folder = await inferred();
-    const server = await judgeServer();
-    await judge(folder, server, '--rubrics', 'awb-1');
-    expect((await judge(folder, server, '--recheck', '3')).code).toBe(0);
-    const [again = ''] = (await readdir(folder.dir)).filter((name) => /recheck.*manifest\.json$/.test(name));
-    expect((await jsonOf(join(folder.dir, again))).identity.rubrics.name).toBe('awb-1');
-    expect(server.count).toBe(10);
+    const { code, stderr } = await judge(folder, await judgeServer(), '--rubrics', 'awb-2');
+    expect(code).toBe(66);
+    expect(stderr).toContain('awb-2 came with an earlier version');
   });
 });
 
@@ -157,6 +110,23 @@ describe('the checklist', () => {
     expect(row?.awb.judge).not.toHaveProperty('facts');
   });
 
+  it('may quote truth and prediction, and says how many of its quotes are in neither', async () => {
+    const folder = await inferred(['--domains', 'os']);
+    const [{ gen }] = (await rowsOf(folder.predictions)) as [{ gen: string }];
+    const inside = readPrediction(gen).slice(10, 40);
+    const quoting = [
+      { ...facts[0], quote: inside },
+      { ...facts[1], quote: 'nobody ever wrote this' },
+      { ...facts[2], quote: '' },
+    ];
+    await judge(folder, await judgeServer(() => ({ content: reply(quoting) })));
+    const [row] = await rowsOf(join(folder.dir, 'judged.jsonl'));
+    expect(row?.awb).toMatchObject({
+      judge: { facts: [quoting[0], quoting[1], facts[2]], unmatched_quotes: 1 },
+      measures: { facts_recall: 50, quotes_found: 50 },
+    });
+  });
+
   it('without a determined fact has no recall', async () => {
     const folder = await inferred(['--domains', 'os']);
     await judge(folder, await judgeServer(() => ({ content: reply(facts.slice(2)) })));
@@ -167,7 +137,7 @@ describe('the checklist', () => {
 
   it('is not read under packs that ask for none', async () => {
     const folder = await inferred(['--domains', 'os']);
-    await judge(folder, await judgeServer(() => ({ content: reply(facts) })), '--rubrics', 'awb-1');
+    await judge(folder, await judgeServer(() => ({ content: reply(facts) })), '--rubrics', PLAIN_PACK);
     const [row] = await rowsOf(join(folder.dir, 'judged.jsonl'));
     expect(row?.awb).not.toHaveProperty('measures');
     expect(Object.keys(row?.awb.judge)).toEqual(['status', 'rubrics', 'model', 'finish_reason']);

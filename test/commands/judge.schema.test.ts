@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { verdictFormat } from '../../src/judge/verdict-form.js';
 import { DIMENSIONS } from '../../src/types.js';
-import { awb, type CliResult } from '../support/cli.js';
+import { awb, type CliResult, PLAIN_PACK } from '../support/cli.js';
 import { fakeCheckout, inferred, jsonOf, rowsOf, verdict } from '../support/judging.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
@@ -27,7 +27,10 @@ async function judgeServer(script: Handler): Promise<LoopbackServer> {
 }
 /** Answers as a server does that holds replies to the schema, and freely where none is sent. */
 const holding: Handler = ({ body }) => ({
-  content: body.response_format === undefined ? verdict(4) : JSON.stringify(BARE),
+  content:
+    body.response_format === undefined
+      ? verdict(4)
+      : JSON.stringify({ mark: /"mark": "(\w+)"$/.exec(body.messages.at(-1)?.content)?.[1], ...BARE }),
 });
 
 type Folder = Awaited<ReturnType<typeof inferred>>;
@@ -47,12 +50,13 @@ function judge({ dir, predictions }: Folder, { url }: LoopbackServer, ...options
 }
 
 describe('--verdict-schema', () => {
-  it('sends the schema of the pack with every request, and reads the bare JSON', async () => {
+  it('sends the schema of the pack with every request, and reads the JSON that bears the mark', async () => {
     const folder = await inferred();
     const server = await judgeServer(holding);
     expect((await judge(folder, server, '--verdict-schema')).code).toBe(0);
     expect(server.count).toBe(7);
-    for (const { body } of server.requests) expect(body.response_format).toEqual(verdictFormat({ facts: true }));
+    for (const { body } of server.requests)
+      expect(body.response_format).toEqual(verdictFormat({ facts: true }, { asksMark: true }));
     for (const row of await rowsOf(join(folder.dir, 'judged.jsonl'))) {
       expect(row).toMatchObject({ total_score: 4, strengths: ['right'], awb: { judge: { facts: BARE.facts } } });
     }
@@ -65,10 +69,10 @@ describe('--verdict-schema', () => {
     expect(server.requests[0]?.body).not.toHaveProperty('response_format');
     const { stdout } = await judge(folder, server, '--verdict-schema', '--label', 'held', '--json');
     expect(JSON.parse(stdout).notices.join()).toContain(
-      'judged.jsonl holds another judging (verdict_schema: absent before, 1 now)',
+      'judged.jsonl holds another judging (verdict_schema: absent before, 2 now)',
     );
     expect((await jsonOf(join(folder.dir, 'judged.manifest.json'))).identity).not.toHaveProperty('verdict_schema');
-    expect((await jsonOf(join(folder.dir, 'judged.held.manifest.json'))).identity.verdict_schema).toBe(1);
+    expect((await jsonOf(join(folder.dir, 'judged.held.manifest.json'))).identity.verdict_schema).toBe(2);
     await judge(folder, server, '--verdict-schema');
     await judge(folder, server);
     expect(server.count).toBe(2);
@@ -77,8 +81,8 @@ describe('--verdict-schema', () => {
   it('holds packs without a checklist to remarks and scores', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(holding);
-    expect((await judge(folder, server, '--verdict-schema', '--rubrics', 'awb-1')).code).toBe(0);
-    expect(server.requests[0]?.body.response_format).toEqual(verdictFormat({}));
+    expect((await judge(folder, server, '--verdict-schema', '--rubrics', PLAIN_PACK)).code).toBe(0);
+    expect(server.requests[0]?.body.response_format).toEqual(verdictFormat({}, { asksMark: true }));
   });
 
   it.each([

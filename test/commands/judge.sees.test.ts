@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { awb } from '../support/cli.js';
+import { awb, PLAIN_PACK } from '../support/cli.js';
 import { changeRows, jsonOf, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { closeServers, messagesOf, setUpRollout } from '../support/rollout-runs.js';
@@ -88,11 +88,11 @@ describe('a judge that sees the rollout', () => {
     ];
     expect(ordinary.identity).not.toHaveProperty('sees');
     expect(own.identity.sees).toBe('rollout');
-    expect(own.identity.rubrics.name).toBe('awb-2');
+    expect(own.identity.rubrics.name).toBe('awb-3');
     expect(own.identity.rubrics.fingerprint).not.toBe(ordinary.identity.rubrics.fingerprint);
     const { code, stderr } = await awb(['compare', join(out, 'judged.jsonl'), join(out, 'judged.itself.jsonl')]);
     expect(code).toBe(78);
-    expect(stderr).toContain('sees rollout');
+    expect(stderr).toContain('sees: absent in the base, "rollout" in the candidate');
   });
 
   it('judges again where an earlier turn has changed, although the prediction has not', async () => {
@@ -118,7 +118,7 @@ describe('a judge that sees the rollout', () => {
 
   it.each([
     ['a mode that needs the truth', ['--mode', 'metrics'], 2, /--mode metrics needs one/],
-    ['a pack without texts for it', ['--rubrics', 'awb-1'], 65, /awb-1 has no texts.*"without_truth"/],
+    ['a pack without texts for it', ['--rubrics', PLAIN_PACK], 65, /plain has no texts.*"without_truth"/],
   ])('is refused of %s', async (_what, options, expected, words) => {
     const { judge, judging } = await rolledOut();
     const { code, stderr } = await judge('--judge-sees', 'rollout', ...options);

@@ -11,6 +11,7 @@ import { openSqlite } from '../../src/store/sqlite.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { type Browser, noChromium, startChromium } from '../support/chromium.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { holdMessage } from '../support/messages.js';
 
 const OFFICIAL = {
   mode: 'rubric',
@@ -27,6 +28,8 @@ interface Given {
   readonly label?: string;
   /** The rating of a row, by its place in its domain. */
   readonly rating: (row: number) => number | undefined;
+  /** Whether rows without a rating are the judge's doing; else the model's. */
+  readonly lost?: boolean;
   /** In place of ratings, by text measures. */
   readonly measure?: (row: number) => number;
   readonly rows?: number;
@@ -36,7 +39,16 @@ interface Given {
 }
 
 /** Scores a run with `rows` rows in each domain, two to a trajectory. */
-async function scored({ label, rating, measure, rows = 20, prefix = '', identity = {}, db }: Given): Promise<void> {
+async function scored({
+  label,
+  rating,
+  measure,
+  lost = false,
+  rows = 20,
+  prefix = '',
+  identity = {},
+  db,
+}: Given): Promise<void> {
   const dir = await temporaryFolder();
   const lines = DOMAINS.flatMap((domain) =>
     Array.from({ length: rows }, (_, row) => {
@@ -47,7 +59,7 @@ async function scored({ label, rating, measure, rows = 20, prefix = '', identity
         return JSON.stringify({ task: domain, turn_idx: 1, awb: measured });
       }
       if (value === undefined) {
-        const judge = { status: 'failed', class: 'refused', reason: 'the model refused' };
+        const judge = { status: 'failed', class: lost ? 'judge-timeout' : 'refused', reason: 'nothing came' };
         return JSON.stringify({ task: domain, turn_idx: 1, total_score: 0, failed: 1, awb: { ...ids, judge } });
       }
       const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, value]));
@@ -74,7 +86,7 @@ async function scored({ label, rating, measure, rows = 20, prefix = '', identity
   await writeFile(join(dir, 'judged.jsonl'), `${lines.join('\n')}\n`);
   await writeFile(join(dir, 'judged.manifest.json'), JSON.stringify(manifest));
   const { code, stderr } = await awb(['score', '--predictions', join(dir, 'judged.jsonl'), '--db', db]);
-  if (code !== 0) throw new Error(stderr);
+  if (code !== 0 && !lost) throw new Error(stderr);
 }
 
 const steady = (low: number, high: number) => (row: number) => (row % 3 === 0 ? low : high);
@@ -113,6 +125,26 @@ describe('awb leaderboard', () => {
     expect(official).not.toContain('judged otherwise');
     expect(other).toMatch(/^judged otherwise/m);
     expect(other).not.toContain('*:');
+  });
+
+  it('of nine runs holds its notes short', async () => {
+    const own = join(dir, 'own.sqlite');
+    for (let place = 0; place < 9; place++) {
+      const rating = (row: number) => (place === 8 && row === 0 ? undefined : 3 + (row % 4) * 0.3 - place * 0.05);
+      await scored({ db: own, label: `step-${place}00`, rating, ...(place === 5 ? { rows: 12 } : {}) });
+    }
+    const cwd = dir;
+    await holdMessage('leaderboard', ['leaderboard', '--db', 'own.sqlite'], {}, { cwd });
+    await holdMessage('leaderboard-published', ['leaderboard', '--db', 'own.sqlite', '--with-published'], {}, { cwd });
+    const columns = ['--columns', 'overall,official,rows,coverage', '--run', '1,9'];
+    await holdMessage(
+      'leaderboard-md',
+      ['leaderboard', '--db', 'own.sqlite', ...columns, '--format', 'md'],
+      {},
+      { cwd },
+    );
+    const csv = ['leaderboard', '--db', 'own.sqlite', ...columns, '--format', 'csv'];
+    await holdMessage('leaderboard-csv', csv, { [own]: '<db>' }, { cwd });
   });
 
   it('ties are of paired rows, whatever the intervals of the two runs', async () => {
@@ -291,6 +323,13 @@ describe.skipIf(noChromium !== undefined)('the page in a browser', () => {
     expect(page.requests.filter((url) => !/^(about:blank|data:,|file:)/.test(url))).toEqual([]);
     expect(page.complaints).toEqual([]);
   });
+});
+
+it('a run that is judged in part stands in no whole one’s place', async () => {
+  const own = join(dir, 'own.sqlite');
+  await scored({ db: own, label: 'whole', rating: steady(3, 4), rows: 10 });
+  await scored({ db: own, label: 'whole', rating: (row) => (row > 0 ? undefined : 5), rows: 10, lost: true });
+  await holdMessage('leaderboard-half-judged', ['leaderboard', '--db', 'own.sqlite'], {}, { cwd: dir });
 });
 
 describe('bad input', () => {

@@ -11,6 +11,7 @@ import { biasedModel, uniformModel } from '../support/known-likelihood.js';
 import {
   type Handler,
   type LoopbackServer,
+  type PlainAnswer,
   type SeenRequest,
   startLoopbackServer,
 } from '../support/loopback-server.js';
@@ -169,6 +170,17 @@ describe('a run', () => {
     expect(await readFile(file, 'utf8')).toBe(await readFile(whole.file, 'utf8'));
     await measure();
     expect(flaky.count).toBe(asked + 3 + 6);
+  });
+
+  test('spends less than one row beyond its budget, with all rows in flight that fit in', async () => {
+    const server = await loopback((request) => ({ ...(vllm(request) as PlainAnswer), latencyMs: 30 }));
+    const { measure } = await setUp(madeUpRows('mcp', 40), server.url);
+    const { code, stdout } = await measure('--budget-tokens', '1500', '--concurrency', '32', '--json');
+    const { spent, asked } = JSON.parse(stdout);
+    expect(code).toBe(EXIT.later);
+    expect(spent.tokens).toBeGreaterThanOrEqual(1_500);
+    expect(spent.tokens).toBeLessThan(1_500 + Math.ceil((2 * spent.tokens) / asked));
+    expect(server.maxInFlight).toBeGreaterThan(1);
   });
 
   test('leaves rows out that the context cannot hold, and counts them', async () => {

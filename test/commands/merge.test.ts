@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { jsonOf } from '../support/judging.js';
+import { holdText } from '../support/messages.js';
 import { readRows } from '../support/run-folder.js';
 import { ROWS, type Sharded, sharded } from '../support/shards.js';
 
@@ -102,6 +103,14 @@ describe('merged shards have the bytes of the unsharded run', () => {
 });
 
 describe('a part that is missing', () => {
+  test('is refused where its manifest alone is gone', async () => {
+    const run = await inShards(2);
+    await rm(run.path('2', 'predictions.manifest.json'));
+    const { code, stdout, stderr } = await run.merge('1', '2', 'merged');
+    const text = `${stdout}--- stderr\n${stderr}--- exit ${code}\n`;
+    await holdText('merge-manifest-gone', text, { [run.folder]: '<folder>' });
+  });
+
   test('is named with its rows, and the unsharded commands ask those alone', async () => {
     const run = await inShards(3);
     const { code, stdout } = await run.merge('1', '3', 'merged');

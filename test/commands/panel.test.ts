@@ -8,6 +8,7 @@ import { DIMENSIONS } from '../../src/types.js';
 import { awb } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 
 const servers: LoopbackServer[] = [];
 afterEach(async () => {
@@ -261,6 +262,23 @@ describe('what a panel refuses', () => {
     await writeRows(join(where.dir, 'stray.jsonl'), [{}]);
     expect((await awb(['panel', ...files, '--output', join(where.dir, 'stray.jsonl')])).code).toBe(73);
   });
+});
+
+it('a journal among the files of a judging, as a glob finds them, is none', async () => {
+  const where = await folder();
+  for (const [name, rating] of Object.entries({ a: 3, b: 4 })) await judged(where, name, () => rating);
+  const files = ['judged.b.jsonl', 'judged.journal.jsonl', 'judged.jsonl'].map((name) => join(where.dir, name));
+  let text = '';
+  for (const args of [
+    ['panel', ...files, '--output', join(where.dir, 'panel.jsonl')],
+    ['score', files[1] as string, '--db', join(where.dir, 'own.sqlite')],
+    ['compare', ...files.slice(1)],
+    ['judge', '--mode', 'metrics', '--predictions', where.predictions.replace('.jsonl', '.journal.jsonl')],
+  ]) {
+    const { code, stderr } = await awb(args, { cwd: where.dir });
+    text += `$ awb ${args.join(' ')}\n--- stderr\n${stderr}--- exit ${code}\n`;
+  }
+  await holdText('journal-named', text, { [where.dir]: '<folder>' });
 });
 
 describe('what the other commands make of a panel', () => {

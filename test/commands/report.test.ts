@@ -87,12 +87,26 @@ describe('a run', () => {
     expect(await dataIn(output)).toMatchObject({ run: 'step-200', other: null, total: 28 });
   });
 
-  it('of several under one label is the one that was scored last', async () => {
+  it('of several under one label is the one that was judged last', async () => {
     const twice = join(root, 'twice.sqlite');
     for (const predictions of [candidate, base])
       await awb(['score', '--predictions', predictions, '--db', twice, '--label', 'x']);
     const { stdout } = await report('--db', twice, '--run', 'x', '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ schema: 'awb.report/1', samples: 28, run: { name: 'x', source: base } });
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 'awb.report/1',
+      samples: 28,
+      run: { name: 'x', source: candidate },
+    });
+  });
+
+  it('of several under one label is one with ratings', async () => {
+    const both = join(root, 'both.sqlite');
+    const metrics = await temporaryFolder();
+    const predictions = join(dirname(candidate), 'predictions.jsonl');
+    await awb(['judge', '--predictions', predictions, '--mode', 'metrics', '--output-dir', metrics]);
+    for (const judged of [candidate, metrics]) await awb(['score', judged, '--db', both, '--label', 'tiny random']);
+    const { stdout } = await report('--db', both, '--run', 'tiny random', '--json');
+    expect(JSON.parse(stdout).run.source).toBe(candidate);
   });
 
   it('of the official script is shown as one of ours', async () => {

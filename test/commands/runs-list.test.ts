@@ -1,13 +1,14 @@
 // `awb runs list` from end to end: SQLite files in, a line a run out.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { widthOf } from '../../src/printable.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
+import { holdMessage, holdText } from '../support/messages.js';
 
 const OLD = join(ROOT, 'fixtures/runs-0.1/runs.sqlite');
 
@@ -64,8 +65,9 @@ describe('the table', () => {
       ['1', 'same'],
       ['2', 'same'],
     ]);
-    expect(stdout).toContain('same is the label of runs 1 and 2; it names 2, which was scored last.');
+    await holdText('label-shared-list', stdout.slice(stdout.indexOf('same is the label')));
     const shown = await awb(['runs', 'show', 'same', '--json'], { cwd: dir });
+    await holdText('label-shared-show', shown.stderr);
     expect(JSON.parse(shown.stdout).id).toBe(2);
   });
 
@@ -169,4 +171,15 @@ describe('a file', () => {
     expect(code).toBe(0);
     expect(lines(stdout).map(([id]) => id)).toEqual(['1', '2', '3']);
   });
+});
+
+test('a device is no SQLite file, to whoever reads or writes it', async () => {
+  await holdMessage('runs-list-device', ['runs', 'list', '--db', '/dev/zero']);
+  const path = await judgedRun(join(dir, 'run'), { rating: around(3), rows: 6 });
+  await holdMessage(
+    'score-device',
+    ['score', '--predictions', 'judged.jsonl', '--db', '/dev/zero'],
+    {},
+    { cwd: dirname(path) },
+  );
 });

@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
+import { holdMessage } from '../support/messages.js';
 import { queryIn } from '../support/stored-runs.js';
 
 let dir: string;
@@ -88,12 +89,19 @@ describe('a name', () => {
     expect(labels()).toEqual(['step-1', 'step-2']);
   });
 
+  test('is no text without end', async () => {
+    await stored('step-1');
+    const hidden = { ['x'.repeat(100_000)]: '<100,000 characters>' };
+    await holdMessage('label-long-rename', ['runs', 'rename', '1', 'x'.repeat(100_000)], hidden, { cwd: dir });
+    await holdMessage('label-long-score', ['score', 'step-1', '--quiet', '--label', 'x'.repeat(100_000)], hidden, {
+      cwd: dir,
+    });
+  });
+
   test('that another run has is taken, and said to be shared', async () => {
     await stored('step-1');
     await stored('step-2');
-    const { code, stderr } = await rename('1', 'step-2');
-    expect(code).toBe(0);
-    expect(stderr).toContain('step-2 is also the label of run 2; it names run 2, which was scored last');
+    await holdMessage('label-shared-rename', ['runs', 'rename', '1', 'step-2'], {}, { cwd: dir });
     expect(labels()).toEqual(['step-2', 'step-2']);
   });
 

@@ -77,20 +77,21 @@ describe('the recall of determined facts', () => {
   });
 
   it('has a table of its own in the terminal, which says that it is no rating', async () => {
-    const { stdout } = await awb(['score', dirOf(old), '--db', db]);
+    const { stdout } = await awb(['score', dirOf(old), '--db', db, '--explain']);
     expect(stdout).toMatch(/\nDomain +Rows +facts_recall +95 % interval\n/);
     expect(stdout.replace(/\s+/g, ' ')).toContain(
       'Shares of determined facts that were met, 0-100; they are no ratings.',
     );
     expect(stdout).toMatch(/\nOverall +\d+\/\d+ /);
+    expect(stdout).toMatch(/\nfacts recall +\d+(?: +-){5} +\d+\.\d\d /);
   });
 
-  it('is a column of leaderboards that ask for it, and changes no other', async () => {
+  it('is a column beside the mean of leaderboards, and changes no other', async () => {
     const board = async (...options: string[]) =>
       JSON.parse((await awb(['leaderboard', '--db', db, '--json', ...options])).stdout).blocks;
     const [plain, ...more] = await board();
     expect(more).toEqual([]);
-    expect(plain.columns).not.toContain('facts-recall');
+    expect(plain.columns.indexOf('facts-recall')).toBe(plain.columns.indexOf('overall') + 1);
     const [asked] = await board('--columns', 'overall,facts-recall');
     const { stdout } = await awb(['score', dirOf(now), '--db', db, '--json']);
     const recall = JSON.parse(stdout).overall_measures.facts_recall.value;

@@ -8,6 +8,8 @@ import { type ScoreSettings, score } from '../../src/commands/score.js';
 import { EXIT, type ExitCode } from '../../src/errors.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
+import { around, judgedRun } from '../support/judged-runs.js';
+import { holdMessage } from '../support/messages.js';
 
 const JUDGED = resolve(import.meta.dirname, '../../fixtures/judged');
 
@@ -106,6 +108,17 @@ async function writeRun(rows: readonly object[], given: object | undefined = man
 
 const complete = [rowOf('mcp', 0, 3), rowOf('mcp', 1, 4), rowOf('swe', 0, 2), rowOf('swe', 1, 2)];
 
+it('of a run with failures and a domain of its own prints figures first', async () => {
+  await judgedRun(join(dir, 'run'), {
+    label: 'step-100',
+    domains: [...DOMAINS, 'robots'],
+    rating: (domain, row) => (domain === 'web' && row === 3 ? undefined : around(3)(domain, row)),
+    refuses: (domain, row) => domain === 'os' && row < 4,
+  });
+  await holdMessage('score', ['score', 'run', '--min-coverage', '0.9'], {}, { cwd: dir });
+  await holdMessage('score-explained', ['score', 'run', '--min-coverage', '0.9', '--explain'], {}, { cwd: dir });
+});
+
 describe("the official script's own file", () => {
   it('gets every figure that the official script prints for it', async () => {
     await cp(join(JUDGED, 'official.jsonl'), join(dir, 'judged.jsonl'));
@@ -121,16 +134,17 @@ describe("the official script's own file", () => {
       os: 'OS',
     };
     for (const [domain, printed] of Object.entries<Record<string, unknown>>(official.domains)) {
+      // Those that the model's own failures change stand in a table of their own, below the others.
       const cells = stdout
         .split('\n')
-        .find((line) => line.startsWith((names as Record<string, string>)[domain] ?? domain));
+        .findLast((line) => line.startsWith((names as Record<string, string>)[domain] ?? domain));
       const { valid, failed, ...figures } = printed;
       expect(cells?.split(/\s+/).slice(1, 8)).toEqual([
         `${valid}/${Number(valid) + Number(failed)}`,
         ...Object.values(figures),
       ]);
     }
-    const micro = stdout.split('\n').find((line) => line.startsWith('micro'));
+    const micro = stdout.split('\n').findLast((line) => line.startsWith('micro'));
     expect(micro?.split(/\s+/)[7]).toBe(official.overall_micro);
   });
 
@@ -333,7 +347,7 @@ describe('coverage', () => {
     await writeRun(complete.slice(1));
     const { stdout, stderr, code } = await run({ json: true });
     expect(code).toBe(EXIT.incomplete);
-    expect(stderr).toContain('MCP: 50 % of 2 rows (not valid: not-judged 1)');
+    expect(stderr).toContain('MCP: 50 % of 2 predictions (not valid: not-judged 1)');
     expect(stderr).not.toContain('SWE');
     expect(JSON.parse(stdout).below_min_coverage).toEqual(['mcp']);
   });
@@ -418,7 +432,7 @@ describe('bad input', () => {
     await writeFile(join(dir, 'judged.jsonl'), `${rated('a', 3)}\n${rated('b', 100)}\n`);
     const { code, stderr, stdout } = await run({ json: true });
     expect(code).toBe(EXIT.incomplete);
-    expect(stderr).toContain('Web: 50 % of 2 rows (not valid: not-rated 1)');
+    expect(stderr).toContain('Web: 50 % of 2 predictions (not valid: not-rated 1)');
     expect(stderr).toContain(`warning: ${join(dir, 'judged.jsonl')}:2: format 100, factuality 100`);
     expect(stderr).toContain('all others leave them out');
     const { domains } = JSON.parse(stdout);

@@ -1,8 +1,9 @@
 // awb serve as a process, and the whole pipeline on a real model: infer, judge and score over recorded rows.
 
 import { execFile, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,8 +12,9 @@ import { readFacts } from '../../src/facts.js';
 import { needsTwoThreads } from '../../src/serve/threads.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import { DIMENSIONS } from '../../src/types.js';
-import { type CliProcess, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
+import { type CliProcess, PLAIN_PACK, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
+import { holdMessage, holdText } from '../support/messages.js';
 
 const PREDICTION = '<predicted_observation>\nroot@sandbox:/app# ls\nREADME.md\n</predicted_observation>';
 const VERDICT =
@@ -180,8 +182,34 @@ describe('awb serve', () => {
     served.child.kill('SIGINT');
     const { code, stdout, stderr } = await served.ended;
     expect(code).toBe(EXIT.interrupted);
-    expect(stdout).toMatch(/^serving scripted-\w+ .* at http:\/\/127\.0\.0\.1:\d+\/v1\n$/);
+    await holdText('serve-one-thread', stdout.replace(/(?<=scripted-)\w+/, 'HASH').replace(/:\d+(?=\/v1)/, ':<port>'));
     expect(stderr).toMatch(/^weights .*\n.*total /ms);
+  });
+});
+
+/** Only a clone on which `npm run gpu` ran has it: its package is an empty one elsewhere. */
+const hasGpuCode = existsSync(join(ROOT, 'node_modules/@node-llama-cpp/linux-x64-cuda/bins'));
+
+describe.skipIf(hasGpuCode || process.platform !== 'linux' || process.arch !== 'x64')('without GPU code', () => {
+  test.each(['auto', 'off'])('--gpu %s serves on the processor, and says so', async (gpu) => {
+    const flags = ['--model', worldModel, '--port', '0', '--gpu', gpu, '--threads', '2', '--context', '2048'];
+    const { child, ended } = startAwb(['serve', ...flags]);
+    const printed = String(await new Promise((done) => child.stdout?.once('data', done)));
+    child.kill('SIGTERM');
+    const { stderr } = await ended;
+    // The table of memory differs from machine to machine.
+    const notes = stderr.replace(/^[\s\S]*^free .*\n/m, '').replace(/^(?:hashing|loading) .*\n/gm, '');
+    const text = `$ awb serve --gpu ${gpu}\n${printed.replace(/:\d+\/v1/, ':<port>/v1')}--- stderr\n${notes}`;
+    await holdText(`serve-without-gpu-code-${gpu}`, text, { [basename(worldModel, '.gguf')]: '<model>' });
+  });
+
+  test.each([
+    ['cuda', ['--gpu', 'cuda'], EXIT.unavailable],
+    ['layers', ['--gpu-layers', '9'], EXIT.usage],
+  ])('a GPU that is asked for is refused: %s', async (name, flags, code) => {
+    const args = ['serve', '--model', worldModel, ...flags];
+    const refused = await holdMessage(`serve-without-gpu-code-${name}`, args, { [worldModel]: '<model>' });
+    expect(refused.code).toBe(code);
   });
 });
 
@@ -222,18 +250,19 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     const asked = ['--max-tokens', '8192', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
     const where = ['--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir, '--quiet'];
     for (const [pack, name] of [
-      ['awb-2', 'judged'],
-      ['awb-1', 'judged.first-edition'],
+      ['awb-3', 'judged'],
+      [PLAIN_PACK, 'judged.plain'],
     ] as const) {
-      const options = ['--local', tiny, '--rubrics', pack, '--label', 'first-edition', ...asked];
+      // It copies no mark, which the official reading does not ask for.
+      const options = ['--local', tiny, '--rubrics', pack, '--verdicts', 'official', '--label', 'plain', ...asked];
       expect(await startAwb(['judge', ...where, ...options], env).ended).toMatchObject({ code: EXIT.done });
       const [row] = await rowsOf(join(dir, `${name}.jsonl`));
       for (const dimension of DIMENSIONS) expect([1, 2, 3, 4, 5]).toContain(row[dimension]);
       const { facts } = row.awb.judge;
-      if (pack === 'awb-2') expect(readFacts(facts)).toEqual(facts);
+      if (pack === 'awb-3') expect(readFacts(facts)).toEqual(facts);
       else expect(facts).toBeUndefined();
       const { identity } = JSON.parse(await readFile(join(dir, `${name}.manifest.json`), 'utf8'));
-      expect(identity.verdict_schema).toBe(pack === 'awb-2' ? 1 : undefined);
+      expect(identity.verdict_schema).toBe(2);
     }
   });
 

@@ -7,6 +7,7 @@ import { awb } from '../support/cli.js';
 import { type Players, shows, startPlayers, typedIn, types } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';
 import { jsonOf, type Row, rowsOf } from '../support/judging.js';
+import { holdText } from '../support/messages.js';
 import { rowText } from '../support/rows.js';
 
 const open: Players[] = [];
@@ -215,6 +216,23 @@ describe('what is spent', () => {
     expect(players.count).toBe(20);
   });
 
+  test('goes beyond the budget by less than one call where episodes are played side by side', async () => {
+    const usage = { prompt_tokens: 1000, completion_tokens: 1000 };
+    const { json } = await setUp(
+      {
+        agent: ({ turn }) => ({ content: types(`step ${turn}`), usage, latencyMs: 10 }),
+        world: () => ({ content: shows('$'), usage, latencyMs: 10 }),
+      },
+      { 'prices.yaml': PRICES },
+    );
+    const flags = [...TERMINAL, '--episodes', '12', '--steps', '9', '--concurrency', '12', '--prices', 'prices.yaml'];
+    const limits = ['--max-tokens', '1500', '--agent-max-tokens', '1500', '--budget-usd', '0.5'];
+    const stopped = await json(...flags, ...limits);
+    expect(stopped).toMatchObject({ code: 75, state: 'stopped' });
+    expect(stopped.spent.usd).toBeGreaterThanOrEqual(0.5);
+    expect(stopped.spent.usd).toBeLessThan(0.5 + 0.02);
+  });
+
   test('needs the prices of both models before anything is asked', async () => {
     const { json, players } = await setUp({}, { 'prices.yaml': PRICES.slice(0, PRICES.indexOf('  agent')) });
     const refused = await json(...TERMINAL, '--prices', 'prices.yaml', '--budget-usd', '1');
@@ -231,6 +249,8 @@ describe('what is spent', () => {
     const { agent, world } = bill.at_most;
     const usd = ((agent.promptTokens + 1200) * 10 + world.promptTokens + 4800) / 1e6;
     expect(bill.at_most.usd).toBeCloseTo(usd, 10);
+    const one = await simulate(...TERMINAL, '--task', 'Look.', '--steps', '1', '--dry-run');
+    await holdText('simulate-dry-run-one-step', one.stdout);
     const text = (await simulate(...TERMINAL, '--task', 'Look.', '--dry-run')).stdout;
     expect(text).toMatch(/^episodes: 1 of 20 steps at most\n/);
     expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);

@@ -3,11 +3,12 @@
 import { chmod, cp, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
@@ -82,7 +83,9 @@ test('a run is read while its process works, and is said to be killed once that 
   await run.ended;
   expect(await run.status('out')).toMatchObject({ code: EXIT.incomplete, runs: [{ state: 'killed', ok: 7, left: 3 }] });
   const { stdout } = await awb(['status', 'out'], { cwd: run.dir });
-  expect(stdout).toMatch(/^out: infer, killed; the same command continues\n {2}7 of 10 \(70 %\), 3 left\n/);
+  expect(stdout).toMatch(
+    /^out {2}infer {2}killed {2}7\/10 {2}3 left, \$0.014, \d+ s ago\n {4}the same command continues\n$/,
+  );
 });
 
 test('a line of the journal that is half written is left out, and stays as it is', async () => {
@@ -188,5 +191,51 @@ test('a folder without a run, or none at all, is an error that says what to name
   expect(none).toMatchObject({
     code: EXIT.inputMissing,
     stderr: expect.stringContaining('cannot read the folder none (ENOENT)'),
+  });
+});
+
+describe('what it prints', () => {
+  /** Two finished runs, one of them judged with failures, beside a file and a folder without a run. */
+  async function threeRuns() {
+    const refused = { status: 400, body: { error: { message: 'bad request' } } };
+    const run = await setUp(({ body, index }) => (body.model === 'judge' && index % 2 ? refused : reply(verdict(4))));
+    const into = (folder: string) =>
+      run.args.map((word) => (word === run.out ? join(run.dir, 'results', folder) : word));
+    await awb([...into('step-100'), '--label', 'step-100']);
+    await awb([...into('step-20').filter((word) => word !== '--prices' && !word.endsWith('.yaml')), '--limit', '1']);
+    const judging = ['--judge-base-url', run.server.url, '--judge-model', 'judge'];
+    const folder = join(run.dir, 'results', 'step-100');
+    await awb(['judge', '--predictions', join(folder, 'predictions.jsonl'), '--output-dir', folder, ...judging]);
+    await mkdir(join(run.dir, 'results', 'plots'));
+    await writeFile(join(run.dir, 'results', 'notes.txt'), 'to do\n');
+    return run;
+  }
+  const ran = (dir: string, args: readonly string[]) =>
+    awb(['status', ...args], { cwd: dir }).then(({ code, stdout, stderr }) => {
+      const text = `$ awb status ${args.join(' ')}\n${stdout}--- stderr\n${stderr}--- exit ${code}\n`;
+      return text.replace(/\d+ (s|min) ago/g, 'N s ago').replace(/process \d+/g, 'process N');
+    });
+
+  test('finished runs, with what else a glob names', async () => {
+    const { dir } = await threeRuns();
+    const all = ['notes.txt', 'plots', 'step-100', 'step-20'].map((name) => `results/${name}`);
+    const calls = [['results/step-20', 'results/step-100'], all, ['results/notes.txt'], ['results/plots'], []];
+    let text = '';
+    for (const args of calls) text += await ran(dir, args);
+    await holdText('status-finished', text, { [dir]: '<dir>' });
+  });
+
+  test('nothing to look at', async () => {
+    const dir = await temporaryFolder();
+    let text = await ran(dir, []);
+    await mkdir(join(dir, 'results'));
+    text += await ran(dir, []);
+    await holdText('status-nothing', text, { [dir]: '<dir>' });
+  });
+
+  test('a run at work', async () => {
+    const run = await working(7);
+    const text = await ran(run.dir, ['out']);
+    await holdText('status-at-work', text.replace(/[\d.]+ rows\/s, about \d+ s left/, 'R rows/s, about N s left'));
   });
 });

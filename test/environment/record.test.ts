@@ -1,7 +1,7 @@
 // Episodes on the disk: whole after each step, never in the place of another.
 
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openRecords } from '../../src/environment/record.js';
@@ -49,6 +49,19 @@ test('no file is written over: not that of an earlier episode, nor a stranger’
   expect(files['terminal-default_test.jsonl']).toBe('mine');
   expect(files['terminal-default-3_test.jsonl']).toContain('did one');
   expect(files['terminal-default-4_test.jsonl']).toContain('did two');
+});
+
+test('a link that somebody has laid where a step is written is not followed', async () => {
+  const directory = join(await temporaryFolder(), 'episodes');
+  const environment = await startTestEnvironment(scriptedSimulator(), { records: await openRecords(directory) });
+  await post(environment, '/reset', { episode_id: 'e' });
+  await post(environment, '/step', { episode_id: 'e', action: { action: 'one' } });
+  const victim = join(directory, '..', 'victim');
+  await writeFile(victim, 'precious');
+  await symlink(victim, join(directory, 'terminal-e_test.jsonl.part'));
+  await post(environment, '/step', { episode_id: 'e', action: { action: 'two' } });
+  expect(await readFile(victim, 'utf8')).toBe('precious');
+  expect(await recorded(directory)).toEqual({ 'terminal-e_test.jsonl': expect.stringContaining('did two') });
 });
 
 test('a step that cannot be recorded is not done, and can be tried again', async () => {

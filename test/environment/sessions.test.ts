@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
 import { json, post, SocketAgent, startTestEnvironment } from '../support/environment.js';
+import { holdText } from '../support/messages.js';
 import { SILENT, scriptedSimulator } from '../support/scripted-simulator.js';
 
 describe('at the cap', () => {
@@ -12,7 +13,7 @@ describe('at the cap', () => {
     await agent.reset();
     const refused = await json(post(environment, '/reset', {}));
     expect(refused).toMatchObject({ status: 503, body: { code: 'CAPACITY_REACHED' } });
-    expect(refused.body.detail).toContain('--sessions');
+    await holdText('environment-one-session', `${refused.body.detail}\n`);
     const late = await SocketAgent.connect(environment);
     const closed = once(late.socket, 'close');
     expect(await late.heard()).toMatchObject({ type: 'error', data: { code: 'CAPACITY_REACHED' } });

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -29,6 +29,21 @@ describe('a download that is cut off', () => {
     expect(hub.downloads().map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${size}-`]);
     expect(steps[0]?.step).toBe('checking');
     expect(await filesIn(hub.directory)).toEqual(['user--repo/m-Q4_K_M.gguf', 'user--repo/m-Q4_K_M.gguf.sha256']);
+  });
+
+  test('is not continued through a link that somebody has laid in its place', async () => {
+    const hub = await openHub();
+    const stop = new AbortController();
+    const onProgress = ({ bytes }: TransferProgress) => bytes > 0 && stop.abort('SIGINT');
+    await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options({ signal: stop.signal, onProgress })));
+    const [part] = await filesIn(hub.directory);
+    const victim = join(hub.directory, 'victim');
+    await rename(join(hub.directory, part as string), victim);
+    const before = await readFile(victim);
+    await symlink(victim, join(hub.directory, part as string));
+    const error = await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()));
+    expect(error.exitCode).toBe(EXIT.cannotWrite);
+    expect(await readFile(victim)).toEqual(before);
   });
 
   test('SIGTERM has its own exit code', async () => {

@@ -14,7 +14,6 @@ const reply: ModelReply = { status: 'ok', content: 'said', log };
 const part: Part<Reading> = {
   request: () => ({ prompt: 'p' }),
   read: () => ({ status: 'ok' }),
-  giveUp: (reason) => ({ class: 'unreadable', reason }),
 };
 const measures: Record<string, Measure> = {
   bits: { range: [0, Number.POSITIVE_INFINITY], better: 'smaller' },

@@ -36,7 +36,7 @@ const subject: Subject = {
 
 async function questions(of: Subject) {
   return (await open()).parts(of).map((part) => {
-    const request = part.request();
+    const request = part.request(0);
     if (!('messages' in request)) throw new Error('an agent is asked by messages');
     return request.messages;
   });
@@ -98,9 +98,9 @@ describe('the record', () => {
     const parts = method.parts(subject);
     const answers = replies.map((content, at) => {
       const part = present(parts[at]);
-      const read = part.read(reply(content));
-      const reading = read.status === 'ok' ? read : part.giveUp(read.reason);
-      if ('class' in reading) throw new Error(reading.reason);
+      const read = part.read(reply(content), 0);
+      const reading = read.status === 'ok' ? read : part.unread;
+      if (reading === undefined) throw new Error(read.status === 'ok' ? '' : read.reason);
       return { reading, reply: reply(content) };
     });
     // There are as many answers as parts.

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { loadJudgePrompt } from '../../src/bench/judge-prompts.js';
 import type { Mode } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
+import type { VerdictReading } from '../../src/judge/readings.js';
 import { DEFAULT_MEASURE } from '../../src/measures.js';
 import type { RubricPack } from '../../src/rubric.js';
 import { SAMPLE } from '../support/sample.js';
@@ -18,7 +19,7 @@ const pack: RubricPack = {
 };
 const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
   mode.open({
-    verdicts: 'strict',
+    verdicts: undefined,
     rubrics: async () => ({ ...pack, ...given }),
     prompt: loadJudgePrompt,
     agentPrompts: async () => ({ fingerprint: 'f'.repeat(64), domains: ['web'], prompt: () => 'Act.' }),
@@ -47,7 +48,7 @@ describe('the rubric', () => {
       reading: expect.any(Number),
     });
     const official = await MODES.rubric.open({
-      verdicts: 'official',
+      verdicts: undefined,
       rubrics: async () => ({ ...pack, official: true }),
     });
     expect(official.identity).toEqual({ rubrics: { name: 'mine', fingerprint: 'f' }, verdicts: 'official' });
@@ -56,6 +57,21 @@ describe('the rubric', () => {
   it('holds a judge to the form of its JSON, save for official rubrics, which ask for text around it', async () => {
     expect(await open(MODES.rubric)).toHaveProperty('replyForm');
     expect(await open(MODES.rubric, { official: true })).not.toHaveProperty('replyForm');
+  });
+
+  it('asks for the mark of the case, but where it asks and reads as the official script does', async () => {
+    const asked = async (verdicts: VerdictReading | undefined, official: boolean) => {
+      const rubrics = async () => ({ ...pack, official });
+      const [part] = (await MODES.rubric.open({ verdicts, rubrics })).parts({ sample: SAMPLE, gen: 'g' });
+      const question = part.request(0);
+      return 'messages' in question ? question.messages.at(-1)?.content : '';
+    };
+    expect(await asked(undefined, false)).toMatch(
+      /<final_evaluation-[0-9a-f]{16}>\n<\/final_evaluation-[0-9a-f]{16}>$/,
+    );
+    expect(await asked('official', false)).not.toContain('final_evaluation-');
+    expect(await asked(undefined, true)).not.toContain('final_evaluation-');
+    await expect(asked('strict', true)).rejects.toThrow('leave --verdicts out');
   });
 
   it('refuses a domain without a prompt, and says which there are', async () => {

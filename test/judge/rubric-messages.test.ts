@@ -1,13 +1,13 @@
 // The messages to the judge: the official ones, and ours against hostile material.
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { BUNDLED_PACKS, loadRubricPack } from '../../src/bench/rubric-pack.js';
-import { buildJudgeMessages, materialOf } from '../../src/judge/rubric-messages.js';
+import { BUNDLED_PACK, loadRubricPack } from '../../src/bench/rubric-pack.js';
+import { buildJudgeMessages, textsShown } from '../../src/judge/rubric-messages.js';
 import { present } from '../../src/present.js';
 import { type RubricPack, readTemplate } from '../../src/rubric.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
+import { PLAIN_PACK } from '../support/cli.js';
 
 const sample: Sample = {
   key: 'k',
@@ -31,7 +31,8 @@ const official: RubricPack = {
 
 const packs: Record<string, RubricPack> = {};
 beforeAll(async () => {
-  for (const name of BUNDLED_PACKS) packs[name] = await loadRubricPack(name);
+  packs.bundled = await loadRubricPack(BUNDLED_PACK);
+  packs.plain = await loadRubricPack(PLAIN_PACK);
 });
 const packOf = (name: string) => present(packs[name]);
 
@@ -74,8 +75,8 @@ test('a domain that the pack does not know is refused with the ones it knows', (
 });
 
 describe.each([
-  ['awb-1', ['input', 'truth', 'prediction']],
-  ['awb-2', ['told', 'input', 'truth', 'prediction', 'changes']],
+  ['plain', ['input', 'truth', 'prediction']],
+  ['bundled', ['told', 'input', 'truth', 'prediction', 'changes']],
 ])('our messages under %s', (name, parts) => {
   let bundled: RubricPack;
   beforeAll(() => {
@@ -114,12 +115,11 @@ describe.each([
     expect(message).toContain(`\n<truth-${own} turn="3">\ntruth\n</truth-${own}>\n`);
     expect(message).toContain(`\n<prediction-${own} turn="3">\nguess\n</prediction-${own}>\n`);
     expect(message).not.toMatch(/p4|later/);
-    expect(message.includes(`\n<told-${own} turn="3">\nof the row\n</told-${own}>\n`)).toBe(name === 'awb-2');
-    expect(message.includes(`\n+ guess\n</changes-${own}>\n`)).toBe(name === 'awb-2');
+    expect(message.includes(`\n<told-${own} turn="3">\nof the row\n</told-${own}>\n`)).toBe(name === 'bundled');
+    expect(message.includes(`\n+ guess\n</changes-${own}>\n`)).toBe(name === 'bundled');
   });
 
-  const forEvery = name === 'awb-1' ? 'row, truth and prediction' : 'row and truth, whatever is predicted';
-  test(`have a mark of their own for every ${forEvery}, and the same one each time`, () => {
+  test('have a mark of their own for every row and truth, whatever is predicted, and the same one each time', () => {
     const marks = [
       userMessage(bundled, sample, 'guess'),
       userMessage(bundled, sample, 'guess'),
@@ -129,7 +129,7 @@ describe.each([
     ].map((message) => marksOf(message));
     expect(new Set(marks.map(([history]) => history)).size).toBe(1);
     expect(marks[0]).toEqual(marks[1]);
-    expect(new Set(marks.map(([, own]) => own)).size).toBe(name === 'awb-1' ? 4 : 3);
+    expect(new Set(marks.map(([, own]) => own)).size).toBe(3);
   });
 
   test.each([
@@ -249,10 +249,19 @@ describe.each([
     );
   });
 
-  test('a reply may quote what the judge was shown, and the prediction is told apart from it', () => {
-    const { prediction, others } = materialOf(sample, 'guess', bundled);
-    expect(prediction).toBe('guess');
-    expect(others).toEqual(['p1', 'r1', 'p2', 'r2', 'p3', 'truth', ...(name === 'awb-2' ? ['of the row'] : [])]);
+  test('show texts that a judge may quote, which are known', () => {
+    const told = name === 'bundled' ? ['of the row'] : [];
+    expect(textsShown(bundled, sample, 'guess')).toEqual(['p1', 'r1', 'p2', 'r2', 'p3', 'guess', 'truth', ...told]);
+  });
+
+  test('show truth and prediction with the blanks in front of their first lines, and strip the rest', () => {
+    const padded = { ...sample, responses: ['r1', 'r2', '**Environment Observation:**\n\n M ring.c\n?? a  \n\n'] };
+    const message = userMessage(bundled, padded, '\n\t\n\tguess \n');
+    expect(message).toMatch(/\n<truth-\w+ turn="3">\n M ring\.c\n\?\? a\n<\/truth-/);
+    expect(message).toMatch(/\n<prediction-\w+ turn="3">\n\tguess\n<\/prediction-/);
+    // Blanks behind the tag on its own line are no part of what was printed.
+    expect(userMessage(official, padded, ' guess')).toContain('```\nguess\n```');
+    expect(userMessage(official, padded, 'x')).toContain('```\nM ring.c\n?? a\n```');
   });
 
   test('a template that lost a slot is refused', () => {
@@ -291,8 +300,8 @@ describe('the rows of a recorded trajectory', () => {
       const longer = rows[index + 1];
       if (longer?.trajectory !== shorter.trajectory || longer.turnIdx <= shorter.turnIdx) continue;
       pairs++;
-      const [system, user] = buildJudgeMessages(packOf('awb-2'), shorter, 'one prediction');
-      const [longerSystem, longerUser] = buildJudgeMessages(packOf('awb-2'), longer, 'another prediction');
+      const [system, user] = buildJudgeMessages(packOf('bundled'), shorter, 'one prediction');
+      const [longerSystem, longerUser] = buildJudgeMessages(packOf('bundled'), longer, 'another prediction');
       expect(longerSystem).toEqual(system);
       const history = user?.content.split(/\n<\/history-.*>\n/)[0] ?? '';
       expect(history).toContain(shorter.prompts[shorter.turnIdx - 2]);
@@ -301,20 +310,9 @@ describe('the rows of a recorded trajectory', () => {
     expect(pairs).toBeGreaterThan(0);
   });
 
-  test('put to awb-1 make the messages of earlier versions, byte for byte', async () => {
-    const before = JSON.parse(readFileSync(new URL('../../fixtures/awb-1-messages.json', import.meta.url), 'utf8'));
-    const today = samples.map((row) => {
-      const predictions = ['', 'one prediction', `${row.responses.at(-2)}\n</prediction>`];
-      const messages = predictions.map((prediction) => buildJudgeMessages(packOf('awb-1'), row, prediction));
-      return createHash('sha256').update(JSON.stringify(messages)).digest('hex');
-    });
-    expect(today).toEqual(before.messages);
-    expect(packOf('awb-1').fingerprint).toBe(before.fingerprint);
-  });
-
-  test('under awb-2 share the messages of all their predictions up to the prediction', () => {
+  test('share the messages of all their predictions up to the prediction', () => {
     for (const row of samples) {
-      const [one = '', two = ''] = ['one', 'two'].map((prediction) => userMessage(packOf('awb-2'), row, prediction));
+      const [one = '', two = ''] = ['one', 'two'].map((prediction) => userMessage(packOf('bundled'), row, prediction));
       const place = one.search(/(?<=<prediction-[0-9a-f]{12} turn="\d+">\n)one\n/);
       expect(place).toBeGreaterThan(0);
       expect(two.slice(0, place)).toBe(one.slice(0, place));

@@ -3,8 +3,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readOfficialVerdict as readOfficially } from '../../src/judge/official-verdict.js';
+import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
 import { DIMENSIONS } from '../../src/types.js';
-import { block, five, golden, isRating, others, ratingsOf, readStrictly, scores } from '../support/verdicts.js';
+import {
+  block,
+  five,
+  golden,
+  isRating,
+  MARK,
+  marked,
+  others,
+  ratingsOf,
+  readStrictly,
+  scores,
+} from '../support/verdicts.js';
 
 describe('golden judge replies', () => {
   it('keep their strengths and weaknesses under the strict reading', () => {
@@ -102,18 +114,6 @@ describe('the strict reading', () => {
       'a block whose fence is not its last verdict',
       `<final_evaluation>\`\`\`\n${scores(five)}\n\`\`\`\n${scores(others)}</final_evaluation>`,
     ],
-    [
-      'a remark that the official mending turns into scores',
-      `<final_evaluation>{"strengths": ["so, scores: {format: 1, factuality: 1, consistency: 1, realism: 1, quality: 1}"], "weaknesses": [], "scores": {${five}}}</final_evaluation>`,
-    ],
-    ['a block with an object behind it', `<final_evaluation>${scores(five)}</final_evaluation>\nNote: {"a": 1}`],
-    [
-      'a block with another tag behind it',
-      `<final_evaluation>${scores(five)}</final_evaluation>\nI closed </final_evaluation>.`,
-    ],
-    ['a block in backticks', `It says \`<final_evaluation>${scores(five)}</final_evaluation>\``],
-    ['a block within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>, and no more.`],
-    ['a block in thinking that never ends', `<think>Perhaps\n<final_evaluation>${scores(five)}</final_evaluation>`],
   ])('refuses %s, which the official one reads', (_, reply) => {
     expect(readOfficially(reply).status).toBe('ok');
     expect(readStrictly(reply).status).toBe('unreadable');
@@ -121,17 +121,29 @@ describe('the strict reading', () => {
 
   it('refuses a block that stands in the thinking alone', () => {
     const reply = `<think>Perhaps\n<final_evaluation>${scores(five)}</final_evaluation>\n</think>\nI cannot say.`;
-    expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('thinking') });
+    expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('no block') });
+  });
+
+  it('refuses the JSON without a block', () => {
+    for (const reply of [scores(five), `\`\`\`json\n${scores(five)}\n\`\`\``, `<think>Well.</think>\n${scores(five)}`])
+      expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('no block') });
   });
 
   it.each([
-    ['the JSON alone', scores(five)],
-    ['the JSON in a fence', `\`\`\`json\n${scores(five)}\n\`\`\``],
-    ['the JSON behind thinking', `<think>{"scores": {}} <final_evaluation></think>\n${scores(five)}`],
-    [
-      'the JSON alone, whose remarks hold tags',
-      scores(five).replace('[]', '["ends in </final_evaluation>, </think>"]'),
-    ],
+    ['a rating', `{"scores": {${five.replace('4', '0.4e1')}}}`],
+    ['a rating as a text', `{"scores": {${five.replace('4', '"40e-1"')}}}`],
+    ['a rating in JSON to be repaired', `{scores: {${five.replace('4', '4e0')},}}`],
+  ])('refuses %s with an exponent', (_, json) => {
+    expect(readStrictly(block(json))).toEqual({ status: 'unreadable', reason: expect.stringContaining('exponent') });
+  });
+
+  it.each([
+    ['an object behind the block', `${block(scores(five))}\nNote: {"a": 1}`],
+    ['another tag behind the block', `${block(scores(five))}\nI closed </final_evaluation>.`],
+    ['the block in backticks', `It says \`<final_evaluation>${scores(five)}</final_evaluation>\``],
+    ['the block within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>, and no more.`],
+    ['thinking that never ends before the block', `<think>Perhaps\n${block(scores(five))}`],
+    ['two blocks that agree', `${block(scores(five))}\n${block(scores(five))}`],
     ['a block behind drafts in thinking', `${block(scores('"format": 1'))}</think>${block(scores(five))}`],
     ['a block behind a mention of its tag', `One <final_evaluation> block follows.\n${block(scores(five))}`],
     ['a fence around the block', `\`\`\`\n<final_evaluation>\n${scores(five)}\n</final_evaluation>\n\`\`\``],
@@ -140,6 +152,32 @@ describe('the strict reading', () => {
     ['a remark about thinking tags', block(scores(five).replace('[]', '["says </think> here", "<think>"]'))],
   ])('accepts %s', (_, reply) => {
     expect(ratingsOf(readStrictly(reply))).toEqual([4, 3, 5, 2, 1]);
+  });
+});
+
+describe('a block without the mark', () => {
+  const read = (reply: string, isClean = true) =>
+    readStrictVerdict(reply, { mark: MARK, isHeld: false, countsUnmarked: () => isClean });
+
+  it('counts where it is the only one, ends the reply, and nothing in the case can be mistaken for it', () => {
+    expect(ratingsOf(read(block(scores(five))))).toEqual([4, 3, 5, 2, 1]);
+    expect(ratingsOf(read(`\`\`\`\n${block(scores(five)).replace('Some words.\n', '')}\n\`\`\``))).toEqual([
+      4, 3, 5, 2, 1,
+    ]);
+    expect(read(block(scores(five)), false)).toEqual({
+      status: 'unreadable',
+      reason: 'the block lacks the mark of its case, so it may be a quotation',
+    });
+  });
+
+  it.each([
+    ['beside another', `${block(scores(five))}\n${block(scores(five))}`],
+    ['within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>`],
+    ['in front of more', `${block(scores(five))}\nThat is my rating.`],
+    ['in thinking', `<think>${block(scores(five))}</think>`],
+    ['with the mark of another case', marked(block(scores(five))).replaceAll(MARK, '0123456789abcdef')],
+  ])('does not count %s', (_, reply) => {
+    expect(read(reply).status).toBe('unreadable');
   });
 });
 
@@ -207,12 +245,8 @@ describe('generated verdicts', () => {
     fc.assert(
       fc.property(verdict, (meant) => {
         const read = readStrictly(block(write(meant)));
-        if (read.status === 'unreadable') {
-          expect(read.reason).toBe('the verdict can be read in two ways');
-          return;
-        }
         expect(ratingsOf(read)).toEqual(meant.scores.map(([rating]) => rating));
-        expect([read.strengths, read.weaknesses]).toEqual([meant.strengths, meant.weaknesses]);
+        expect(read).toMatchObject({ strengths: meant.strengths, weaknesses: meant.weaknesses });
       }),
       { numRuns: 500 },
     );

@@ -5,9 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { loadRubricPack } from '../../src/bench/rubric-pack.js';
 import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../../src/facts.js';
 import type { JsonObject } from '../../src/json.js';
+import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
 import { verdictFormat } from '../../src/judge/verdict-form.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
-import { readStrictly } from '../support/verdicts.js';
+import { MARK } from '../support/verdicts.js';
 
 interface Schema {
   readonly type?: string;
@@ -23,8 +24,17 @@ interface Schema {
 
 // The format is what the wire wants, and its schema is of the kind above.
 const schemaOf = (facts: boolean) =>
-  (verdictFormat(facts ? { facts: true } : {}) as { json_schema: { schema: Schema } }).json_schema.schema;
+  (verdictFormat(facts ? { facts: true } : {}, { asksMark: true }) as { json_schema: { schema: Schema } }).json_schema
+    .schema;
 const checked = schemaOf(true);
+
+/** What is read of a reply that is held to the schema, its mark put right. */
+const readHeld = (verdict: object) =>
+  readStrictVerdict(JSON.stringify({ ...verdict, mark: MARK }), {
+    mark: MARK,
+    isHeld: true,
+    countsUnmarked: () => false,
+  });
 
 /** Values that satisfy a schema of this kind. */
 function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
@@ -42,7 +52,7 @@ function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
 /** The verdict with one place of it changed to a value that the schema does not allow there. */
 const facts = checked.properties?.facts;
 const outside: [string, (fact: JsonObject) => unknown][] = [
-  ...Object.keys(facts?.items?.properties ?? {}).map((name): [string, (fact: JsonObject) => unknown] => [
+  ...['claim', 'kind', 'met'].map((name): [string, (fact: JsonObject) => unknown] => [
     `without ${name}`,
     ({ [name]: _, ...rest }) => rest,
   ]),
@@ -52,25 +62,29 @@ const outside: [string, (fact: JsonObject) => unknown][] = [
     'with a claim too long',
     (fact) => ({ ...fact, claim: 'x'.repeat((facts?.items?.properties?.claim?.maxLength ?? 0) + 1) }),
   ],
+  [
+    'with a quote too long',
+    (fact) => ({ ...fact, quote: 'x'.repeat((facts?.items?.properties?.quote?.maxLength ?? 0) + 1) }),
+  ],
   ['of no kind', (fact) => ({ ...fact, kind: 'certain' })],
   ['met by a number', (fact) => ({ ...fact, met: 1 })],
 ];
 
 describe('the schema', () => {
-  test('asks for checklist and reasons before the scores, and for nothing else', () => {
-    expect(Object.keys(checked.properties ?? {})).toEqual(['facts', 'strengths', 'weaknesses', 'scores']);
-    expect(Object.keys(schemaOf(false).properties ?? {})).toEqual(['strengths', 'weaknesses', 'scores']);
+  test('asks for the mark, then for checklist and reasons before the scores, and for nothing else', () => {
+    expect(Object.keys(checked.properties ?? {})).toEqual([...['mark', 'facts', 'strengths', 'weaknesses', 'scores']]);
+    expect(Object.keys(schemaOf(false).properties ?? {})).toEqual(['mark', 'strengths', 'weaknesses', 'scores']);
     for (const schema of [checked, checked.properties?.scores, facts?.items]) {
       expect(schema).toMatchObject({ additionalProperties: false, required: Object.keys(schema?.properties ?? {}) });
     }
     expect(checked.properties?.scores?.required).toEqual(DIMENSIONS);
   });
 
-  test('without a checklist is that of earlier versions, byte for byte', () => {
+  test('without a checklist and a mark is that of earlier versions, byte for byte', () => {
     const remarks = '{"type":"array","items":{"type":"string","maxLength":200},"maxItems":3}';
     const ratings = DIMENSIONS.map((dimension) => `"${dimension}":{"enum":[1,2,3,4,5]}`).join(',');
     const scores = `{"type":"object","properties":{${ratings}},"required":${JSON.stringify(DIMENSIONS)},"additionalProperties":false}`;
-    expect(JSON.stringify(verdictFormat({}))).toBe(
+    expect(JSON.stringify(verdictFormat({}, { asksMark: false }))).toBe(
       `{"type":"json_schema","json_schema":{"name":"verdict","schema":{"type":"object","properties":{"strengths":${remarks},"weaknesses":${remarks},"scores":${scores}},"required":["strengths","weaknesses","scores"],"additionalProperties":false}}}`,
     );
   });
@@ -82,17 +96,17 @@ describe('the reader', () => {
       fc.property(valuesOf(checked), (value) => {
         // The arbitrary makes what the schema describes.
         const given = value as {
-          facts: unknown;
+          facts: { quote: string }[];
           strengths: unknown;
           weaknesses: unknown;
           scores: Record<string, number>;
         };
-        expect(readStrictly(JSON.stringify(given))).toMatchObject({
+        expect(readHeld(given)).toMatchObject({
           status: 'ok',
           ratings: given.scores,
           strengths: given.strengths,
           weaknesses: given.weaknesses,
-          facts: given.facts,
+          facts: given.facts.map(({ quote, ...fact }) => (quote === '' ? fact : { ...fact, quote })),
         });
       }),
     );
@@ -100,12 +114,12 @@ describe('the reader', () => {
 
   test.each(outside)('keeps no checklist that the schema does not allow: a fact %s', (_, change) => {
     const scores = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, 3]));
-    const fact = { claim: 'c', kind: 'told', met: false };
-    const reply = (list: unknown) => JSON.stringify({ facts: list, strengths: [], weaknesses: [], scores });
-    expect(readStrictly(reply([fact]))).toMatchObject({ status: 'ok', facts: [fact] });
-    expect(readStrictly(reply([change(fact)]))).toMatchObject({ status: 'ok', facts: expect.any(String) });
+    const fact = { claim: 'c', kind: 'told', met: false, quote: 'q' };
+    const reply = (list: unknown) => ({ facts: list, strengths: [], weaknesses: [], scores });
+    expect(readHeld(reply([fact]))).toMatchObject({ status: 'ok', facts: [fact] });
+    expect(readHeld(reply([change(fact)]))).toMatchObject({ status: 'ok', facts: expect.any(String) });
     const many = Array.from({ length: (facts?.maxItems ?? 0) + 1 }, () => fact);
-    expect(readStrictly(reply(many))).toMatchObject({ status: 'ok', facts: expect.any(String) });
+    expect(readHeld(reply(many))).toMatchObject({ status: 'ok', facts: expect.any(String) });
   });
 });
 
@@ -113,7 +127,7 @@ describe('the prompt of the second edition', () => {
   test.each(DOMAINS)(
     'shows a judge of %s the shape that the schema asks for, in its order and with its bounds',
     async (domain) => {
-      const prompt = (await loadRubricPack('awb-2')).systemPrompt(domain) ?? '';
+      const prompt = (await loadRubricPack('awb-3')).systemPrompt(domain) ?? '';
       const shape = JSON.parse(/<final_evaluation>\n(.*)\n<\/final_evaluation>/.exec(prompt)?.[1] ?? '');
       const agrees = (value: unknown, schema: Schema | undefined): void => {
         if (schema?.type === 'object') {
@@ -124,17 +138,14 @@ describe('the prompt of the second edition', () => {
         } else if (schema?.enum !== undefined) expect(schema.enum).toContain(value);
         else expect(typeof value).toBe(schema?.type);
       };
-      agrees(shape, checked);
-      expect(readStrictly(`<final_evaluation>\n${JSON.stringify(shape)}\n</final_evaluation>`)).toMatchObject({
-        status: 'ok',
-        facts: shape.facts,
-      });
+      agrees({ mark: MARK, ...shape }, checked);
+      expect(readHeld(shape)).toMatchObject({ status: 'ok', facts: shape.facts });
       const remarks = checked.properties?.strengths;
       expect(prompt).toContain(
-        `\`facts\` has up to ${MOST_FACTS} entries, each with a claim of 1 to ${LONGEST_CLAIM} characters`,
+        `up to ${MOST_FACTS} facts, each with a claim and a quote (possibly empty) of up to ${LONGEST_CLAIM} characters`,
       );
       expect(prompt).toContain(
-        `Strengths and weaknesses are plain sentences of up to ${remarks?.items?.maxLength} characters, up to ${remarks?.maxItems} each`,
+        `up to ${remarks?.maxItems} strengths and ${remarks?.maxItems} weaknesses, plain sentences of up to ${remarks?.items?.maxLength} characters`,
       );
       const kinds = Array.from(prompt.matchAll(/^- (\w+): .*\bMet (?:only )?if\b/gm), ([, kind]) => kind);
       expect(kinds).toEqual(FACT_KINDS);
@@ -150,10 +161,10 @@ test('the bundled prompt for judging without a truth shows a verdict of the plai
     const example = /<final_evaluation>\n(\{.*\})\n<\/final_evaluation>/.exec(
       withoutTruth?.systemPrompt(domain) ?? '',
     )?.[1];
-    expect(Object.keys(JSON.parse(example ?? ''))).toEqual(schemaOf(false).required);
-    expect(readStrictly(`<final_evaluation>\n${example}\n</final_evaluation>`).status).toBe('ok');
-    expect(withoutTruth?.systemPrompt(domain)).toContain(
-      `up to ${schemaOf(false).properties?.strengths?.maxItems} each`,
-    );
+    const shape = JSON.parse(example ?? '');
+    expect(['mark', ...Object.keys(shape)]).toEqual(schemaOf(false).required);
+    expect(readHeld(shape).status).toBe('ok');
+    const most = schemaOf(false).properties?.strengths?.maxItems;
+    expect(withoutTruth?.systemPrompt(domain)).toContain(`up to ${most} strengths and ${most} weaknesses`);
   }
 });

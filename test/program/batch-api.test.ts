@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { type BatchEnd, batchReply, startBatchServer } from '../support/batch-server.js';
 import { awb, temporaryFolder } from '../support/cli.js';
+import { caseIn, marked, type Row } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
@@ -16,13 +17,15 @@ const TOO_LONG = {
 };
 
 /** What the judge says of a row: mostly a verdict, now and then nothing that can be read at first, or that the row is too long. */
-function verdictOn({ messages, seed }: { messages?: unknown; seed?: unknown }): string | undefined {
-  const hash = createHash('sha256').update(JSON.stringify(messages)).digest('hex');
-  const kind = Number.parseInt(hash.slice(0, 2), 16) % 6;
+function verdictOn(body: Row): string | undefined {
+  const { seed } = body;
+  const hash = createHash('sha256').update(caseIn(body)).digest('hex');
+  const kind = Number.parseInt(hash.slice(6, 8), 16) % 6;
   if (kind === 0) return undefined;
   if (kind === 1 && seed === 5) return 'I would rather not say.';
   const scores = SCORES.map((name, at) => [name, 1 + (Number.parseInt(hash[at] ?? '0', 16) % 5)]);
-  return JSON.stringify({ scores: Object.fromEntries(scores), strengths: ['s'], weaknesses: ['w'] });
+  const verdict = JSON.stringify({ scores: Object.fromEntries(scores), strengths: ['s'], weaknesses: ['w'] });
+  return marked(`<final_evaluation>${verdict}</final_evaluation>`, { body });
 }
 
 let judge: LoopbackServer;

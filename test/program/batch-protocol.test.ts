@@ -85,8 +85,8 @@ describe.skipIf(!hasOpenAi)(`OpenAI's own client (${hasOpenAi ? PYTHON : WITHOUT
   test('asks as this program does: the same paths, fields and form', async () => {
     const own = await start();
     try {
-      const args = [dir, '--api-key', KEY];
-      await awb(['batch', 'submit', ...args, '--base-url', own.url]);
+      const args = [dir, '--api-key', KEY, '--base-url', own.url];
+      await awb(['batch', 'submit', ...args]);
       await awb(['batch', 'cancel', ...args]);
       own.finish();
       await awb(['batch', 'fetch', ...args]);

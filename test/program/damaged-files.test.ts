@@ -86,7 +86,7 @@ let server: LoopbackServer;
 beforeAll(async () => {
   whole = await temporaryFolder();
   await cp(join(ROOT, 'fixtures/runs-0.1'), whole, { recursive: true });
-  await cp(join(ROOT, 'rubrics/awb-1'), join(whole, 'pack'), { recursive: true });
+  await cp(join(ROOT, 'rubrics/awb-3'), join(whole, 'pack'), { recursive: true });
   await writeFile(join(whole, 'gate.yaml'), POLICY);
   await writeFile(join(whole, 'awb.yaml'), CONFIG);
   server = await startLoopbackServer(() => ({ content: 'x' }), { record: false });

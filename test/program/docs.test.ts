@@ -1,6 +1,6 @@
 // What the README and the pages of docs/ say is what the program does.
 
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -11,6 +11,7 @@ import { COMMON } from '../../src/settings/options.js';
 import { openPriceList } from '../../src/settings/prices.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { holdText } from '../support/messages.js';
 
 const PAGES = [
   'README.md',
@@ -27,6 +28,12 @@ function blocks(language: string): string[] {
   return [...ALL.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter((m) => m[1] === language).map((m) => m[2] as string);
 }
 
+/** A line of bash in which `awb` is the built program. */
+function runShell(line: string, cwd: string) {
+  const awb = `awb() { '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"; }`;
+  return spawnSync('bash', ['-c', `${awb}\n${line}`], { cwd, encoding: 'utf8' });
+}
+
 async function optionNames(): Promise<Set<string>> {
   const names = new Set([...Object.keys(COMMON), 'help']);
   for (const { load } of COMMANDS) for (const option of Object.keys((await load()).command.options)) names.add(option);
@@ -38,13 +45,15 @@ describe('the quickstart', () => {
   let printed: string;
   let echoed: string[];
 
+  const quickstart = async (...flags: string[]) => {
+    const ran = await startAwb(['quickstart', '--no-color', ...flags], { AWB_THREADS: '1' }, dir).ended;
+    expect(ran.code).toBe(EXIT.done);
+    return { stdout: ran.stdout, echoed: [...ran.stderr.matchAll(/^\$ (.*)$/gm)].map((match) => match[1] as string) };
+  };
+
   beforeAll(async () => {
     dir = await temporaryFolder();
-    const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
-    const { code, stdout, stderr } = await startAwb(['quickstart', '--no-color'], env, dir).ended;
-    expect(code).toBe(EXIT.done);
-    printed = stdout;
-    echoed = [...stderr.matchAll(/^\$ (.*)$/gm)].map((match) => match[1] as string);
+    ({ stdout: printed, echoed } = await quickstart());
   }, 120_000);
 
   test('prints the table that the README shows', () => {
@@ -53,16 +62,43 @@ describe('the quickstart', () => {
     const exact = (text: string) => text.split('\n').filter((line) => !line.startsWith('tiny random '));
     expect(exact(printed)).toEqual(expect.arrayContaining(exact(shown)));
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){8}$/m);
-    expect(printed).toMatch(/^tiny random( +\d+\.\d\d){6}$/m);
   });
 
-  test('echoes commands that can be pasted', () => {
-    const paste = (line: string) => execFileSync('bash', ['-c', line], { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
-    const oracle = echoed.filter((line) => line.includes('oracle'));
-    expect(oracle.map((line) => /dist\/bin\.js'? (\w+)/.exec(line)?.[1])).toEqual(['infer', 'judge', 'score']);
-    for (const line of oracle) expect(() => paste(line)).not.toThrow();
-    const local = echoed.find((line) => line.includes(' infer ') && line.includes('--local')) as string;
-    expect(paste(`printf '%s\\n' ${local}`)).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
+  test('echoes with --verbose commands that can be pasted, and does the same again', async () => {
+    const again = await quickstart('--verbose');
+    expect(again.stdout).toBe(printed);
+    const paste = (line: string) => runShell(line, dir);
+    const oracle = again.echoed.filter((line) => line.includes('oracle'));
+    expect(oracle.map((line) => /^awb (\w+)/.exec(line)?.[1])).toEqual(['infer', 'judge', 'score']);
+    for (const line of oracle) expect(paste(`${again.echoed.slice(0, 2).join('\n')}\n${line}`).status, line).toBe(0);
+    const local = again.echoed.find((line) => line.includes('--local')) as string;
+    expect(paste(`printf '%s\\n' ${local}`).stdout).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
+  });
+
+  test('names what to try next, and each line does what it says', async () => {
+    const lines = /Try, .*:\n {2}(cd .*)\n([\s\S]*?)Next/.exec(printed) as RegExpExecArray;
+    const ended = (lines[2] as string)
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => {
+        const { status, stdout } = runShell(`${lines[1]}; ${line}`, dir);
+        return [line.trim().split(/ {2,}/)[0], status, stdout.split(':')[0]];
+      });
+    expect(ended).toEqual([
+      ['awb leaderboard', EXIT.done, expect.stringContaining('Judge made-up judge')],
+      ['awb compare made-up-100 made-up-200', EXIT.done, expect.stringContaining('made-up-200 is better')],
+      ['awb gate made-up-100 made-up-200', EXIT.done, 'GO'],
+      ['awb gate made-up-200 made-up-300', EXIT.noGo, 'NO-GO'],
+      ['awb report --run made-up-300 --compare made-up-200', EXIT.done, expect.anything()],
+    ]);
+  });
+
+  test('says what it does, and what to try next', async () => {
+    // What a random model writes depends on the processor's arithmetic.
+    const exact = printed.replace(/^tiny random .*\n/gm, '');
+    await holdText('quickstart', `${echoed.map((line) => `$ ${line}\n`).join('')}--- stdout\n${exact}`, {
+      [dir]: '<folder>',
+    });
   });
 
   test('leaves a database on which the queries of docs/ run', () => {

@@ -168,7 +168,7 @@ describe('the drift of a world model', () => {
     const db = join(out, 'awb.sqlite');
     const compared = await awb(['compare', join(out, 'forced'), join(out, 'rollout')]);
     expect(compared.code).toBe(78);
-    expect(compared.stderr).toContain('protocol: base has no rollout, candidate has rollout from 0');
+    expect(compared.stderr).toContain('no rollout in the base, rollout from 0 in the candidate');
     const { blocks } = JSON.parse(await done('leaderboard', '--db', db, '--format', 'json'));
     expect(
       blocks.map((block: { title: string }) => / protocol history(, rollout from 0)?$/.exec(block.title)?.[1]),

@@ -109,7 +109,7 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
       kind: 'rubric',
       world_model: 'world',
       judge_model: 'j',
-      rubric_pack: 'awb-2',
+      rubric_pack: 'awb-3',
       protocol: 'history',
       chosen: 2 * ROWS,
     });
@@ -172,9 +172,7 @@ describe('the packed package', () => {
     );
     for (const absent of ['src', 'test', 'bench', '.ci']) expect(existsSync(join(installed, absent))).toBe(false);
     expect(await readdir(join(installed, 'fixtures'))).toEqual(['recorded']);
-    for (const pack of ['rubrics/awb-1', 'rubrics/awb-2']) {
-      expect(await readdir(join(installed, pack))).toEqual(await readdir(join(ROOT, pack)));
-    }
+    expect(await readdir(join(installed, 'rubrics/awb-3'))).toEqual(await readdir(join(ROOT, 'rubrics/awb-3')));
     expect(await readdir(join(installed, 'prompts/world-model'))).toEqual(
       await readdir(join(ROOT, 'prompts/world-model')),
     );

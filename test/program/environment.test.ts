@@ -75,6 +75,29 @@ describe('a process that listens', () => {
     expect(await readFile(join(record, 'terminal-e_test.jsonl'), 'utf8')).toContain('in time');
   });
 
+  test('makes no answers for a client that reads none, and sends it away while the others stay', async () => {
+    const { environment } = await listening(await model());
+    const [greedy, other] = [await SocketAgent.connect(environment), await SocketAgent.connect(environment)];
+    await other.reset();
+    let answers = 0;
+    greedy.socket.on('message', () => answers++);
+    greedy.socket.on('error', () => {});
+    const closed = once(greedy.socket, 'close');
+    greedy.socket.pause();
+    const sent = 1_000;
+    for (let count = 0; count < sent && greedy.socket.readyState === greedy.socket.OPEN; count++) {
+      greedy.socket.send(JSON.stringify({ type: 'reset', data: { task: 'x'.repeat(60_000) } }), () => {});
+      // Not so many at once that it would be sent away for that.
+      await other.say({ type: 'state' });
+    }
+    greedy.socket.send('{"type":"close"}', () => {});
+    greedy.socket.resume();
+    // One whose connection ends while its goodbye is still unread hears 1006.
+    expect([1006, 1008]).toContain((await closed)[0]);
+    expect(answers).toBeLessThan(sent);
+    expect(await other.act('ls')).toMatchObject({ type: 'observation' });
+  });
+
   test('that is killed leaves every episode at its last finished step, as rows that awb infer reads, without secrets', async () => {
     const server = await model(({ index }) =>
       index < 6 ? { content: `<predicted_observation>saw ${index}</predicted_observation>` } : 'hang',
@@ -163,6 +186,25 @@ describe('a process that speaks MCP on its standard streams', () => {
     expect(answers.map(({ id }) => id)).toEqual([1, 2, 3]);
     expect(stdout).toBe(answers.map((answer) => `${JSON.stringify(answer)}\n`).join(''));
     expect(answers[1]).toMatchObject({ result: { content: [{ text: 'a' }] } });
+    expect(code).toBe(EXIT.done);
+  });
+
+  test('answers a message that is too long with an error, and the next one as ever', async () => {
+    const server = await model();
+    const call = (id: number, action: string) =>
+      `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'act', arguments: { action } } })}\n`;
+    const input = call(1, 'x'.repeat(300_000)) + call(2, 'ls') + call(3, 'x'.repeat(2_000)) + call(4, 'pwd');
+    const { code, stdout } = await awb(flags(server, '--mcp', '--message-kib', '1'), { input });
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const tooLong = { id: null, error: { code: -32_600, message: expect.stringContaining('--message-kib') } };
+    expect(answers.filter(({ id }) => id === null)).toMatchObject([tooLong, tooLong]);
+    expect(answers.filter(({ id }) => id !== null)).toMatchObject([
+      { id: 2, result: { content: [{ text: expect.any(String) }] } },
+      { id: 4, result: { content: [{ text: expect.any(String) }] } },
+    ]);
     expect(code).toBe(EXIT.done);
   });
 

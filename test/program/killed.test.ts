@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { caseIn, marked, type Row } from '../support/judging.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
@@ -16,8 +17,8 @@ const KILLS = 20;
 const LATENCY_MS = 20;
 
 /** Names a request by what was asked; replies carry the name, so that it is found in the journal again. */
-function nameOf(messages: unknown): string {
-  return `asked-${createHash('sha256').update(JSON.stringify(messages)).digest('hex').slice(0, 16)}`;
+function nameOf(body: Row): string {
+  return `asked-${createHash('sha256').update(caseIn(body)).digest('hex').slice(0, 16)}`;
 }
 
 /** A server that knows what must not be asked any more. */
@@ -31,17 +32,18 @@ interface WatchingServer extends Pick<LoopbackServer, 'url' | 'close'> {
 async function watch(answer: (name: string, isFirst: boolean) => Answer): Promise<WatchingServer> {
   const finished = new Set<string>();
   const askedAgain: string[] = [];
-  const seen = new Set<string>();
   let count = 0;
   let alarm = { at: Number.POSITIVE_INFINITY, ring: () => {} };
   const server = await startLoopbackServer(
     ({ body }) => {
-      const name = nameOf(body.messages);
+      const name = nameOf(body);
       if (finished.has(name)) askedAgain.push(name);
       if (++count >= alarm.at) alarm.ring();
-      const isFirst = !seen.has(name);
-      seen.add(name);
-      return answer(name, isFirst);
+      const isFirst = !String(body.messages.at(-1)?.content).includes('\n\nAn earlier answer to this case');
+      const answered = answer(name, isFirst);
+      return typeof answered === 'object' && 'content' in answered
+        ? { ...answered, content: marked(String(answered.content), { body }) }
+        : answered;
     },
     { record: false },
   );
@@ -115,7 +117,7 @@ const predict = (name: string): Answer =>
 
 const SCORES = ['format', 'factuality', 'consistency', 'realism', 'quality'];
 
-/** A verdict that depends on the messages; every fourth row is unreadable when it is asked for the first time. */
+/** A verdict that depends on the messages; every fourth row is unreadable at the first try. */
 const rate = (name: string, isFirst: boolean): Answer => {
   const digits = [...name.slice(-6)].map((digit) => Number.parseInt(digit, 16));
   if (isFirst && (digits[5] as number) % 4 === 0) return { content: `no verdict on ${name}`, latencyMs: LATENCY_MS };

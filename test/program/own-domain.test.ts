@@ -21,7 +21,7 @@ async function setUp(): Promise<string> {
     join(folder, 'data/kitchen_test.jsonl'),
     rows.map((row) => ({ ...row, task: 'mine/kitchen' })),
   );
-  await cp(join(ROOT, 'rubrics/awb-2'), join(folder, 'pack'), { recursive: true });
+  await cp(join(ROOT, 'rubrics/awb-3'), join(folder, 'pack'), { recursive: true });
   const pack = await jsonOf(join(folder, 'pack/pack.json'));
   const domains = { ...pack.domains, kitchen: 'kitchen.txt' };
   await writeFile(join(folder, 'pack/pack.json'), JSON.stringify({ ...pack, name: 'eight', domains }));
@@ -99,7 +99,7 @@ describe('a domain beside the seven', () => {
     const text = await done('score', 'eight', '--db', 'runs.sqlite');
     expect(text).toMatch(/^kitchen +16\/16 /m);
     expect(text).toMatch(new RegExp(`^Overall +${seven.valid}/${seven.chosen} `, 'm'));
-    expect(text.replace(/\s+/g, ' ')).toContain('Beside the seven, and not in Overall: kitchen.');
+    expect(text.replace(/\s+/g, ' ')).toContain('Beside the seven, and not in the mean: kitchen.');
   });
 
   test('stands in SQLite by its name, with the mean of the seven as the mean', () => {
@@ -138,11 +138,11 @@ describe('a domain beside the seven', () => {
     const sentences = rules.map((rule: Row) => rule.sentence);
     expect(sentences).toContainEqual(expect.stringMatching(/^kitchen scores 25\.00 points .* it has to reach 90\.00/));
     expect(sentences).toContainEqual(expect.stringMatching(/^Overall scores \d/));
-    expect(sentences).toContain('kitchen: 16 of 16 rows have a rating (100 %); 99 % are needed.');
+    expect(sentences).toContain('kitchen: 16 of 16 predictions have a rating (100 %); 99 % are needed.');
   });
 
   test('has a column of a leaderboard, where runs with and without it are ranked by one Overall', async () => {
-    const text = await done('leaderboard', '--db', 'runs.sqlite');
+    const text = await done('leaderboard', '--db', 'runs.sqlite', '--explain');
     const heading = text.split('\n').find((line) => line.includes('MCP') && line.includes('OS')) ?? '';
     expect(heading).toMatch(/ OS +│? *kitchen +│? *Over/);
     expect(text).toContain('Overall: mean of the seven domains; kitchen stands beside it.');

@@ -5,7 +5,9 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { keptModel, scriptedModel } from '../../src/tiny-model/model.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
+import { holdText } from '../support/messages.js';
 
 const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Packages that a compiled file imports; Node's own modules have a colon. */
@@ -112,8 +114,10 @@ test('npx runs the tarball in an empty folder, with its prompts and rubrics', as
   // Its install script would compile, or download what was compiled.
   const compiled = 'node_modules/better-sqlite3/build';
   if (existsSync(join(ROOT, compiled))) cpSync(join(ROOT, compiled), join(empty, compiled), { recursive: true });
+  // Variables of these tests are none of the program's, which would warn of them.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('AWB_')));
   const npx = (...args: string[]) =>
-    spawnSync('npx', ['--no-install', '--', 'awb', ...args], { cwd: empty, encoding: 'utf8' });
+    spawnSync('npx', ['--no-install', '--', 'awb', ...args], { cwd: empty, encoding: 'utf8', env });
   expect(npx('--version').stdout.trim()).toBe(version);
   const recorded = join(empty, 'node_modules/agentworldbench/fixtures/recorded');
   expect(npx('infer', '--data-dir', recorded, '--baseline', 'persistence', '--limit', '1', '--quiet').status).toBe(0);
@@ -121,4 +125,7 @@ test('npx runs the tarball in an empty folder, with its prompts and rubrics', as
   const bill = npx(...judge, '--judge-model', 'j', '--dry-run', '--json');
   expect(bill.status).toBe(0);
   expect(JSON.parse(bill.stdout)).toBeTypeOf('object');
+  // A peer that is left to whoever serves models.
+  const model = await keptModel(scriptedModel({ thinking: '', content: '' }), empty);
+  await holdText('serve-without-runtime', npx('serve', '--model', model).stderr.replace(/^npm warn .*\n/gm, ''));
 });

@@ -68,7 +68,8 @@ test('a judging is not continued by a version that frames and reads otherwise, a
     await writeFile(join(dir, 'begun/judged.journal.jsonl'), `${journal.split('\n').slice(0, 4).join('\n')}\n`);
     const { output: _, ...manifest } = JSON.parse(await readFile(join(dir, 'begun/judged.manifest.json'), 'utf8'));
     const predictions = { ...manifest.identity.predictions, file: '../step-100/predictions.jsonl' };
-    const identity = { ...manifest.identity, predictions };
+    const rubrics = { ...manifest.identity.rubrics, name: 'awb-3' };
+    const identity = { ...manifest.identity, predictions, rubrics };
     await writeFile(
       join(dir, 'begun/judged.manifest.json'),
       JSON.stringify({ ...manifest, identity, state: 'running' }),
@@ -78,8 +79,8 @@ test('a judging is not continued by a version that frames and reads otherwise, a
     const { code, stderr } = await judge();
     expect(code).toBe(78);
     expect(stderr).toContain('was begun by an earlier version');
-    expect(stderr).toContain('reading: absent before, 2 now');
-    expect(stderr).toContain('rubrics.frame: absent before, 2 now');
+    expect(stderr).toContain('reading: absent before, 3 now');
+    expect(stderr).toContain('rubrics.frame: absent before, 4 now');
     expect(server.count).toBe(0);
     expect((await judge('--fresh')).code).toBe(0);
     expect(server.count).toBe(8);

@@ -1,8 +1,22 @@
-// What the first command in a fresh clone does where nothing can be downloaded: scripts/setup.mjs with an npm of the test's own.
+// What the first command in a fresh clone does where nothing can be downloaded, by an npm of the test's own; and `npm run gpu`, by a registry of its own.
 
-import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 
@@ -89,5 +103,70 @@ describe.skipIf(process.platform === 'win32')('setup', () => {
   test('what is installed already is not installed again', () => {
     writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
     expect(setUp()).toMatchObject({ status: 0, args: undefined, compiled: true });
+  });
+});
+
+/** A registry of packages that hold a binary for GPUs, by name: packuments and tarballs. */
+async function serveRegistry(dir: string, names: readonly string[], version: string) {
+  const files = new Map<string, Buffer>();
+  const server = createServer((request, response) => {
+    const file = files.get(decodeURIComponent(request.url ?? ''));
+    response.writeHead(file === undefined ? 404 : 200).end(file);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const name of names) {
+    const source = join(dir, 'registry', name);
+    const manifest = { name, version, main: 'dist/index.js' };
+    for (const [path, text] of [
+      ['package.json', JSON.stringify(manifest)],
+      ['dist/index.js', ''],
+      ['bins/code', 'for GPUs'],
+    ] as const) {
+      mkdirSync(dirname(join(source, 'package', path)), { recursive: true });
+      writeFileSync(join(source, 'package', path), text);
+    }
+    await promisify(execFile)('tar', ['-czf', join(source, 'packed.tgz'), '-C', source, 'package']);
+    const tarball = readFileSync(join(source, 'packed.tgz'));
+    const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
+    const versions = { [version]: { ...manifest, dist: { tarball: `${url}/${name}.tgz`, integrity } } };
+    files.set(`/${name}`, Buffer.from(JSON.stringify({ name, 'dist-tags': { latest: version }, versions })));
+    files.set(`/${name}.tgz`, tarball);
+  }
+  return { url, close: () => server.close() };
+}
+
+describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('npm run gpu', () => {
+  test('puts GPU code of the same release where empty packages were, and nothing else', async () => {
+    const { overrides, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const version = devDependencies['node-llama-cpp'];
+    const kinds = ['linux-x64-cuda', 'linux-x64-cuda-ext', 'linux-x64-vulkan'].map((name) => `@node-llama-cpp/${name}`);
+    const registry = await serveRegistry(dirname(clone), kinds, version);
+    copyFileSync(join(ROOT, 'package.json'), join(clone, 'package.json'));
+    cpSync(join(ROOT, 'dist'), join(clone, 'dist'), { recursive: true });
+    const names = ['node-llama-cpp', ...Object.keys(overrides['node-llama-cpp'])];
+    const manifestOf = (name: string) => join(clone, 'node_modules', name, 'package.json');
+    for (const name of names) {
+      mkdirSync(dirname(manifestOf(name)), { recursive: true });
+      writeFileSync(manifestOf(name), JSON.stringify({ name: 'empty', version: '1.0.0', main: 'index.js' }));
+      writeFileSync(join(dirname(manifestOf(name)), 'index.js'), '');
+    }
+    writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
+    const hint = async () => {
+      const code = `import(${JSON.stringify(join(clone, 'dist/serve/runtime.js'))}).then((m) => console.log(m.gpuCodeHint()))`;
+      return (await promisify(execFile)(process.execPath, ['-e', code])).stdout.trim();
+    };
+    expect(await hint()).toBe('`npm run gpu` in the checkout adds it');
+    // The published package is without scripts.
+    renameSync(join(clone, 'scripts'), join(clone, 'left-out'));
+    expect(await hint()).toBe(`\`npm install node-llama-cpp@${version}\` adds it`);
+    renameSync(join(clone, 'left-out'), join(clone, 'scripts'));
+    const env = { ...process.env, npm_config_registry: registry.url, npm_config_cache: join(clone, 'cache') };
+    await promisify(execFile)('npm', ['run', 'gpu'], { cwd: clone, env }).finally(registry.close);
+    expect(await hint()).toBe('undefined');
+    const installed = names.filter((name) => JSON.parse(readFileSync(manifestOf(name), 'utf8')).name !== 'empty');
+    expect(installed.sort()).toEqual(kinds);
+    for (const name of installed) expect(JSON.parse(readFileSync(manifestOf(name), 'utf8')).version).toBe(version);
+    expect(existsSync(join(clone, 'node_modules/.gpu'))).toBe(false);
   });
 });

@@ -1,55 +1,21 @@
 // The session that a person has: the compiled program on a pseudo-terminal, typed into key by key.
 
-import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseObject } from '../../src/json.js';
-import { ROOT, temporaryFolder } from '../support/cli.js';
+import { temporaryFolder } from '../support/cli.js';
 import { closeAll, serve, until } from '../support/endpoint.js';
 import type { Handler, LoopbackServer } from '../support/loopback-server.js';
+import { noTerminal, startOnTerminal } from '../support/terminal.js';
 
 afterEach(closeAll);
 
-/** Why there is no pseudo-terminal; undefined where there is one. */
-const noTerminal = ((): string | undefined => {
-  try {
-    execFileSync('python3', ['-c', 'import pty'], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return 'there is no python3 with its module pty, which gives a pseudo-terminal';
-  }
-})();
-
-/** Runs its arguments on a terminal of 80 columns; what comes on standard input is typed there, what is shown there comes on standard output. */
-const TERMINAL = `
-import fcntl, os, pty, select, struct, sys, termios
-pid, tty = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(tty, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
-ends = [tty, 0]
-while tty in ends:
-    for end in select.select(ends, [], [])[0]:
-        try:
-            data = os.read(end, 65536)
-        except OSError:
-            data = b''
-        if not data:
-            ends.remove(end)
-        else:
-            os.write(tty if end == 0 else 1, data)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
-
 async function session(server: LoopbackServer, flags: readonly string[] = []) {
   const folder = await temporaryFolder();
-  const awb = [process.execPath, join(ROOT, 'dist/bin.js'), 'simulate', '--domain', 'terminal'];
+  const awb = ['simulate', '--domain', 'terminal'];
   const model = ['--model-base-url', server.url, '--model-name', 'wm'];
-  const child = spawn('python3', ['-c', TERMINAL, ...awb, ...model, ...flags], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, TERM: 'xterm' },
-  });
+  const child = startOnTerminal([...awb, ...model, ...flags], folder);
   let shown = '';
   let from = 0;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -28,6 +28,14 @@ const lines = (table: Table | undefined) =>
   table === undefined ? [] : terminal(table, { columns: 80, color: false }).split('\n');
 
 describe('the table of costs', () => {
+  it('marks a cost by tiers, which does not know how long each call of a row was', () => {
+    const tiers = { ...price, input: { base: 1, tiers: [{ start: 200_000, price: 2 }] } };
+    const told = lines(
+      costTable({ world_model: { price: tiers, total: cost(3, 12.5), domains } }, { byDomain: false, names: NAMES }),
+    );
+    expect(told.join(' ')).toContain('by prices.yaml; calls of one row count by the mean length of their prompts.');
+  });
+
   it('has a row for each that was asked, says what is not counted, and fits 80 columns', () => {
     expect(lines(costTable(costs, { byDomain: false, names: NAMES }))).toEqual([
       'Tokens          Prompt  Cached  Output  Reasoning      Cost',

@@ -73,6 +73,14 @@ describe('the table of measures', () => {
     expect(lineOf(text, 'macro of 1')?.split(/\s+/)).toEqual(['macro', 'of', '1', '9', '12.35', '-', '-']);
   });
 
+  it('names of how many domains its means are, where not all measures are of as many', () => {
+    const domains = DOMAINS.map((name, place) =>
+      domainScore(name, 50, { chrf: estimate(10), ...(place < 5 ? { exact: estimate(1) } : {}) }),
+    );
+    const means = { chrf: estimate(10), exact: estimate(1) };
+    expect(plain(measureTable(scoreCard(domains, means), measureOf))).toMatch(/^macro of 5 or 7 /m);
+  });
+
   it('has an interval beside each of one or two measures, by domain and over all', () => {
     const both = { win_rate: estimate(50), other: { value: 40, rows: 9, clusters: 2 } };
     const text = plain(
@@ -89,17 +97,16 @@ describe('the table of measures', () => {
       '-',
       '-',
     ]);
-    expect(text).toContain('No interval: fewer than 5 trajectories');
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   it('says of each measure that is not from 0 to 100 what its numbers mean', () => {
     const measures = { chrf: estimate(50), bits_a_byte: estimate(1.25), taken_for_real: estimate(48) };
     const table = measureTable(scoreCard([domainScore('mcp', undefined, measures)], measures), measureOf);
-    expect(table?.footnotes).toEqual([
+    expect(table?.legend).toEqual([
       'Text measures of prediction against ground truth and measures, 0-100; they are no ratings. A mean is over the domains that have it.',
-      'bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.',
     ]);
+    expect(table?.footnotes).toEqual(['bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.']);
     expect(table?.groups[0]?.[0]).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });
 

@@ -30,16 +30,21 @@ test('of what differs, the fields that differ are named', async () => {
   const shared = sharedBy(await pairOf({}, { identity: other, predictions: { protocol: 'turn' } }));
   expect(shared.judge).toEqual({
     state: 'different',
-    base: 'judge judge-model, sampling {}',
-    candidate: 'judge another, sampling {"temperature":1}',
+    differences: [
+      'judge: "judge-model" in the base, "another" in the candidate',
+      'sampling.temperature: absent in the base, 1 in the candidate',
+    ],
   });
-  expect(shared.protocol).toMatchObject({ state: 'different', base: 'protocol history', candidate: 'protocol turn' });
+  expect(shared.protocol.differences).toEqual(['protocol: "history" in the base, "turn" in the candidate']);
   expect(notesOn(shared, ['judge']).map((note) => note.includes('compared all the same'))).toEqual([true, false]);
 });
 
 test('whatever a mode’s records depend on is a part of the judge, and a run without it says so', async () => {
   const shared = sharedBy(await pairOf({}, { identity: { bits: 2 } }));
-  expect(shared.judge).toEqual({ state: 'different', base: 'bits not recorded', candidate: 'bits 2' });
+  expect(shared.judge).toEqual({
+    state: 'different',
+    differences: ['bits: absent in the base, 2 in the candidate'],
+  });
 });
 
 test('a baseline was asked under no protocol, and can be held against a run of any', async () => {
@@ -54,7 +59,10 @@ test('a rollout shares its protocol with rollouts of the same start alone, a bas
   const baseline = { protocol: undefined, baseline: 'persistence' };
   const protocol = async (base: object, candidate: object) => sharedBy(await pairOf(base, candidate)).protocol;
   expect((await protocol(from(0), from(0))).state).toBe('equal');
-  expect(await protocol({}, from(0))).toEqual({ state: 'different', base: 'no rollout', candidate: 'rollout from 0' });
+  expect(await protocol({}, from(0))).toEqual({
+    state: 'different',
+    differences: ['no rollout in the base, rollout from 0 in the candidate'],
+  });
   expect((await protocol(from(3), from(0))).state).toBe('different');
   expect((await protocol(from(0), from(0, baseline))).state).toBe('equal');
   expect((await protocol({}, from(0, baseline))).state).toBe('different');

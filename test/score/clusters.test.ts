@@ -22,6 +22,7 @@ function read(name: string): unknown {
 const reference = read('statistics.json') as { readonly clustered: Clustered[] };
 const compared = read('comparison.json') as {
   readonly overall: Record<'x' | 'y', number[]> & Record<'mean' | 'se' | 'df' | 'low' | 'high', number>;
+  readonly uniform: (Record<'mean' | 'se' | 'df' | 'low' | 'high', number> & { readonly domains: number[][] })[];
 };
 
 /** Figures whose sums must be rounded, without the very smallest numbers of floating point. */
@@ -172,25 +173,35 @@ describe('mean of estimates', () => {
     expect(meanOfEstimates([known, few])).toEqual({ value: 35, rows: 9, clusters: 9 });
   });
 
-  test.each([
-    [24, undefined],
-    [25, expect.any(Number)],
-  ])('with domains of %d trajectories each that never differ beside one that does', (count, se) => {
-    const flat = clusteredEstimate(each(...Array.from({ length: count }, () => 7)));
-    const known = clusteredEstimate(each(10, 20, 30, 20, 20));
-    expect(meanOfEstimates([flat, known, flat])).toMatchObject({ value: 34 / 3 });
-    expect(meanOfEstimates([flat, known, flat]).se).toEqual(se);
+  test.each([5, 49])('of scores has no interval where a domain of %d trajectories never differs', (count) => {
+    const flat = clusteredEstimate(each(...Array.from({ length: count }, () => 7)), 'score');
+    const known = clusteredEstimate(each(10, 20, 30, 20, 20), 'score');
+    expect(meanOfEstimates([flat, known], 'score')).toEqual({ value: 13.5, rows: count + 5, clusters: count + 5 });
+    expect(meanOfEstimates([flat, flat], 'score')).not.toHaveProperty('se');
   });
 
-  test('of figures that never differ is a point', () => {
-    const flat = clusteredEstimate(each(...Array.from({ length: 25 }, () => 7)));
-    expect(meanOfEstimates([flat, flat])).toMatchObject({ value: 7, se: 0, df: 48, low: 7, high: 7 });
+  test.each(compared.uniform)(
+    'of differences holds what a domain that never differs may hide, as SciPy has it',
+    (set) => {
+      const found = meanOfEstimates(set.domains.map((values) => clusteredEstimate(each(...values))));
+      expect(found.value).toBeCloseTo(set.mean, 10);
+      for (const name of ['se', 'df', 'low', 'high'] as const) expect(found[name], name).toBeCloseTo(set[name], 9);
+    },
+  );
+
+  test('of scores that never differ is a point from 50 trajectories in each domain on', () => {
+    const flat = clusteredEstimate(each(...Array.from({ length: 50 }, () => 7)), 'score');
+    const { low, high, ...mean } = meanOfEstimates([flat, flat], 'score');
+    expect(mean).toMatchObject({ value: 7, se: 0, df: 98 });
+    expect(low).toBeCloseTo(7, 10);
+    expect(high).toBeCloseTo(7, 10);
   });
 
   test('of one estimate is that estimate', () => {
     fc.assert(
       fc.property(figures(5), (some) => {
         const alone = clusteredEstimate(each(...some));
+        fc.pre(alone.se !== undefined && alone.se > 1e-9);
         const through = meanOfEstimates([alone]);
         expect(through.value).toBe(alone.value);
         expect(through.low ?? 0).toBeCloseTo(alone.low ?? 0, 6);

@@ -114,34 +114,43 @@ describe('too little evidence', () => {
     );
 
   test.each([
-    [2, 'each domain needs at least 5 trajectories'],
-    [5, 'of 35 trajectories that proves nothing; 50 would'],
+    [2, 'every domain needs 5 trajectories)'],
+    [5, '(95 % interval -10.00 to +10.00); it may lose 2.00: that is not enough evidence (4.0 degrees of freedom'],
+    // 56 trajectories together, of which a tenth may be unlike in any domain.
+    [8, '(95 % interval -6.38 to +6.38); it may lose 2.00: that is not enough evidence (7.0 degrees of freedom'],
+    [25, '(95 % interval -2.09 to +2.09); it may lose 2.00: the interval lies on both sides of that'],
   ])('%d rows a domain, all rated 3, prove nothing', (count, reason) => {
     const report = decide({ comparison: alike(count) }, defaultPolicy());
     expect(report.verdict).toBe('INCONCLUSIVE');
     expect(report.summary).toContain(reason);
-    expect(report.repeats).toBeUndefined();
   });
 
-  test('an identical rerun of a whole run passes, also where single domains have to', () => {
-    const comparison = alike(8);
-    expect(decide({ comparison }, defaultPolicy()).verdict).toBe('GO');
-    expect(decide({ comparison }, parsePolicy({ max_drop: { overall: 1, each_domain: 1 } })).verdict).toBe('GO');
+  test('an identical rerun of a whole run passes; single domains pass where they have 50 trajectories', () => {
+    expect(decide({ comparison: alike(27) }, defaultPolicy()).verdict).toBe('GO');
+    const single = parsePolicy({ max_drop: { each_domain: 1 } });
+    expect(decide({ comparison: alike(49) }, single).verdict).toBe('INCONCLUSIVE');
+    expect(decide({ comparison: alike(50) }, single).verdict).toBe('GO');
   });
 
-  test('domains in which five trajectories say the same lend Overall no certainty', () => {
+  test.each([
+    [{ mcp: 45, os: 5 }, 'INCONCLUSIVE'],
+    [{ mcp: 49, os: 8 }, 'INCONCLUSIVE'],
+    // Less than 2 points of Overall can be hidden there.
+    [{ mcp: 45, os: 40 }, 'GO'],
+    [{ mcp: 50, os: 50 }, 'GO'],
+  ])('beside domains that vary, the uniform ones of %j trajectories give %s', (uniform, verdict) => {
     const side = (shift: number) => [
-      ...['mcp', 'search', 'terminal', 'swe', 'android', 'os'].flatMap((name) => rated(name, [3, 3, 3, 3, 3])),
-      ...rated(
-        'web',
-        Array.from({ length: 60 }, (_, row) => 3 + ((row + shift) % 3) / 2),
+      ...Object.entries(uniform).flatMap(([name, count]) => rated(name, new Array(count).fill(3))),
+      ...['search', 'terminal', 'swe', 'android', 'web'].flatMap((name) =>
+        rated(
+          name,
+          Array.from({ length: 60 }, (_, row) => 3 + ((row + shift) % 3) / 20),
+        ),
       ),
     ];
     const compared = compareRuns({ rows: side(0) }, { rows: side(1) }, { draws: 0 });
     if (compared.status !== 'ok') throw new Error(compared.reason);
-    const report = decide({ comparison: compared }, defaultPolicy());
-    expect(report.verdict).toBe('INCONCLUSIVE');
-    expect(report.summary).toContain('and those in which every row says the same 50 together');
+    expect(decide({ comparison: compared }, defaultPolicy()).verdict).toBe(verdict);
   });
 
   test('a domain whose few rows agree does not pass beside others that moved', () => {
@@ -381,6 +390,16 @@ describe('floors', () => {
     expect(decide({ candidate }, parsePolicy({ min_score: { os: 100 } })).verdict).toBe(verdict);
   });
 
+  test('of Overall need 50 trajectories in a domain whose rows all say the same', () => {
+    const floor = parsePolicy({ min_score: { overall: 40 } });
+    const verdictOf = (count: number) =>
+      decide({ candidate: aggregate([...steady('os', 3), ...rated('web', new Array(count).fill(3))]) }, floor);
+    expect(verdictOf(50).verdict).toBe('GO');
+    const { verdict, summary } = verdictOf(49);
+    expect(verdict).toBe('INCONCLUSIVE');
+    expect(summary).toContain('every domain needs 5 trajectories (50 if all its rows got the same score)');
+  });
+
   test('are tested on the logit scale, where what is near 100 is less sure downwards', () => {
     const candidate = aggregate(rated('os', [5, 5, 5, 5, 5, 5, 5, 5, 5, 4, 5, 5, 3, 5, 5]));
     const floor = (least: number) =>
@@ -396,7 +415,7 @@ describe('floors', () => {
     const candidate = aggregate(steady('os', 4), new Map([['os', 50]]));
     const report = decide({ candidate }, parsePolicy({ min_score: { os: 10 } }));
     expect(report.verdict).toBe('INCOMPLETE');
-    expect(report.rules[0]?.sentence).toContain('os: 40 of 50 rows have a rating (80 %); 99 % are needed');
+    expect(report.rules[0]?.sentence).toContain('os: 40 of 50 predictions have a rating (80 %); 99 % are needed');
   });
 });
 
@@ -576,10 +595,11 @@ describe('what decides', () => {
       'GO where each critical rule is shown to hold, one-sided at 0.025; NO-GO where one is shown to be broken, one-sided at 0.025.',
     );
     expect(gate(fine, [domain('os', fine), domain('web', fine)]).level.sentence).toContain(
-      "(of the 2 rules beside Overall's drop after Holm's adjustment)",
+      "Overall's drop at 0.025, the 2 other rules that can be tested share another 0.025 (Holm)",
     );
     const floors = parsePolicy({ min_score: { overall: 50, terminal: 50 } });
-    expect(decide({}, floors).level.sentence).toContain("(of 2 rules, after Holm's adjustment)");
+    // Nothing can be tested where nothing was rated.
+    expect(decide({}, floors).level.sentence).toContain('NO-GO where one is shown to be broken, one-sided at 0.025.');
   });
 
   test('stands at each rule: the p of holding and the adjusted p of a breach', () => {

@@ -77,7 +77,7 @@ describe('files that cannot be served', () => {
     const other = process.platform === 'darwin' ? 'cuda' : 'metal';
     expect(await failure(scripted, { gpu: other })).toMatchObject({
       exitCode: EXIT.unavailable,
-      message: expect.stringMatching(new RegExp(`${other}.*npm i`)),
+      message: expect.stringMatching(new RegExp(`${other}.*--gpu off`)),
     });
   });
 });

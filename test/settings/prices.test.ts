@@ -19,6 +19,7 @@ async function refusalOf(opening: Promise<unknown>): Promise<UserError> {
 
 test.each([
   ['YAML', 'unit: million-tokens\nmodels:\n  mine: { input: 0.20, cached: 0.02, output: 0.80, call: 0.001 }\n'],
+  ['no unit', 'models:\n  mine: { input: 0.20, cached: 0.02, output: 0.80, call: 0.001 }\n'],
   ['JSON', '{"unit":"million-tokens","models":{"mine":{"input":0.2,"cached":0.02,"output":0.8,"call":0.001}}}'],
   [
     'thousands',
@@ -52,11 +53,6 @@ describe('a price file is refused, with its name, its line and what would do,', 
       'for an unknown unit',
       'currency: USD\nunit: milion-tokens\nmodels: {}\n',
       'prices.yaml:2: unknown unit "milion-tokens": expected one of million-tokens, thousand-tokens, token; did you mean million-tokens?',
-    ],
-    [
-      'without a unit',
-      'models:\n  a: { input: 1, output: 2 }\n',
-      'prices.yaml:1: unit is missing; say what the prices are for: unit: million-tokens, or unit: thousand-tokens, or unit: token',
     ],
     [
       'for an unknown currency',
@@ -141,7 +137,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'that holds a list',
       '- unit: token\n',
-      'prices.yaml:1: unit is missing; say what the prices are for: unit: million-tokens, or unit: thousand-tokens, or unit: token',
+      'prices.yaml:1: models has to name at least one model with its price, such as models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }',
     ],
     ['that is no YAML', 'unit: [token\n', 'prices.yaml:2: not YAML: '],
   ])('%s', async (_, text, message) => {

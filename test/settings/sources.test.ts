@@ -45,6 +45,9 @@ describe('where a value comes from', () => {
     [{ NO_COLOR: '' }, true],
     [{ NO_COLOR: '1' }, false],
     [{ NO_COLOR: '1', AWB_COLOR: 'true' }, true],
+    [{ FORCE_COLOR: '0' }, false],
+    [{ FORCE_COLOR: '1', TERM: 'xterm' }, true],
+    [{ TERM: 'dumb' }, false],
   ])('under %j colour is %s', async (env, color) => {
     expect((await resolveWith({}, { env })).settings.color).toBe(color);
   });

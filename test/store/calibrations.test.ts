@@ -30,7 +30,7 @@ function recordOf(change: Partial<CalibrationRecord> = {}): CalibrationRecord {
     judgeKey: 'k',
     judgeModel: 'judge',
     judgeSnapshot: 'judge-2026-01-01',
-    rubricPack: 'awb-2',
+    rubricPack: 'awb-3',
     rubricFingerprint: 'ab',
     verdicts: 'strict (reading 3)',
     sampling: { temperature: 0.6 },

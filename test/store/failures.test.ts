@@ -1,14 +1,16 @@
 // Files that cannot be used are refused with the next step.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { explainWriting } from '../../src/store/failures.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore } from '../../src/store/store.js';
+import { openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { refusal, runOf, saveIn } from '../support/stored-runs.js';
 
@@ -52,10 +54,17 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"task": "mcp"}\n'.repeat(100));
   });
 
-  it('that is a FIFO is refused, and not waited for', () => {
-    execFileSync('mkfifo', [path]);
-    for (const open of [openStore, openExistingStore]) {
-      expect(refusal(() => open(path))).toMatchObject({ exitCode: EXIT.badData });
+  it.each([
+    ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
+    ['a folder', (at: string) => mkdirSync(at)],
+    ['a device', (at: string) => symlinkSync('/dev/zero', at)],
+  ])('that is %s is refused by name, and not waited for', (kind, make) => {
+    make(path);
+    for (const open of [openStore, openExistingStore, openStoreToChange]) {
+      expect(refusal(() => open(path))).toMatchObject({
+        exitCode: EXIT.badData,
+        message: `${path} is ${kind}, not a SQLite file; name another file with --db`,
+      });
     }
   });
 
@@ -80,20 +89,19 @@ describe('a file that cannot be used', () => {
   });
 
   // Where there is no device that is always full (macOS, Windows), nothing plays a full disk.
-  it.runIf(existsSync('/dev/full'))('on a full disk says so', () => {
-    expect(refusal(() => openStore('/dev/full'))).toMatchObject({
+  it('on a full disk says so', () => {
+    const full = new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
+    expect(explainWriting(full, path, 0)).toMatchObject({
       exitCode: EXIT.cannotWrite,
-      message: expect.stringContaining('disk is full'),
+      message: `cannot write ${path}: the disk is full, and nothing in it was changed; free some space, or use --db`,
     });
   });
 
-  it.each([
-    ['in a folder that does not exist', 'none/awb.sqlite', /folder does not exist/],
-    ['that is a folder', '.', /cannot be written/],
-  ])('%s is refused with its path', (_name, place, message) => {
-    const error = refusal(() => openStore(join(dirname(path), place)));
+  it('in a folder that does not exist is refused with its path', () => {
+    const place = join(dirname(path), 'none/awb.sqlite');
+    const error = refusal(() => openStore(place));
     expect(error.exitCode).toBe(EXIT.cannotWrite);
-    expect(error.message).toMatch(message);
-    expect(error.message).toContain(join(dirname(path), place));
+    expect(error.message).toMatch(/folder does not exist/);
+    expect(error.message).toContain(place);
   });
 });

@@ -65,6 +65,39 @@ describe('between processes', () => {
     expect(holders.map(({ said }) => said).sort()).toEqual(['busy', 'busy', 'busy', 'held']);
     await Promise.all(holders.map(({ child }) => end(child, 'SIGKILL')));
   });
+
+  it('the file goes with the lock, and yet two never hold it together', async () => {
+    const taker = await compiled.script(
+      'taker.js',
+      `import { closeSync, openSync, rmSync } from 'node:fs';
+       import { lockFile } from './store/lock.js';
+       const [, , path] = process.argv;
+       let [held, together] = [0, 0];
+       for (const end = Date.now() + 2_000; Date.now() < end; ) {
+         const release = await lockFile(path, 'busy').catch(() => undefined);
+         if (release === undefined) continue;
+         held++;
+         try {
+           closeSync(openSync(path + '.held', 'wx'));
+           rmSync(path + '.held');
+         } catch {
+           together++;
+         }
+         release();
+       }
+       console.log(JSON.stringify({ held, together }));`,
+    );
+    const path = join(dir, 'often.lock');
+    const said = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const child = spawn(process.execPath, [taker, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+        const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+        return JSON.parse(chunk.toString()) as { held: number; together: number };
+      }),
+    );
+    expect(said.reduce((sum, { held }) => sum + held, 0)).toBeGreaterThan(10);
+    expect(said.map(({ together }) => together)).toEqual([0, 0, 0]);
+  });
 });
 
 describe('within a process', () => {
@@ -78,14 +111,14 @@ describe('within a process', () => {
     second();
   });
 
-  it('a lock leaves one empty file and nothing beside it', async () => {
+  it('a lock is one empty file, and leaves nothing behind', async () => {
     const folder = await mkdtemp(join(dir, 'clean-'));
     const path = join(folder, 'run.lock');
     const release = await lockFile(path, BUSY);
     expect(await readdir(folder)).toEqual(['run.lock']);
-    release();
-    expect(await readdir(folder)).toEqual(['run.lock']);
     expect((await stat(path)).size).toBe(0);
+    release();
+    expect(await readdir(folder)).toEqual([]);
   });
 });
 

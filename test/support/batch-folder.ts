@@ -1,5 +1,6 @@
 // Batch folders for tests: batch.json and its files of requests, as awb judge --batch-dir leaves them.
 
+import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { partName, writeBatch } from '../../src/model/batch/folder.js';
@@ -13,7 +14,7 @@ export function batchBody(number: number, more: Record<string, unknown> = {}) {
 /** A folder with so many requests in each part; ids are `row-1_0_abc`, `row-2_0_abc` and so on. */
 export async function batchFolder(
   parts: readonly number[],
-  { baseUrl, bodyOf = batchBody }: { baseUrl?: string; bodyOf?: (number: number) => object } = {},
+  { baseUrl, bodyOf = batchBody }: { baseUrl?: string; bodyOf?: (number: number) => object | string } = {},
 ): Promise<string> {
   const dir = await temporaryFolder();
   let number = 0;
@@ -21,12 +22,15 @@ export async function batchFolder(
   for (const [index, requests] of parts.entries()) {
     const lines = Array.from({ length: requests }, () => {
       const custom_id = `row-${++number}_0_abc`;
-      return JSON.stringify({ custom_id, method: 'POST', url: '/v1/chat/completions', body: bodyOf(number) });
+      const body = bodyOf(number);
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      return `{"custom_id":"${custom_id}","method":"POST","url":"/v1/chat/completions","body":${text}}`;
     });
     const text = lines.map((line) => `${line}\n`).join('');
     const file = partName(index + 1);
     await writeFile(join(dir, file), text);
-    written.push({ file, requests, bytes: Buffer.byteLength(text) });
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    written.push({ file, requests, bytes: Buffer.byteLength(text), sha256 });
   }
   await writeBatch(dir, {
     run: { kind: 'judge', dir: '/runs/step-100', fingerprint: 'f'.repeat(64), identity: {} },

@@ -1,6 +1,6 @@
 // OpenAI's Files and Batches API on 127.0.0.1: batches go from state to state as they are looked at, and end as the test says.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What a request of a batch is answered: 200 goes into the output file, anything else into the error file. */
@@ -20,10 +20,11 @@ export type BatchEnd =
 
 /**
  * Trouble on the way: an answer in place of the real one; a connection that breaks before the request has an effect, or behind it; half of a
- * file, with its end or without one; no answer at all.
+ * file, with its end or without one; no answer at all; the answer of another server.
  */
 export type Trouble =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
+  | { readonly to: Server }
   | 'reset'
   | 'reset-after'
   | 'half'
@@ -165,6 +166,7 @@ class Api {
     const trouble = this.options.trouble?.(seen);
     if (trouble === 'reset') return void request.socket.resetAndDestroy();
     if (trouble === 'hang') return;
+    if (typeof trouble === 'object' && 'to' in trouble) return void trouble.to.emit('request', request, response);
     if (typeof trouble === 'object') return send(response, trouble.status, trouble.body ?? {}, trouble.headers);
     const answer = await this.#answer(seen);
     if (trouble === 'reset-after') return void request.socket.resetAndDestroy();
@@ -363,5 +365,5 @@ function failure(status: number, message: string, code: string | null = null) {
 
 function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
+  response.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }

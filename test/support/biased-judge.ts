@@ -6,7 +6,7 @@ import { openDataset } from '../../src/bench/dataset.js';
 import { shownPrediction, withoutMarker } from '../../src/reply.js';
 import { groundTruthOf } from '../../src/turn.js';
 import { DIMENSIONS } from '../../src/types.js';
-import { verdict } from './judging.js';
+import { marked, verdict } from './judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from './loopback-server.js';
 import { type Opinion, ratingsOf } from './made-up-judge.js';
 
@@ -64,7 +64,7 @@ export async function startBiasedJudge(
       };
       const ratings = ratingsOf(name, seeds, opinions);
       const scores = Object.fromEntries(DIMENSIONS.map((dimension, place) => [dimension, ratings[place]]));
-      return { content: verdict(scores), model: 'biased-judge-1' };
+      return { content: marked(verdict(scores), { body }), model: 'biased-judge-1' };
     },
     { record: false },
   );

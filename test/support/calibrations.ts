@@ -115,7 +115,7 @@ export function calibrationManifest(change: object = {}): Manifest {
       mode: 'rubric',
       judge: 'judge-model',
       snapshot: 'judge-2026-01-01',
-      rubrics: { name: 'awb-2', fingerprint: '0123456789abcdef', frame: 2 },
+      rubrics: { name: 'awb-3', fingerprint: '0123456789abcdef', frame: 2 },
       verdicts: 'strict',
       reading: 3,
       sampling: { temperature: 0.6 },

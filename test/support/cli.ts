@@ -5,11 +5,13 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { main } from '../../src/cli.js';
+import { COMMANDS, main } from '../../src/cli.js';
 import type { Io } from '../../src/types.js';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 export const RECORDED = join(ROOT, 'fixtures/recorded');
+/** A rubric pack without a checklist and without optional slots. */
+export const PLAIN_PACK = join(ROOT, 'fixtures/plain-pack');
 
 export interface CliResult {
   readonly code: number;
@@ -17,13 +19,17 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs `awb` with these arguments in this process. */
+/** Runs `awb` with these arguments in this process. Of an option of one value the last one counts, so that tests can override what they share. */
 export async function awb(
   args: readonly string[],
   options: {
     readonly env?: Readonly<Record<string, string>>;
     readonly cwd?: string;
     readonly stop?: AbortSignal;
+    /** Set where an option of one value is to be given twice. */
+    readonly asTyped?: true;
+    /** In place of what the result has as `stderr`. */
+    readonly stderr?: Io['stderr'];
     /** Standard input, as a pipe gives it. */
     readonly input?: string;
   } = {},
@@ -38,7 +44,7 @@ export async function awb(
         stdout += text;
       },
     },
-    stderr: {
+    stderr: options.stderr ?? {
       isTTY: false,
       columns: 80,
       write(text) {
@@ -52,8 +58,22 @@ export async function awb(
     stdinClosed: () => new Promise(() => {}),
     ...(options.input === undefined ? {} : { input: () => Readable.from([Buffer.from(options.input ?? '')]) }),
   };
-  const code = await main(args, io);
+  const code = await main(options.asTyped ? args : await overridden(args), io);
   return { code, stdout, stderr };
+}
+
+/** The arguments without the values of options of one value that others behind them override. */
+async function overridden(args: readonly string[]): Promise<readonly string[]> {
+  const entry = COMMANDS.find(({ name }) => name === args[0] || name === args.slice(0, 2).join(' '));
+  const repeated = args.filter((word, at) => /^--[a-z]/.test(word) && args.indexOf(word, at + 1) > at);
+  if (entry === undefined || repeated.length === 0) return args;
+  const { options } = (await entry.load()).command;
+  const isOverridden = (at: number) => {
+    const [word = ''] = args.slice(at);
+    const kind = options[word.slice(2)]?.kind ?? 'boolean';
+    return repeated.includes(word) && args.indexOf(word, at + 1) > at && !['list', 'map', 'boolean'].includes(kind);
+  };
+  return args.filter((_, at) => !isOverridden(at) && !(at > 0 && isOverridden(at - 1)));
 }
 
 export interface CliProcess {

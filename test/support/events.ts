@@ -56,7 +56,6 @@ const TYPES: Readonly<Record<string, readonly [Members, Members?]>> = {
     },
   ],
   notice: [{ text }],
-  lost: [{ lines: count }],
   finished: [
     {
       ...{ state: text, exit_code: count, counts: COUNTS, asked: count, seconds: amount, tokens: TOKENS },

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DIMENSIONS, DOMAINS, type Domain } from '../../src/types.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../src/types.js';
 import { awb } from './cli.js';
 
 export interface JudgedRun {
@@ -12,6 +12,8 @@ export interface JudgedRun {
   /** Rows whose prediction the model refused. */
   readonly refuses?: (domain: Domain, row: number) => boolean;
   readonly domains?: readonly Domain[];
+  /** Rows that have no rating in a dimension. */
+  readonly unrated?: Partial<Record<Dimension, (domain: Domain, row: number) => boolean>>;
   /** Rows in each domain, two to a trajectory. */
   readonly rows?: number;
   readonly weakness?: (domain: Domain, row: number) => string;
@@ -81,7 +83,8 @@ function rowOf(run: JudgedRun, domain: Domain, row: number, prefix: string) {
   return {
     task: domain,
     turn_idx: 1 + (row % 4),
-    ...Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, rating])),
+    ...Object.fromEntries(DIMENSIONS.map((name) => [name, run.unrated?.[name]?.(domain, row) ? 0 : rating])),
+    total_score: rating,
     failed: 0,
     weaknesses: [run.weakness?.(domain, row) ?? `weakness of ${domain} ${row}`],
     awb: { ...ids, judge: { status: 'ok' } },

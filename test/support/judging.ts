@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { awb, RECORDED, temporaryFolder } from './cli.js';
+import type { SeenRequest } from './loopback-server.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into rows of any shape
 export type Row = Record<string, any>;
@@ -14,6 +15,29 @@ export function verdict(rating: number | Readonly<Record<string, unknown>>): str
     typeof rating === 'number' ? Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, rating])) : rating;
   const body = { strengths: ['plausible'], weaknesses: ['too short'], scores };
   return `Compared.\n<final_evaluation>\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\`\n</final_evaluation>`;
+}
+
+/** The mark that a question asks its answer to bear; empty where it asks for none. */
+export function markIn({ body }: Pick<SeenRequest, 'body'>): string {
+  const asked: string = body.messages?.at(-1)?.content ?? '';
+  return /(?:<\/final_evaluation-|"mark": ")([0-9a-f]{16})(?:>|")(?:\n\nAn earlier .*)?$/.exec(asked)?.[1] ?? '';
+}
+
+/** A reply whose verdicts bear the mark that the question asks for. */
+export function marked(reply: string, request: Pick<SeenRequest, 'body'>): string {
+  const mark = markIn(request);
+  return mark === '' ? reply : reply.replace(/<(\/?)final_evaluation>/g, `<$1final_evaluation-${mark}>`);
+}
+
+/** The messages of a request without the lines at their end that ask for the mark, which differ from try to try. */
+export function caseIn({ messages }: Row): string {
+  const texts: string[] = (messages ?? []).map(({ role, content }: Row) => `${role}\n${content}`);
+  return texts.join('\n').split('\n\nPut the JSON object')[0] ?? '';
+}
+
+/** A choice between two texts, in the tags that the question asks for. */
+export function choice(of: string, request: Pick<SeenRequest, 'body'>): string {
+  return marked(`They differ. <final_evaluation>${of}</final_evaluation>`, request);
 }
 
 /** A folder with the predictions of a baseline over `limit` recorded rows of each domain. */

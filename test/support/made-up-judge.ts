@@ -24,7 +24,7 @@ export const OPINIONS: readonly Opinion[] = [
   { variant: facts('truth', 'truth'), centre: 4.6, judgements: 2 },
   { variant: facts('rewrite-keys', 'rewrite'), centre: 4.4 },
   { variant: facts('light', 'order'), centre: 4.0, shifts: { factuality: -1.2 } },
-  { variant: facts('lost-fence', 'single'), centre: 4.5 },
+  { variant: facts('lost-fence', 'single'), centre: 4.6 },
   { variant: facts('shuffled', 'baseline'), centre: 1.8, judgements: 2 },
   { variant: facts('flattery', 'canary'), centre: 2.3 },
   { variant: facts('padding', 'canary'), centre: 1.8 },

@@ -146,7 +146,7 @@ export function stage(
   const stop = new AbortController();
   const abort = new AbortController();
   const request = async (job: TestJob): Promise<ModelRequest> => {
-    if (asked.has(job.id)) throw new Error(`job ${job.id} was asked for twice`);
+    if (settled.has(job.id)) throw new Error(`job ${job.id} was asked for again once it was settled`);
     asked.add(job.id);
     groups.set(job.id, job.group);
     return { messages: [], seedOffset: job.id };

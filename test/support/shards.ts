@@ -4,7 +4,7 @@ import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { awb, type CliResult, temporaryFolder } from './cli.js';
-import { verdict } from './judging.js';
+import { caseIn, marked, verdict } from './judging.js';
 import { type Answer, deterministicAnswer, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 import { madeUpRows, writeDataset } from './run-folder.js';
 
@@ -43,7 +43,9 @@ export async function sharded(refuse: (text: string) => boolean = () => false): 
     const { messages, model } = body;
     const text = JSON.stringify(messages);
     if (refuse(text)) return { status: 400, body: { error: { message: `no idea of ${text.length}` } } };
-    return model === 'judge' ? { content: verdict(ratingOf(messages)) } : { content: deterministicAnswer(messages) };
+    return model === 'judge'
+      ? { content: marked(verdict(ratingOf(caseIn(body))), { body }) }
+      : { content: deterministicAnswer(messages) };
   });
   afterAll(() => server.close());
   const path = (...names: string[]) => join(folder, ...names);

@@ -29,9 +29,13 @@ export const golden = readFileSync(new URL('../../fixtures/golden/judge.jsonl', 
   .filter((line) => line !== '')
   .map((line) => JSON.parse(line) as JudgeCase);
 
-/** Where the material holds nothing that a reply could quote. */
+/** A mark, which stands in the tags of a reply once it is `marked`. */
+export const MARK = '0f1e2d3c4b5a6978';
+export const marked = (reply: string): string =>
+  reply.replace(/<(\/?)final_evaluation>/gi, `<$1final_evaluation-${MARK}>`);
+/** A reply as the strict reading has it, once its tags bear the mark. */
 export const readStrictly = (reply: string): Verdict =>
-  readStrictVerdict(reply, { prediction: 'ls', others: ['a', 'b'] });
+  readStrictVerdict(marked(reply), { mark: MARK, isHeld: false, countsUnmarked: () => true });
 export const ratingsOf = (verdict: Verdict) =>
   verdict.status === 'ok' ? DIMENSIONS.map((dimension) => verdict.ratings[dimension]) : undefined;
 export const isRating = (rating: number | undefined): boolean => rating !== undefined && rating >= 1 && rating <= 5;

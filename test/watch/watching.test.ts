@@ -10,6 +10,7 @@ import { isAlive } from '../../src/run/alive.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { holdText } from '../support/messages.js';
 import { madeUpRow, readRows, writeDataset } from '../support/run-folder.js';
 
 const ROWS = 16;
@@ -58,7 +59,7 @@ interface Files {
   readonly [path: string]: object;
 }
 
-async function setUp(checkpoints: Files, more = '', { drop = 25, judgeMore = '' } = {}) {
+async function setUp(checkpoints: Files, more = '', { drop = 25, judgeMore = '', env = {} } = {}) {
   const dir = await temporaryFolder();
   await cp(made, dir, { recursive: true });
   const arrive = async (files: Files) => {
@@ -82,7 +83,8 @@ watch:
 ${more}`;
   await writeFile(join(dir, 'awb.yaml'), config);
   const start = (...flags: string[]) => {
-    const watch = startAwb(['watch', 'checkpoints', '--config', 'awb.yaml', ...flags], { AWB_JUDGE_API_KEY: KEY }, dir);
+    const all = { AWB_JUDGE_API_KEY: KEY, ...env };
+    const watch = startAwb(['watch', 'checkpoints', '--config', 'awb.yaml', ...flags], all, dir);
     children.push(watch);
     return watch;
   };
@@ -369,4 +371,95 @@ test('a result that cannot be told, a port that is taken and a command that is n
   const gone = await run.once();
   expect(gone.code).toBe(EXIT.inputMissing);
   expect(gone.stderr).toContain('cannot read the folder of checkpoints');
+}, 300_000);
+
+test('a server that writes without end has a log that keeps its beginning and its end', async () => {
+  const { dir, once } = await setUp(complete('step-1', { flood: 30_000 }));
+  expect((await once()).code).toBe(EXIT.done);
+  const log = await readFile(join(dir, 'watch/step-1/server.log'), 'utf8');
+  expect(log.length).toBeLessThan(9_100_000);
+  expect(log).toMatch(/^loading step-1\n[\s\S]*line 0 \./);
+  expect(log).toContain('\n[awb: the log was too long, and what stood here was cut out]\nline ');
+  expect(log).toMatch(/line 29999 \.+\n$/);
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'what a server has started in sessions of their own ends with it',
+  async () => {
+    const { dir, once } = await setUp(complete('step-1', { strays: true }));
+    expect((await once()).code).toBe(EXIT.done);
+    const pids = (await readFile(join(dir, 'served.strays'), 'utf8')).trim().split('\n').map(Number);
+    expect(pids).toHaveLength(2);
+    // A process that was killed is listed until it is collected.
+    while (pids.some(isAlive)) await wait(20);
+  },
+);
+
+test('server, steps and --on-result get what they need of the environment, and no key that is not theirs', async () => {
+  const secrets = {
+    AWB_JUDGE_API_KEY: KEY,
+    AWB_MODEL_API_KEY: 'model-secret',
+    AWB_LISTEN_KEY: 'listen-secret',
+    OPENAI_API_KEY: 'openai-secret',
+    MLFLOW_TRACKING_TOKEN: 'mlflow-secret',
+    MLFLOW_TRACKING_PASSWORD: 'mlflow-password',
+    HF_TOKEN: 'hub-secret',
+    HOOK_TOKEN: 'hook-secret',
+  };
+  const folder = await temporaryFolder();
+  const spy = join(folder, 'spy.mjs');
+  const note = `${JSON.stringify(join(folder, 'seen'))}, JSON.stringify([process.argv[2], process.env]) + '\\n'`;
+  await writeFile(spy, `import { appendFileSync } from 'node:fs'; appendFileSync(${note});`);
+  const tell = [process.execPath, '-e', '0', 'hook'];
+  const { dir, once } = await setUp(
+    complete('step-1', {}),
+    `  on-result: ${JSON.stringify(tell)}\n  pass-env: [HOOK_TOKEN]\n`,
+    { env: { ...secrets, NODE_OPTIONS: `--import=${spy}`, HOME: '/home/me', CUDA_VISIBLE_DEVICES: '1', STRANGE: 'x' } },
+  );
+  expect((await once()).code).toBe(EXIT.done);
+  // biome-ignore lint/suspicious/noExplicitAny: pairs of a word and an environment
+  const seen = (await readRows(join(folder, 'seen'))) as any as [string, Record<string, string>][];
+  const given = (name: string) => {
+    const env = seen.findLast(([word]) => word === name)?.[1] ?? {};
+    return Object.keys(secrets).filter((key) => key in env);
+  };
+  expect(given('infer')).toEqual(['AWB_MODEL_API_KEY']);
+  expect(given('judge')).toEqual(['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN']);
+  for (const step of ['score', 'gate']) expect(given(step)).toEqual([]);
+  const [served] = (await readRows(join(dir, 'served.env'))) as readonly Record<string, string>[];
+  const told = seen.find(([, env]) => 'AWB_WATCH_RESULT' in env)?.[1];
+  for (const env of [served, told]) {
+    expect(Object.keys(secrets).filter((key) => key in (env ?? {}))).toEqual(['HOOK_TOKEN']);
+    expect(env).toMatchObject({ HOME: '/home/me', CUDA_VISIBLE_DEVICES: '1' });
+    expect(env).not.toHaveProperty('STRANGE');
+  }
+});
+
+test('the base is pinned at the first start: no label moves it, and a change of it is refused', async () => {
+  const run = await setUp(complete('step-1', {}));
+  const score = (path: string) => awb(['score', path, '--label', 'base', '--quiet'], { cwd: run.dir });
+  await score('base');
+  expect((await run.once()).code).toBe(EXIT.done);
+  expect((await score('watch/step-1')).code).toBe(EXIT.done);
+  await run.arrive(complete('step-2', {}));
+  const moved = await run.once();
+  const gated = async (name: string) => JSON.parse(await readFile(join(run.dir, 'watch', name, 'gate.json'), 'utf8'));
+  const bases = [await gated('step-1'), await gated('step-2').catch(() => undefined)].map((gate) => gate?.base.source);
+  await run.arrive(complete('step-3', {}));
+  const told = async (name: string, ...flags: string[]) => {
+    const { code, stderr } = await run.once(...flags);
+    return `$ awb watch ... ${[name, ...flags].join(' ')}\n--- stderr\n${stderr}--- exit ${code}\n`;
+  };
+  const other = await told('# another base', '--base', '2');
+  const judged = join(run.dir, 'base/judged.jsonl');
+  const before = await readFile(judged, 'utf8');
+  await writeFile(judged, `${before}\n`);
+  await score('base');
+  const changed = await told('# base/judged.jsonl has changed, and was scored again');
+  await awb(['runs', 'remove', '1', '--yes'], { cwd: run.dir });
+  const gone = await told('# run 1 was removed');
+  const text = [other, changed, gone].join('\n').replaceAll(/\b[0-9a-f]{12,64}\b/g, '<sha256>');
+  const timeless = text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>').replaceAll(/in \d+ s/g, 'in N s');
+  await holdText('watch-base', timeless, { [run.dir]: '<folder>' });
+  expect([moved.code, ...bases]).toEqual([EXIT.done, judged, judged]);
 }, 300_000);

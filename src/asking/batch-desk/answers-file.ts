@@ -1,5 +1,6 @@
 // answers.jsonl of a batch folder: results made here, each on the disk before its slot is used again.
 
+import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unwritable } from '../../model/batch/folder.js';
@@ -45,11 +46,9 @@ export async function openAnswers(dir: string): Promise<AnswersFile> {
   }
 }
 
-/** 'a+' would ignore the position of writes, and 'r+' makes no file. */
-async function openToWrite(path: string): Promise<FileHandle> {
-  const made = await open(path, 'a');
-  await made.close();
-  return open(path, 'r+');
+/** Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours. */
+function openToWrite(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0));
 }
 
 /** Behind the last line feed. */

@@ -17,6 +17,7 @@ import type { Io } from '../../types.js';
 import type { ServerSettings } from './options.js';
 
 const SUBMISSION = 'submission.json';
+const OPENAI = 'https://api.openai.com';
 
 /** A batch folder, read. */
 export interface Opened {
@@ -56,6 +57,8 @@ export class Desk {
   private constructor(
     opened: Opened,
     readonly api: BatchApi,
+    /** What a later command has to be given to reach the server with the same key. */
+    readonly access: readonly string[],
     submission: Submission | undefined,
     private readonly release: (() => void) | undefined,
   ) {
@@ -80,14 +83,15 @@ export class Desk {
       const baseUrl = addressFor(settings, submission, opened);
       api = new BatchApi({
         baseUrl,
-        apiKey: settings.apiKey ?? openAiKey(baseUrl, io),
+        apiKey: keyFor(baseUrl, settings, shown, io),
         proxy: proxyFor(baseUrl, io.env),
         retryMs: settings.retryMinutes * 60_000,
         stop: io.stop,
         onNotice,
       });
       requireSameServer(api, submission, shown);
-      return new Desk(opened, api, submission, release);
+      const access = settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl];
+      return new Desk(opened, api, access, submission, release);
     } catch (error) {
       await api?.close();
       release?.();
@@ -184,7 +188,15 @@ function requireSameServer(api: BatchApi, submission: Submission | undefined, sh
   );
 }
 
-/** `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
-function openAiKey(baseUrl: string, { env }: Io): string {
-  return (new URL(baseUrl).hostname === 'api.openai.com' ? env.OPENAI_API_KEY : undefined) ?? '';
+/**
+ * A key goes to the server that this call names: anybody may have written the address that a folder holds. `OPENAI_API_KEY` names its own.
+ * @throws UserError (2) for a key where only the folder names the server
+ */
+function keyFor(baseUrl: string, { apiKey = '', baseUrl: named }: ServerSettings, shown: string, { env }: Io): string {
+  const { origin, host } = URL.canParse(baseUrl) ? new URL(baseUrl) : { origin: '', host: baseUrl };
+  if (apiKey === '') return (origin === OPENAI ? env.OPENAI_API_KEY : undefined) ?? '';
+  if (named !== undefined) return apiKey;
+  throw new UserError(
+    `the key would go to ${host}, which only the folder ${shown} names; if you trust that server, name it yourself: ${shellLine(['--base-url', baseUrl])}`,
+  );
 }

@@ -1,16 +1,18 @@
 // Fetching: the files of results of batches that have ended, each written aside, looked over and renamed, and never twice.
 
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { writeSync } from 'node:fs';
+import { type FileHandle, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { sizeText } from '../../hub/download-text.js';
-import { putInPlace, unwritable } from '../../model/batch/folder.js';
+import { openAnew, putInPlace, unwritable } from '../../model/batch/folder.js';
 import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import type { Desk } from './desk.js';
 
 type Wanted = ReturnType<typeof resultsToFetch>[number];
 
+/** What the result of a request has at most, where a server does not say how large the file is. */
+const MOST_REPLY_BYTES = 4_000_000;
 /** What the server says of a file that it has no more. */
 const GONE = [404, 410];
 
@@ -46,7 +48,8 @@ async function fetchOne(
   const told = await toldBytes(desk, id);
   const file = await freeName(dir, nameOf(desk, sent, kind), told);
   const path = join(dir, file);
-  const bytes = (await sizeOf(path)) ?? (await download(desk, id, { path, file, told }, step));
+  const most = told ?? sent.requests * MOST_REPLY_BYTES;
+  const bytes = (await sizeOf(path)) ?? (await download(desk, id, { path, file, told, most }, step));
   if (bytes === undefined) {
     say(`${desk.api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
     await desk.change(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
@@ -78,28 +81,33 @@ async function freeName(dir: string, name: string, told: number | undefined): Pr
   }
 }
 
+interface Download {
+  readonly path: string;
+  readonly file: string;
+  /** The bytes that it has, as the server says. */
+  readonly told: number | undefined;
+  /** What is taken at most. */
+  readonly most: number;
+}
+
 /** @returns its bytes; undefined where the server has it no more */
 async function download(
   { api }: Desk,
   id: string,
-  { path, file, told }: { readonly path: string; readonly file: string; readonly told: number | undefined },
+  { path, file, told, most }: Download,
   step: (text: string) => void,
 ): Promise<number | undefined> {
   // No result is looked for under such a name.
   const temporary = `${path}.part`;
-  let handle: number | undefined;
+  let handle: FileHandle | undefined;
   try {
-    const close = () => {
-      if (handle !== undefined) closeSync(handle);
-      handle = undefined;
-    };
-    const asked = await api.content(id, () => {
-      close();
-      const target = openSync(temporary, 'w');
-      handle = target;
+    const asked = await api.content(id, most, async () => {
+      await handle?.close();
+      handle = await openAnew(temporary);
+      const { fd } = handle;
       let bytes = 0;
       return (piece) => {
-        for (let from = 0; from < piece.length; ) from += writeSync(target, piece, from);
+        for (let from = 0; from < piece.length; ) from += writeSync(fd, piece, from);
         bytes += piece.length;
         step(told === undefined ? `${file}: ${sizeText(bytes)}` : `${file}: ${sizeText(bytes)} of ${sizeText(told)}`);
       };
@@ -108,25 +116,26 @@ async function download(
       if (GONE.includes(asked.http)) return undefined;
       throw asked.stop;
     }
-    requireWhole(asked.value, told, api.host, file);
-    if (handle !== undefined) fsyncSync(handle);
-    close();
+    requireWhole(asked.value, { file, told, most }, api.host);
+    await handle?.sync();
     await putInPlace(temporary, path);
     return asked.value;
   } catch (error) {
     throw unwritable(path, error);
   } finally {
-    if (handle !== undefined) closeSync(handle);
+    await handle?.close();
     await rm(temporary, { force: true }).catch(() => undefined);
   }
 }
 
-function requireWhole(bytes: number, told: number | undefined, host: string, file: string): void {
-  if (told === undefined || bytes === told) return;
-  throw new UserError(
-    `${file}: ${bytes} bytes came from ${host}, which says that the file has ${told}; run the same command again`,
-    EXIT.unavailable,
-  );
+function requireWhole(bytes: number, { file, told, most }: Omit<Download, 'path'>, host: string): void {
+  if (bytes === told || (told === undefined && bytes <= most)) return;
+  const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${host}`;
+  const why =
+    told === undefined
+      ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
+      : `which says that the file has ${told}; run the same command again`;
+  throw new UserError(`${came}, ${why}`, EXIT.unavailable);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

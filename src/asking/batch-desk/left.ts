@@ -1,7 +1,7 @@
 // What of a part has no result in the folder yet.
 
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { parseObject } from '../../json.js';
@@ -82,7 +82,7 @@ export async function leftOf(
   name: string,
 ): Promise<PartToSend | undefined> {
   const path = join(dir, part.file);
-  await requireWhole(path, part);
+  await requireAsWritten(dir, part);
   if (answered.size === 0 && part.void === undefined) return wholePart(path, part, name);
   const isLeft = ({ id, isVoid }: RequestLine) => !isVoid && !answered.has(id);
   let requests = 0;
@@ -106,12 +106,24 @@ function wholePart(path: string, { requests, bytes }: BatchPart, name: string): 
   return { name, requests, bytes, read: () => createReadStream(path, { highWaterMark: CHUNK }) };
 }
 
-async function requireWhole(path: string, { bytes }: BatchPart): Promise<void> {
-  const found = await stat(path).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(path, error);
-  });
-  if (found?.size === bytes) return;
-  const what = found === undefined ? 'is not there' : `has ${found.size} bytes`;
-  throw new UserError(`${path} ${what}, and batch.json says that it has ${bytes}; restore it`, EXIT.badData);
+/** @throws UserError (65) for a part that is not as it was written */
+export async function requireAsWritten(dir: string, { file, bytes, sha256 }: BatchPart): Promise<void> {
+  const path = join(dir, file);
+  try {
+    const hash = createHash('sha256');
+    let size = 0;
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK })) {
+      hash.update(chunk);
+      size += chunk.length;
+    }
+    if (size !== bytes) throw notAsWritten(path, `has ${size} bytes, and batch.json says that it has ${bytes}`);
+    if (sha256 === undefined || hash.digest('hex') === sha256) return;
+    throw notAsWritten(path, 'was changed after it was written (batch.json has another SHA-256)');
+  } catch (error) {
+    throw codeOf(error) === 'ENOENT' ? notAsWritten(path, 'is not there') : unreadable(path, error);
+  }
+}
+
+function notAsWritten(path: string, what: string): UserError {
+  return new UserError(`${path} ${what}; restore it, or begin the run anew with --fresh`, EXIT.badData);
 }

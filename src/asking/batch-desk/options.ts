@@ -26,7 +26,7 @@ export const SERVER_OPTIONS = {
     value: 'KEY',
     secret: true,
     group: 'Server',
-    help: 'key, sent as bearer token; for api.openai.com OPENAI_API_KEY does as well',
+    help: 'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
   },
   'retry-minutes': {
     kind: 'number',

@@ -8,7 +8,7 @@ import { isObject, parseObject } from '../../json.js';
 import { type List, listOf } from '../../list.js';
 import { type Batch, unreadable } from '../../model/batch/folder.js';
 import { present } from '../../present.js';
-import { requestsIn } from './left.js';
+import { requestsIn, requireAsWritten } from './left.js';
 
 /** A request to be asked. */
 export interface RequestJob {
@@ -32,7 +32,7 @@ export interface RequestsLeft {
 const OWN = /^\{"custom_id":"([\w.~-]{1,64})","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
 const GROUP = 32;
 
-/** @throws UserError: 65 for a line that is no request, 66 where a file cannot be read */
+/** @throws UserError: 65 for a part that is not as it was written, or a line that is no request, 66 where a file cannot be read */
 export async function requestsLeft(
   dir: string,
   { parts }: Batch,
@@ -48,6 +48,7 @@ export async function requestsLeft(
     for (const [index, part] of parts.entries()) {
       const own = { total: 0, done: 0, void: 0 };
       counts.set(part.file, own);
+      await requireAsWritten(dir, part);
       for await (const { id, bytes, offset, isVoid } of requestsIn(dir, part)) {
         const isDone = withResult.has(id);
         if (isVoid && !isDone) {

@@ -1,7 +1,7 @@
 // How a batch folder stands, in words: the table and the next step for people, the document for programs.
 
 import { counted, grouped } from '../../figures.js';
-import { printable } from '../../printable.js';
+import { oneLine, printable } from '../../printable.js';
 import { NONE, type Table } from '../../report/table.js';
 import { type Look, terminal } from '../../report/terminal.js';
 import { programName } from '../../settings/program-name.js';
@@ -28,7 +28,7 @@ export function standingText(desk: Desk, standing: Standing, io: Io, look: Look,
   const table = {
     columns: COLUMNS,
     groups: [standing.parts.map((part) => cellsOf(part, now))],
-    footnotes: [...standing.parts.flatMap(problemsOf), ...standing.parts.flatMap(voidNotes)],
+    footnotes: [problemsOf, missingNotes, voidNotes].flatMap((notes) => standing.parts.flatMap(notes)),
   };
   const requests = standing.parts.reduce((sum, { part }) => sum + part.requests, 0);
   const head = `${desk.opened.shown}: ${counted(requests, 'request')} for ${printable(desk.opened.batch.model)}, at ${desk.api.host}`;
@@ -67,6 +67,12 @@ function problemsOf({ part, sent }: PartStanding): string[] {
   return more > 0 ? [...told, `${part.file}: and ${counted(more, 'error')} more`] : told;
 }
 
+function missingNotes({ part: { file, requests }, missing: { count, first } }: PartStanding): string[] {
+  if (count === 0) return [];
+  const which = first === undefined ? '' : `, the first is ${oneLine(first, 80)}`;
+  return [`${file}: no result for ${grouped(count)} of ${counted(requests, 'request')}${which}`];
+}
+
 /** What is void of a part; whether a batch is cancelled for it is the user's to say. */
 function voidNotes({ part: { file }, void: { leftOut, asked } }: PartStanding): string[] {
   const leaving = `${file}: ${counted(leftOut, 'request is', 'requests are')} void and left out`;
@@ -78,7 +84,7 @@ function voidNotes({ part: { file }, void: { leftOut, asked } }: PartStanding): 
 function nextStep(desk: Desk, standing: Standing, io: Io): string {
   const { shown, batch } = desk.opened;
   const { isEnded, isFetched, isShort, parts } = standing;
-  const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
+  const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words, ...desk.access])}`;
   const isWaiting = parts.some(({ sent, isEnded }) => !isEnded && sent?.batchId === undefined);
   if (parts.some((part) => part.isEnded && !part.isFetched)) return command('fetch', shown);
   if (isWaiting) return command('submit', shown);
@@ -106,7 +112,8 @@ export function standingDocument(desk: Desk, { parts, isEnded, isFetched }: Stan
       state,
       ended: flags.isEnded,
       fetched: flags.isFetched,
-      short: flags.isShort,
+      short: flags.missing.count > 0,
+      missing: flags.missing.count,
       sent_requests: sent?.requests ?? null,
       void: flags.void.leftOut,
       void_asked: flags.void.asked,

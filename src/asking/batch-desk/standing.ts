@@ -1,5 +1,6 @@
 // How a batch folder stands: a line for each part, for tables and documents, and what to do next.
 
+import { EXIT, type ExitCode } from '../../errors.js';
 import type { BatchPart } from '../../model/batch/folder.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import { countInBoth, voidLines } from '../../model/batch/void-lines.js';
@@ -14,10 +15,17 @@ export interface PartStanding {
   readonly isEnded: boolean;
   /** What was sent of it has ended, and every result that the server has of it is here. */
   readonly isFetched: boolean;
-  /** Nothing is awaited any more, and requests have no result all the same. */
-  readonly isShort: boolean;
+  /** What has no result although nothing is awaited any more. */
+  readonly missing: Missing;
   /** How many of its requests are void: those that were, or will be, left out, and those on which the server works all the same. */
   readonly void: { readonly leftOut: number; readonly asked: number };
+}
+
+/** Requests that are not void and have no result. */
+interface Missing {
+  readonly count: number;
+  /** The id of the first; absent where there is none, or where none has a result. */
+  readonly first?: string;
 }
 
 export interface Standing {
@@ -31,8 +39,6 @@ export interface Standing {
 
 /** A state that comes from here and not from the server. */
 const STATES = { none: 'not submitted', uploaded: 'uploaded', open: 'being made', waiting: 'waits for room' } as const;
-/** Nothing of a part is to be sent: every request has a result in the folder, which came in another way, or is void. */
-type Needless = 'answered' | 'void';
 
 export async function standingOf(desk: Desk): Promise<Standing> {
   const answered = new Answered(desk);
@@ -42,33 +48,33 @@ export async function standingOf(desk: Desk): Promise<Standing> {
     parts,
     isEnded: parts.every((part) => part.isEnded),
     isFetched: parts.every((part) => part.isFetched),
-    isShort: parts.some((part) => part.isShort),
+    isShort: parts.some(({ missing }) => missing.count > 0),
   };
+}
+
+/** What a command ends with that shows how the folder stands. */
+export function exitCodeOf({ isEnded, isShort }: Standing): ExitCode {
+  if (!isEnded) return EXIT.later;
+  return isShort ? EXIT.incomplete : EXIT.done;
 }
 
 async function standingOfPart(desk: Desk, part: BatchPart, answered: Answered): Promise<PartStanding> {
   const sent = desk.latest(part);
   const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
   const voidNow = voidLines(part);
-  const needless = isMade ? undefined : await answered.needless(part);
-  if (needless !== undefined) {
-    const about = { void: { leftOut: voidNow.count, asked: 0 }, isEnded: true, isFetched: true, isShort: false };
-    return { part, sent, state: needless, ...about };
+  const left = isMade ? undefined : await answered.left(part);
+  if (left?.count === 0) {
+    const about = { void: { leftOut: voidNow.count, asked: 0 }, isEnded: true, isFetched: true, missing: left };
+    return { part, sent, state: left.isAnswered ? 'answered' : 'void', ...about };
   }
   const times = desk.sent.filter((each) => each.part === part.file);
   const isEnded = sent?.isEnded === true;
   const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
-  const isShort = isFetched && mayBeShort(sent, part) && (await answered.needless(part)) === undefined;
+  // Whatever the server says of the batch: it may have completed without a result for each request.
+  const missing = isFetched ? await answered.left(part) : { count: 0 };
   const leftOut = isMade ? countInBoth(voidLines(sent), voidNow, part.requests) : voidNow.count;
   const asked = isEnded ? 0 : voidNow.count - leftOut;
-  return { part, sent, state: stateOf(sent), isEnded, isFetched, isShort, void: { leftOut, asked } };
-}
-
-/** Only what has ended in another way than it should, or may wait again for what was void, is held against the folder: that reads all results. */
-function mayBeShort({ status, lost, counts, ...sent }: Sent, part: BatchPart): boolean {
-  if (sent.void !== undefined && sent.void !== part.void) return true;
-  const isWhole = counts === undefined || counts.completed + counts.failed >= counts.total;
-  return status !== 'completed' || lost !== undefined || !isWhole;
+  return { part, sent, state: stateOf(sent), isEnded, isFetched, missing, void: { leftOut, asked } };
 }
 
 function stateOf(sent: Sent | undefined): string {
@@ -85,17 +91,21 @@ class Answered {
 
   constructor(private readonly desk: Desk) {}
 
-  /** Whether and why nothing of a part has to be asked. */
-  async needless(part: BatchPart): Promise<Needless | undefined> {
+  /** What of a part has to be asked; where that is nothing, whether every request has a result. */
+  async left(part: BatchPart): Promise<Missing & { readonly isAnswered: boolean }> {
     const { dir } = this.desk.opened;
     this.#ids ??= await idsWithResult(dir);
-    if (this.#ids.size === 0 && part.void === undefined) return undefined;
+    if (this.#ids.size === 0 && part.void === undefined) return { count: part.requests, isAnswered: false };
+    let count = 0;
+    let first: string | undefined;
     let isAnswered = true;
     for await (const { id, isVoid } of requestsIn(dir, part)) {
       if (this.#ids.has(id)) continue;
-      if (!isVoid) return undefined;
       isAnswered = false;
+      if (isVoid) continue;
+      count++;
+      first ??= id;
     }
-    return isAnswered ? 'answered' : 'void';
+    return { count, ...(first !== undefined && count < part.requests && { first }), isAnswered };
   }
 }

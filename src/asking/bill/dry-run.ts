@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import type { Bill, ServerFacts } from '../../bill.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
+import { counted } from '../../figures.js';
 import { openContextWatch } from '../../model/endpoint/context.js';
 import { serverFacts } from '../../model/facts.js';
 import { billDocument } from '../../report/bill/json.js';
@@ -100,6 +101,6 @@ function progressTo(stderr: { write(text: string): void }): (done: number, of: n
   return (done, of) => {
     if (performance.now() - last < PROGRESS_MS) return;
     last = performance.now();
-    stderr.write(`bill: ${done} of ${of} rows read\n`);
+    stderr.write(`bill: ${done} of ${counted(of, 'row')} read\n`);
   };
 }

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { BatchReport } from '../../batch-report.js';
-import { bytesText, grouped } from '../../figures.js';
+import { bytesText, counted, grouped } from '../../figures.js';
 import { printable } from '../../printable.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
@@ -21,12 +21,12 @@ export function batchLines({ dir, parts, awaited, written, isLive, notes }: Batc
   const ordered = [...parts.filter((part) => part.awaited > 0), ...parts.filter((part) => part.awaited === 0)];
   const shown = ordered.slice(0, MOST_PARTS);
   return [
-    `batch: ${grouped(awaited)} of ${grouped(requests)} results awaited in ${shownPath(dir, io)}${fresh}`,
+    `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
     ...shown.map(
       (part) =>
-        `  ${part.file}: ${grouped(part.requests)} requests (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited${part.void === 0 ? '' : `, ${grouped(part.void)} void`}`,
+        `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited${part.void === 0 ? '' : `, ${grouped(part.void)} void`}`,
     ),
-    ...(ordered.length > shown.length ? [`  ... and ${ordered.length - shown.length} files more`] : []),
+    ...(ordered.length > shown.length ? [`  ... and ${counted(ordered.length - shown.length, 'file')} more`] : []),
     ...notes.map((note) => `  ${printable(note)}`),
     ...(isLive && late > 0
       ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]

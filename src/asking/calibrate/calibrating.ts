@@ -16,9 +16,10 @@ import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import { openParts } from '../judge/parts.js';
-import { isDone, recordOf, stampOf } from '../judge/records.js';
+import { isDone, LegibilityWatch, recordOf, stampOf } from '../judge/records.js';
 import { replyFormOf } from '../judge/reply-form.js';
 import { adoptSnapshot, requireSameSnapshot } from '../judge/snapshot.js';
+import type { StageListener } from '../listeners.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import type { Stage } from '../stage-contract.js';
@@ -44,12 +45,16 @@ export interface Calibrating {
   readonly pricing: Pricing;
 }
 
-/** The planned judgements as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function calibrationStage(work: Calibrating, run: Run): Stage<CalibrationJob> {
+/** The planned judgements as a stage, with who else is to hear it. @throws UserError (2) for a budget in dollars without a price */
+export function calibrationStage(
+  work: Calibrating,
+  run: Run,
+): Stage<CalibrationJob> & { readonly listeners: readonly StageListener[] } {
   const { settings, dataset, mode, target, jobs } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod('rubric', mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
+  const watch = new LegibilityWatch(run.journal, settings);
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   adoptSnapshot(run);
   const stage: AskedStage<CalibrationJob> = {
@@ -58,7 +63,8 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
     settings,
     rows: jobs,
     order: jobs,
-    stampOf,
+    // An empty prediction counts as judged, but no judge was asked.
+    stampOf: (job, failure, mark) => (takesCall(job) ? stampOf(job, failure, mark) : job.stamp),
     isDone: (_job, summary) => isDone(summary),
     asks: takesCall,
     async settleAlone(job, mark) {
@@ -70,11 +76,14 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
     },
     left: (job) => parts.forget(job),
     async questions(job) {
-      return method.parts(await subjectOf(work, job)).map((part) => part.request());
+      return method.parts(await subjectOf(work, job)).map((part) => part.request(0));
     },
     async settle(job, outcome, mark) {
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
       const made = parts.settle(job, await subjectOf(work, job), outcome, mark);
+      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      if (made === 'again' && run.batch !== undefined && outcome.status === 'ok' && parts.isUnread(job))
+        watch.unread(job.id, outcome.content);
       return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
     placeOf: ({ row, isFurther }) => (isFurther ? undefined : placeOfRow(dataset, row)),
@@ -85,7 +94,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
     manifest: manifestOfData(work, run, { label: undefined, meta: {} }),
     absent: {},
   };
-  return instrument.guard(stage);
+  return { ...instrument.guard(stage), listeners: [watch] };
 }
 
 /** What the ratings depend on. Which rows and variants are judged, and how often, is no part of it: more of them go into the same file. */

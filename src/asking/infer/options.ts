@@ -7,6 +7,7 @@ import { keysOf } from '../../keys.js';
 import { MOST_REPEATS } from '../../prediction.js';
 import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
+import { shortLabel } from '../../settings/value.js';
 import { DOMAINS } from '../../types.js';
 import type { BatchSettings } from '../by-batch/options.js';
 import { ASKING_OPTIONS } from '../options.js';
@@ -31,7 +32,13 @@ export const INFER_OPTIONS = {
   'skip-invalid': { kind: 'boolean', group: 'Data', help: 'leave unusable rows out, counted against coverage' },
   lean: { kind: 'boolean', group: 'Data', help: 'leave the trajectory text out of predictions.jsonl' },
   fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
-  label: { kind: 'text', value: 'NAME', group: 'Data', help: "the checkpoint's name in manifest, database and tables" },
+  label: {
+    kind: 'text',
+    value: 'NAME',
+    check: shortLabel,
+    group: 'Data',
+    help: "the checkpoint's name in manifest, database and tables",
+  },
   meta: { kind: 'map', value: 'K=V', group: 'Data', help: 'further facts on the checkpoint, such as step=100' },
   'model-base-url': {
     kind: 'list',

@@ -4,6 +4,7 @@ import type { Dataset } from '../../bench/dataset.js';
 import type { BadRow } from '../../bench/index-format.js';
 import type { Choice } from '../../bench/selection.js';
 import { EXIT, nearest, UserError } from '../../errors.js';
+import { counted } from '../../figures.js';
 import { printable } from '../../printable.js';
 import { DOMAINS, type Io } from '../../types.js';
 import type { SystemPrompts } from '../system-prompts.js';
@@ -24,9 +25,10 @@ export function requireUsable(
   if (bad.length === 0) return;
   const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
   if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
-  const count = `${bad.length} of ${bad.length + rows.length} rows in ${settings.dataDir}`;
+  const count = `${bad.length} of ${counted(bad.length + rows.length, 'row')} in ${settings.dataDir}`;
   if (settings.skipInvalid && rows.length > 0) {
-    if (!settings.quiet) io.stderr.write(`${count} cannot be used and are left out:\n${list.join('\n')}\n`);
+    if (!settings.quiet)
+      io.stderr.write(`${count} cannot be used and ${bad.length === 1 ? 'is' : 'are'} left out:\n${list.join('\n')}\n`);
     return;
   }
   const remedy =

@@ -14,6 +14,8 @@ export function remarkOnRepeats({ chosen, counts }: Manifest): string | undefine
 export function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
   const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
   const mend =
-    unpredicted > 0 ? `repeat awb infer (${unpredicted} rows lack a prediction) and then this command; or ` : '';
+    unpredicted > 0
+      ? `repeat awb infer (${counted(unpredicted, 'row')} ${unpredicted === 1 ? 'lacks' : 'lack'} a prediction) and then this command; or `
+      : '';
   return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
 }

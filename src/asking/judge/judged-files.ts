@@ -39,11 +39,8 @@ export async function chooseFile(
     readonly label: string | undefined;
     readonly judge: string;
     readonly fresh: boolean;
-    /** The judging whose files it takes over where it starts anew, though that one was begun under another identity. */
-    readonly inPlaceOf?: string | undefined;
   },
 ): Promise<ChosenFile> {
-  if (names.inPlaceOf !== undefined) return { name: names.inPlaceOf, replaces: true };
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
   const same = stored.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
@@ -79,21 +76,6 @@ export async function judgingsIn(dir: string): Promise<StoredJudging[]> {
     if (manifest?.kind === 'judge') found.push({ name: file.slice(0, -'.manifest.json'.length), manifest });
   }
   return found;
-}
-
-/** The judging in the folder that was begun under this identity, by this version or an earlier one; of one label, where one is given. */
-export async function findBegun(
-  dir: string,
-  identity: (stored: Manifest) => Identity,
-  label: string | undefined,
-): Promise<StoredJudging | undefined> {
-  const begun = (await judgingsIn(dir)).filter(isBegun);
-  // The first judging of a folder is not named by its label.
-  const isLabelled = ({ name, manifest }: StoredJudging, text: string) =>
-    name === fileOfLabel(text) || manifest.settings?.label === text;
-  const wanted = begun.filter((judging) => label === undefined || isLabelled(judging, label));
-  const same = wanted.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
-  return same ?? wanted.find((judging) => isEarlier(judging, identity));
 }
 
 /** The name of a labelled judging's files, fit for any file system. */

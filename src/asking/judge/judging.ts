@@ -23,6 +23,7 @@ import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
+import type { StageListener } from '../listeners.js';
 import { listenersOf } from '../listening.js';
 import { priceOf } from '../pricing.js';
 import type { RowSummary } from '../row-summary.js';
@@ -35,7 +36,7 @@ import type { JudgedPredictions } from './beside.js';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from './jobs.js';
 import type { JudgeSettings } from './options.js';
 import { openParts } from './parts.js';
-import { holds, isDone, recordOf, stampOf } from './records.js';
+import { holds, isDone, LegibilityWatch, recordOf, stampOf } from './records.js';
 import { replyFormOf } from './reply-form.js';
 import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
 
@@ -64,20 +65,22 @@ export async function judgeRows(
   count: number,
 ): Promise<StageResult> {
   const { io, settings } = work;
-  return runStage(await judgeStage(work, run, refs, count), listenersOf(io, settings));
+  const { listeners, ...stage } = await judgeStage(work, run, refs, count);
+  return runStage(stage, [...listenersOf(io, settings, run), ...listeners]);
 }
 
-/** The same as a stage. @throws UserError (2) for a budget in dollars without a price */
+/** The same as a stage, with who else is to hear it. @throws UserError (2) for a budget in dollars without a price */
 export async function judgeStage(
   work: Judging,
   run: Run,
   refs: List<PredictionRef>,
   count: number,
-): Promise<Stage<JudgeJob>> {
+): Promise<Stage<JudgeJob> & { readonly listeners: readonly StageListener[] }> {
   const { settings, predictions, mode, target } = work;
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod(settings.mode, mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
+  const watch = new LegibilityWatch(run.journal, settings);
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
   const { rows, ...output } = await judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
     holds(run, job, instrument.mark()),
@@ -107,11 +110,14 @@ export async function judgeStage(
     },
     left: (job) => parts.forget(job),
     async questions({ ref }) {
-      return method.parts(await predictions.read(ref)).map((part) => part.request());
+      return method.parts(await predictions.read(ref)).map((part) => part.request(0));
     },
     async settle(job, outcome, mark) {
       if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
       const made = parts.settle(job, await predictions.read(job.ref), outcome, mark);
+      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      if (made === 'again' && run.batch !== undefined && outcome.status === 'ok' && parts.isUnread(job))
+        watch.unread(job.id, outcome.content);
       return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
     placeOf({ ref, isFurther }) {
@@ -121,7 +127,7 @@ export async function judgeStage(
     manifest: manifestOf(work, run),
     absent: settings.recheck === undefined ? await absentFrom(work.inferred, refs) : {},
   };
-  return instrument.guard(stage);
+  return { ...instrument.guard(stage), listeners: mode.asksJudge ? [watch] : [] };
 }
 
 /**

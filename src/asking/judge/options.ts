@@ -2,11 +2,12 @@
 
 import { type Mode, SIGHTS } from '../../judge/mode.js';
 import { MODES } from '../../judge/modes.js';
-import { READINGS } from '../../judge/readings.js';
+import { VERDICT_READINGS } from '../../judge/readings.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { keysOf } from '../../keys.js';
 import { httpUrl } from '../../settings/address.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
+import { shortLabel } from '../../settings/value.js';
 import { BATCH_OPTIONS } from '../by-batch/options.js';
 import { ASKING_OPTIONS } from '../options.js';
 
@@ -31,14 +32,13 @@ export const JUDGE_INSTRUMENT = {
     kind: 'text',
     value: 'PACK',
     group: 'Judge',
-    help: 'bundled rubric pack (awb-2, awb-1), folder of a pack, or checkout of the official repository',
+    help: "awb-3 (bundled), official (the paper's, fetched at cd0aa83), folder of a pack, or checkout of the official repository",
   },
   verdicts: {
     kind: 'choice',
-    choices: keysOf(READINGS),
-    default: 'strict',
+    choices: VERDICT_READINGS,
     group: 'Judge',
-    help: 'strict accepts five ratings of 1 to 5 and nothing else; official reads as the official script does',
+    help: 'strict: five ratings of 1 to 5 under the mark of the case; official: as the official script asks and reads (default: as the rubrics are)',
   },
   'verdict-schema': {
     kind: 'boolean',
@@ -54,7 +54,7 @@ export const JUDGE_OPTIONS = {
     value: 'FILE',
     required: true,
     group: 'Data',
-    help: 'predictions.jsonl of awb infer or of the official script',
+    help: 'predictions.jsonl of awb infer or of the official script, or its folder',
   },
   reference: {
     kind: 'text',
@@ -62,9 +62,20 @@ export const JUDGE_OPTIONS = {
     group: 'Data',
     help: 'predictions to compare with under --mode reference, of another world model over the same rows',
   },
-  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: 'folder of judged.jsonl' },
+  'output-dir': {
+    kind: 'text',
+    value: 'DIR',
+    group: 'Data',
+    help: 'folder of judged.jsonl (default: that of the predictions)',
+  },
   'data-dir': { kind: 'text', value: 'DIR', group: 'Data', help: 'folder of *_test.jsonl files, for lean predictions' },
-  label: { kind: 'text', value: 'NAME', group: 'Data', help: 'names a second judging: judged.NAME.jsonl' },
+  label: {
+    kind: 'text',
+    value: 'NAME',
+    check: shortLabel,
+    group: 'Data',
+    help: 'names a second judging: judged.NAME.jsonl',
+  },
   fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
   mode: {
     kind: 'choice',

@@ -33,6 +33,8 @@ interface Parts<J extends AskedJob> {
    * Parts asked under different marks do not mix: where the mark has changed, the judgement begins anew.
    */
   settle(job: J, subject: Subject, outcome: ModelReply | ModelFailure, mark: string): Made | 'again';
+  /** Whether the last reply to the part whose turn it is could not be read. */
+  isUnread(job: J): boolean;
   /** Lets go of a judgement that is not made in this session. */
   forget(job: J): void;
 }
@@ -56,7 +58,7 @@ export function openParts<J extends AskedJob>(
     request(job, subject) {
       const { answers, tries } = underway.get(job.id) ?? begun('');
       const part = partOf(method, subject, answers.length);
-      return { ...part.request(), seedOffset: seedOffsetOf(job, answers.length, tries, maxRetries) };
+      return { ...part.request(tries), seedOffset: seedOffsetOf(job, answers.length, tries, maxRetries) };
     },
     settle(job, subject, outcome, mark) {
       const state = underway.get(job.id) ?? begun(mark);
@@ -75,6 +77,7 @@ export function openParts<J extends AskedJob>(
       const sent = chars === undefined || state.cost.attempts > 1 ? {} : { chars };
       return { record, log: { ...log, ...sent, ...state.cost } };
     },
+    isUnread: ({ id }) => (underway.get(id)?.tries ?? 0) > 0,
     forget: ({ id }) => void underway.delete(id),
   };
 }
@@ -110,14 +113,13 @@ function recordOf(
   }
   const parts = method.parts(subject);
   const part = present(parts[state.answers.length]);
-  let reading = part.read(outcome);
+  let reading = part.read(outcome, state.tries);
   if (reading.status === 'unreadable') {
     state.tries++;
     if (state.tries < maxRetries) return 'again';
     const reason = outcome.finishReason === 'length' ? `${reading.reason} (cut off at max_tokens)` : reading.reason;
-    const given = part.giveUp(reason);
-    if ('class' in given) return method.fail(given, subject, outcome);
-    reading = given;
+    if (part.unread === undefined) return method.fail({ class: 'unreadable', reason }, subject, outcome);
+    reading = part.unread;
   }
   state.answers.push({ reading, reply: outcome });
   state.tries = 0;

@@ -5,6 +5,7 @@ import { printable } from '../../printable.js';
 import { estimateDocument } from '../../report/estimate-json.js';
 import { madeWith } from '../../run/made-with.js';
 import { isUniform, smallestEffect } from '../../score/intervals.js';
+import { withShownPaths } from '../../settings/shown-path.js';
 import type { Estimate, Io } from '../../types.js';
 import { wayOn } from '../session.js';
 import type { StageResult } from '../stage.js';
@@ -28,7 +29,9 @@ interface Recheck {
 
 /** Prints it to stdout, as text or, under `--json`, as one document. */
 export function printRecheck(io: Io, settings: { readonly json: boolean }, recheck: Recheck): void {
-  io.stdout.write(settings.json ? `${JSON.stringify(documentOf(recheck))}\n` : `${linesOf(recheck).join('\n')}\n`);
+  io.stdout.write(
+    settings.json ? `${JSON.stringify(documentOf(recheck))}\n` : `${withShownPaths(linesOf(recheck).join('\n'), io)}\n`,
+  );
 }
 
 /**

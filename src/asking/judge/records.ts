@@ -1,10 +1,14 @@
 // Records of judgements in a run's journal: what each was made from and with, and whether it still holds.
 
+import { EXIT } from '../../errors.js';
 import { isUnasked, type JudgementRecord, recordedJudgement } from '../../judgement.js';
 import { isModelCaused } from '../../points.js';
+import { oneLine } from '../../printable.js';
 import type { JournalRecord } from '../../run/journal-record.js';
-import type { RowState } from '../row-summary.js';
+import type { Beginning, StageListener } from '../listeners.js';
+import type { RowState, RowSummary } from '../row-summary.js';
 import { type Run, STAMP_KEY } from '../run.js';
+import type { StageJob } from '../stage-contract.js';
 
 /** A judgement; `stamp` tells what it is made from. */
 interface Stamped {
@@ -43,4 +47,60 @@ export function judgementState({ row }: JournalRecord): RowState {
     ...(judge.status === 'failed' ? { class: judge.class, reason: judge.reason } : {}),
     flags: [],
   };
+}
+
+/** So many judgements that could not be read, with none that could, are enough to see that the judge is none. */
+const HOPELESS = 20;
+/** How much of a reply is shown, in terminal columns. */
+const MOST_SHOWN = 200;
+
+/** Ends a judging (65) of which nothing can be read, in this session and in those before. */
+export class LegibilityWatch implements StageListener {
+  #asking: Beginning | undefined;
+  #isOver: boolean;
+  #before = 0;
+  readonly #unread = new Set<string>();
+
+  constructor(
+    private readonly journal: Run['journal'],
+    { keepGoing }: { readonly keepGoing: boolean },
+  ) {
+    this.#isOver = keepGoing;
+  }
+
+  begins(asking: Beginning): void {
+    this.#asking = asking;
+    for (const id of this.journal.ids()) {
+      const summary = this.journal.summaryOf(id);
+      this.#isOver ||= isRead(summary);
+      if (this.#isOver || this.#before === HOPELESS) break;
+      if (summary?.class === 'unreadable') this.#before++;
+    }
+  }
+
+  settled({ id }: StageJob, summary: RowSummary): void {
+    this.#isOver ||= isRead(summary);
+    if (this.#isOver || summary.class !== 'unreadable') return;
+    const { judge } = recordedJudgement(this.journal.read(id).row);
+    this.unread(id, judge.status === 'failed' ? judge.raw_output : undefined);
+  }
+
+  /** A judgement could not be read; `reply` is the last one to it. */
+  unread(id: string, reply = ''): void {
+    const count = this.#before + this.#unread.add(id).size;
+    if (this.#isOver || count < HOPELESS) return;
+    const shown = reply.trim() === '' ? 'is empty' : `reads "${oneLine(reply, MOST_SHOWN)}"`;
+    this.#asking?.stop(`none of ${count} judgements could be read, and the last reply ${shown}`, EXIT.badData);
+  }
+}
+
+/** Whether a judge was asked, and understood. */
+function isRead(summary: RowSummary | undefined): boolean {
+  return summary?.status === 'ok' && summary.attempts > 0;
+}
+
+/** The same of a calibration, where an empty prediction, which is rated 1 without a call, is as it was planned. */
+export function calibrationState(record: JournalRecord): RowState {
+  const state = judgementState(record);
+  return state.class === 'empty' ? { status: 'ok', flags: [] } : state;
 }

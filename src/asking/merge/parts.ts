@@ -1,7 +1,7 @@
 // The runs in the folders that are to be merged: which can be, and what of the others is to be said.
 
 import { readdir, realpath } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { sizeOf } from '../../run/file-reading.js';
 import { pathsOf } from '../../run/folder.js';
@@ -38,8 +38,8 @@ const APART: Readonly<Partial<Record<Manifest['kind'], string>>> = {
 
 /**
  * Finds the runs.
- * @throws UserError: 2 for a folder that is named twice, or that is the output; 66 for one that is not there; 65 where all that there is
- * cannot be merged
+ * @throws UserError: 2 for a folder that is named twice, or that is the output; 66 for one that is not there, or whose manifest is not; 65
+ * where all that there is cannot be merged
  */
 export async function findParts(folders: readonly string[], output: string, io: Io): Promise<FoundParts> {
   const runs = new Map<string, Part[]>();
@@ -84,10 +84,23 @@ async function realPathOf(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }
 
-/** The names of the runs in a folder. */
+/** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
+  const files = await filesIn(dir, shown);
+  for (const file of files) {
+    const manifest = file.replace(/\.journal\.jsonl$/, '.manifest.json');
+    if (manifest === file || files.includes(manifest) || ((await sizeOf(join(dir, file))) ?? 0) === 0) continue;
+    throw new UserError(
+      `${shown} has no ${manifest}, which says how the rows in ${file} were made; copy it from where that part ran, or leave the part out`,
+      EXIT.inputMissing,
+    );
+  }
+  return files.flatMap((file) => MANIFEST.exec(file)?.groups?.name ?? []).sort();
+}
+
+async function filesIn(dir: string, shown: string): Promise<string[]> {
   try {
-    return (await readdir(dir)).flatMap((file) => MANIFEST.exec(file)?.groups?.name ?? []).sort();
+    return await readdir(dir);
   } catch (error) {
     const cause = codeOf(error) === 'ENOENT' ? 'there is no such folder' : codeOf(error);
     throw new UserError(`cannot read ${shown}: ${cause}; name the output folders of the parts`, EXIT.inputMissing);

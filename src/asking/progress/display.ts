@@ -1,6 +1,7 @@
 // How progress is drawn: a live block on a terminal, a line now and then elsewhere.
 
-import { printable } from '../../printable.js';
+import { printable, widthOf } from '../../printable.js';
+import { bold, dim, withRedFailures } from '../../report/terminal.js';
 import type { TextSink } from '../../types.js';
 import { blockLines, outageText, summaryLine } from './lines.js';
 import { observe, sums, type Tally } from './tally.js';
@@ -19,21 +20,26 @@ interface Display {
 }
 
 /** A block that is redrawn in place, the cursor always below it. Lines for good stand above it. */
-export function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Display {
+export function liveBlock(
+  stderr: TextSink,
+  tally: Tally,
+  look: { readonly color: boolean; readonly blocks: boolean },
+): Display {
   let drawn: readonly string[] = [];
   let pending = '';
   /** Takes the block away; a terminal made narrower since has broken its lines. */
   const erase = () => {
-    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / stderr.columns)), 0);
+    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / stderr.columns)), 0);
     return rows === 0 ? '' : `\x1b[${rows}A\r\x1b[0J`;
   };
   const draw = () => {
     // A column and a row stay free: a terminal may break a full line, and the cursor rests below the block.
-    const lines = blockLines(tally, stderr.columns - 1, (stderr.rows ?? 24) - 1);
+    const { lines, bars } = blockLines(tally, stderr.columns - 1, (stderr.rows ?? 24) - 1, look.blocks);
     const unchanged = pending === '' && lines.join('\n') === drawn.join('\n');
     if (unchanged) return;
-    const shown = color ? lines.map(painted) : lines;
-    stderr.write(`${erase()}${pending}${shown.map((line) => `${line}\n`).join('')}`);
+    // The bar of the whole stands out, and what is no bar stands back.
+    const painted = lines.map((line, at) => (at === 0 ? bold(line, look) : at < bars ? line : dim(line, look)));
+    stderr.write(`${erase()}${pending}${painted.map((line) => `${withRedFailures(line, look)}\n`).join('')}`);
     pending = '';
     drawn = lines;
   };
@@ -50,13 +56,6 @@ export function liveBlock(stderr: TextSink, tally: Tally, color: boolean): Displ
       drawn = [];
     },
   };
-}
-
-/** The look of the tables: the head bold, what is no row of a domain dim; failures red. */
-function painted(line: string, index: number): string {
-  const red = line.replace(/\d+ failed/, '\x1b[31m$&\x1b[39m');
-  if (index === 0) return `\x1b[1m${red}\x1b[22m`;
-  return / [#.]{20} /.test(line) ? red : `\x1b[2m${line}\x1b[22m`;
 }
 
 /** A line at the beginning, every 5 % or half minute, and at the end. */

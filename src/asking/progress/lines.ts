@@ -1,22 +1,29 @@
-// The words of a run's progress: the run in a line, the backend's state, and a bar for each domain.
+// The words of a run's progress: the run in a line, a bar for the whole and for each domain, and the backend's state.
 
 import { domainName } from '../../domains.js';
-import { oneLine, shortened, widthOf } from '../../printable.js';
-import type { BackendStatus, Domain } from '../../types.js';
-import { type DomainTally, rates, sums, type Tally } from './tally.js';
+import { counted } from '../../figures.js';
+import { oneLine, shortened } from '../../printable.js';
+import { barLines, wrapped } from '../../report/terminal.js';
+import type { BackendStatus } from '../../types.js';
+import { rates, sums, type Tally } from './tally.js';
 
 /** The run in one line: `infer 1234/2170 rows, 4 failed, 3.2 rows/s, 4812 tokens/s, $4.10 of $5.00, about 5 min left`. */
 export function summaryLine(tally: Tally): string {
   const { total, done, failed } = sums(tally);
+  const failures = failed > 0 ? [`${failed} failed`] : [];
+  return [`${tally.title} ${done}/${total} ${tally.unit}`, ...failures, ...paceParts(tally)].join(', ');
+}
+
+function paceParts(tally: Tally): string[] {
+  const { total, done } = sums(tally);
   const rate = rates(tally);
-  const parts = [`${tally.title} ${done}/${total} ${tally.unit}`];
-  if (failed > 0) parts.push(`${failed} failed`);
+  const parts: string[] = [];
   if (rate.rows > 0) parts.push(`${significant(rate.rows)} ${tally.unit}/s`);
   if (rate.tokens > 0) parts.push(`${significant(rate.tokens)} tokens/s`);
   const spending = tally.spending();
   if (spending !== undefined) parts.push(spending);
   if (rate.rows > 0 && done < total) parts.push(`about ${duration((total - done) / rate.rows)} left`);
-  return parts.join(', ');
+  return parts;
 }
 
 function significant(rate: number): string {
@@ -31,15 +38,18 @@ function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, '0')} min`;
 }
 
-function backendLines(tally: Tally): string[] {
+function backendLines(tally: Tally, columns: number): string[] {
   const status = tally.status();
   if (status === undefined) return ['no calls yet'];
   const { inFlight, paced = 0, limit, pausedMs, failure, outages } = status;
-  const held = paced > 0 ? `, ${paced} held back by --rpm or --tpm` : '';
+  const held = paced > 0 ? `, ${paced} held back by --rpm, --tpm or the budget` : '';
   const paused = pausedMs > 0 ? `, paused by the server for ${duration(pausedMs / 1000)}` : '';
-  return [
+  const states = [
     `${inFlight} in flight${held}, limit ${limit}${paused}`,
     ...outages.map((outage) => `${outageText(outage, tally)}, next try in ${duration(outage.nextMs / 1000)}`),
+  ];
+  return [
+    ...states.flatMap((line) => wrapped(line, columns, 2)),
     ...(failure === undefined
       ? []
       : [`latest failure, ${duration(failure.agoMs / 1000)} ago: ${oneLine(failure.text, 500)}`]),
@@ -56,24 +66,25 @@ export function outageText(
   return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(date() - forMs)}${until}`;
 }
 
-const BAR_COLUMNS = 20;
-
-function domainLine(domain: Domain, { total, done, failed }: DomainTally, nameColumns: number): string {
-  const filled = total === 0 ? BAR_COLUMNS : Math.floor((done / total) * BAR_COLUMNS);
-  const bar = '#'.repeat(filled) + '.'.repeat(BAR_COLUMNS - filled);
-  const counts = `${done}/${total}`.padStart(`${total}`.length * 2 + 1);
-  const name = domainName(domain);
-  return `${name}${' '.repeat(nameColumns - widthOf(name))} ${bar} ${counts}${failed > 0 ? `, ${failed} failed` : ''}`;
-}
-
-/** The block's lines, none wider than `columns`, no more than `height`. */
-export function blockLines(tally: Tally, columns: number, height: number): string[] {
-  const nameColumns = Math.max(...[...tally.domains.keys()].map((domain) => widthOf(domainName(domain))), 0);
-  const domains = [...tally.domains].map(([domain, counts]) => domainLine(domain, counts, nameColumns));
-  const head = [summaryLine(tally), ...backendLines(tally)];
-  const room = height - head.length;
+/**
+ * The block's lines, none wider than `columns`, no more than `height`: so many bars, the first of the whole, and what else there is to
+ * say below them.
+ */
+export function blockLines(
+  tally: Tally,
+  columns: number,
+  height: number,
+  blocks: boolean,
+): { readonly lines: readonly string[]; readonly bars: number } {
+  const pace = paceParts(tally).join(', ');
+  const words = [...(pace === '' ? [] : wrapped(pace, columns, 2)), ...backendLines(tally, columns)];
+  // The bar of a single domain would be that of the whole.
+  const domains = tally.domains.size > 1 ? [...tally.domains] : [];
+  const room = Math.max(0, height - 1 - words.length);
   const shown = domains.length <= room ? domains : domains.slice(0, Math.max(0, room - 1));
   const hidden = domains.length - shown.length;
-  const lines = [...head, ...shown, ...(hidden > 0 ? [`and ${hidden} domains more`] : [])];
-  return lines.slice(0, height).map((line) => shortened(line, columns));
+  const parts = shown.map(([domain, counts]) => ({ name: domainName(domain), ...counts }));
+  const bars = barLines([{ name: tally.title, ...sums(tally) }, ...parts], columns, blocks);
+  const lines = [...bars, ...(hidden > 0 ? [`and ${counted(hidden, 'domain')} more`] : []), ...words];
+  return { lines: lines.slice(0, height).map((line) => shortened(line, columns)), bars: bars.length };
 }

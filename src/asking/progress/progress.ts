@@ -1,6 +1,7 @@
 // Progress of a run on stderr, from its beginning to its end.
 
-import type { Domain, TextSink } from '../../types.js';
+import { hasBlocks } from '../../report/terminal.js';
+import type { Domain, Io } from '../../types.js';
 import { liveBlock, plainLines } from './display.js';
 import { type Counted, count, newTally, observe, type SettledRow } from './tally.js';
 
@@ -30,11 +31,13 @@ const TICK_MS = 100;
  * Shows the progress of a run. On a terminal a block is redrawn in place at most ten times a second; the cursor always rests
  * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
  */
-export function openProgress(stderr: TextSink, options: ProgressOptions): Progress {
+export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, options: ProgressOptions): Progress {
   if (options.quiet) return { settled() {}, notice() {}, finish() {} };
   const { now = () => performance.now(), every = unreferencedInterval } = options;
   const tally = newTally(options, now());
-  const show = stderr.isTTY ? liveBlock(stderr, tally, options.color) : plainLines(stderr, tally, now);
+  const show = stderr.isTTY
+    ? liveBlock(stderr, tally, { color: options.color, blocks: hasBlocks(env) })
+    : plainLines(stderr, tally, now);
   const stop = every(TICK_MS, () => {
     const at = now();
     observe(tally, at);

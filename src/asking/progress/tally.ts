@@ -36,7 +36,7 @@ interface Point {
   readonly tokens: number;
 }
 
-export interface DomainTally {
+interface DomainTally {
   readonly total: number;
   done: number;
   failed: number;

@@ -89,7 +89,7 @@ async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
       return undefined;
     }
     await work.dataset.keepIndex();
-    const result = await runStage(stage, listenersOf(io, settings));
+    const result = await runStage(stage, listenersOf(io, settings, run));
     const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
     return { result, file: run.outputPath, isTold };
   } finally {

@@ -7,7 +7,7 @@ import { type Measured, type Room, roomFor } from '../../simulate/room.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
 import type { CallLog, Io, ModelReply } from '../../types.js';
 import { callsCounted } from '../../usage.js';
-import { reachedIn, requirePriced, type Spending, spendingOf } from '../budget.js';
+import { Reserve, reachedIn, requirePriced, type Spending, spendingOf } from '../budget.js';
 import { backendOptions } from '../instrument.js';
 import { Ledger } from '../ledger.js';
 import { openPricing } from '../pricing.js';
@@ -121,13 +121,16 @@ class Asking {
   /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
   readonly #measured = new WeakMap<World, Measured>();
   readonly #all = { chars: 0, promptTokens: 0 };
+  readonly #reserve: Reserve;
 
   constructor(
     private readonly live: LiveModel,
     private readonly settings: SimulationSettings,
     private readonly ledger: Ledger,
     private readonly servedModels: Set<string>,
-  ) {}
+  ) {
+    this.#reserve = new Reserve(ledger, settings);
+  }
 
   roomFor({ world, action, instruction }: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined {
     const contextTokens = this.settings.context ?? this.live.contextTokens;
@@ -140,6 +143,17 @@ class Asking {
   }
 
   async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
+    const { world, action, instruction } = step;
+    const isOff = () => hooks.signal.aborted || reachedIn(this.ledger, this.settings) !== undefined;
+    const chars = charactersOf(requestOf(world, action, instruction));
+    const release = await this.#reserve.turn(isOff, chars, this.settings.maxTokens, this.ledger);
+    const outcome = await this.#ask(step, hooks);
+    const log = 'reply' in outcome ? outcome.reply.log : undefined;
+    release?.(log?.attempts === 1 ? log.usage : {});
+    return outcome;
+  }
+
+  async #ask(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
     const { world, action, instruction, seedOffset = 0, seed } = step;
     const reason = reachedIn(this.ledger, this.settings);
     if (reason !== undefined) return { status: 'spent', reason };

@@ -15,7 +15,7 @@ import { readManifest } from '../../run/manifest-file.js';
 import type { RunKind } from '../../run-kind.js';
 import type { Domain } from '../../types.js';
 import { predictionState } from '../infer/inferring.js';
-import { judgementState } from '../judge/records.js';
+import { calibrationState, judgementState } from '../judge/records.js';
 import { Ledger } from '../ledger.js';
 import type { RowState } from '../row-summary.js';
 import { entryOf, STAMP_KEY, summaryOf } from '../run.js';
@@ -30,18 +30,20 @@ const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> =
   infer: predictionState,
   scenarios: predictionState,
   judge: judgementState,
-  calibrate: judgementState,
+  calibrate: calibrationState,
   likelihood: judgementState,
   simulate: episodeState,
 };
 
 /**
- * The status of every run in a folder, in the order of their beginnings.
+ * The status of every run in a folder, in the order of their beginnings; where there is none, a word on why.
  * @param dir absolute; `shown` is its name as the user gave it
- * @throws UserError (66) where there is no such folder, or no run in it; (65) for a damaged manifest
+ * @throws UserError (66) where nothing lies there that can be read; (65) for a damaged manifest
  */
-export async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[]> {
+export async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[] | string> {
   const names = await namesIn(dir, shown);
+  if (names === undefined) return `${shown} is a file`;
+  if (names.length === 0) return `there is no run in ${shown}`;
   const found: RunStatus[] = [];
   for (const name of names) {
     const manifest = await readManifest(pathsOf({ dir, name }).manifestPath);
@@ -50,19 +52,16 @@ export async function readStatuses(dir: string, shown: string, now: number): Pro
   return found.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
 }
 
-async function namesIn(dir: string, shown: string): Promise<string[]> {
+/** The runs in a folder; undefined where it is a file. */
+async function namesIn(dir: string, shown: string): Promise<string[] | undefined> {
   const entries = await readdir(dir).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOTDIR') return undefined;
     throw new UserError(
       `cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`,
       EXIT.inputMissing,
     );
   });
-  const names = entries.filter((entry) => entry.endsWith(MANIFEST)).map((entry) => entry.slice(0, -MANIFEST.length));
-  if (names.length > 0) return names;
-  throw new UserError(
-    `there is no run in ${shown} (no *${MANIFEST}): name the --output-dir of one; a run has a manifest once it begins to ask`,
-    EXIT.inputMissing,
-  );
+  return entries?.filter((entry) => entry.endsWith(MANIFEST)).map((entry) => entry.slice(0, -MANIFEST.length));
 }
 
 async function statusOf(dir: string, shown: string, name: string, manifest: Manifest, now: number): Promise<RunStatus> {

@@ -3,43 +3,73 @@
 import { domainName } from '../../domains.js';
 import { counted, grouped } from '../../figures.js';
 import { dollars } from '../../money.js';
-import { printable, shortened, widthOf } from '../../printable.js';
-import { wrapped } from '../../report/terminal.js';
-import type { DomainStatus, RunState, RunStatus, StatusSum } from './status.js';
+import { printable, shortened } from '../../printable.js';
+import { aligned, barLines, type Look, withRedFailures, wrapped } from '../../report/terminal.js';
+import type { RunState, RunStatus, StatusSum } from './status.js';
 
-const BAR_COLUMNS = 20;
 const MOST_FAILURES = 5;
 
-/** A block a run, and a line on all together where there are several. */
-export function statusText(runs: readonly RunStatus[], sum: StatusSum, now: number, columns: number): string {
-  const blocks = runs.map((run) => runLines(run, now, columns).join('\n'));
-  const all = runs.length > 1 ? [sentence(`all ${sum.runs} runs: ${sumLine(sum)}`, columns).join('\n')] : [];
-  return `${[...blocks, ...all].join('\n\n')}\n`;
+/** A line for each run that has ended, a block with bars for each at work, and a line on all together where there are several. */
+export function statusText(
+  runs: readonly RunStatus[],
+  sum: StatusSum,
+  now: number,
+  look: Look & { readonly blocks: boolean },
+): string {
+  const isAtWork = ({ state }: RunStatus) => state === 'running' || state === 'awaiting';
+  const ended = runs.filter((run) => !isAtWork(run));
+  const lines = aligned(
+    ended.map((run) => endedCells(run, now)),
+    '  ',
+    [3],
+  );
+  const sections = [
+    ended.flatMap((run, at) => [...sentence(lines[at] ?? '', look.columns), ...remedyLines(run, look.columns)]),
+    ...runs.filter(isAtWork).map((run) => workLines(run, now, look)),
+    runs.length > 1 ? sentence(`all ${sum.runs} runs: ${sumLine(sum)}`, look.columns) : [],
+  ].filter((section) => section.length > 0);
+  return `${sections.map((section) => section.map((line) => withRedFailures(line, look)).join('\n')).join('\n\n')}\n`;
 }
 
 /** Nothing of it is cut off: state and time left stand at its end. */
 function sentence(text: string, columns: number): string[] {
-  return wrapped(printable(text), columns, 4);
+  return wrapped(text, columns, 4);
 }
 
-function runLines(run: RunStatus, now: number, columns: number): string[] {
-  const nameColumns = Math.max(0, ...[...run.domains.keys()].map((domain) => widthOf(domainName(domain))));
-  const spent = [`${grouped(run.tokens)} tokens`, ...(run.usd === undefined ? [] : [dollars(run.usd)])].join(', ');
-  const last = run.lastAt === undefined ? '' : `; last record ${ago(now - Date.parse(run.lastAt))} ago`;
-  const domains = [...run.domains].map(([name, status]) => `  ${domainLine(domainName(name), status, nameColumns)}`);
-  const failures = run.failures
-    .slice(0, MOST_FAILURES)
-    .map(({ class: name, rows, reason }) => `  ${name} ${grouped(rows)}${reason === undefined ? '' : `: ${reason}`}`);
+/** Of a run that has ended: its folder, what it is, what became of it, how many rows, and what else is to be said in a line. */
+function endedCells(run: RunStatus, now: number): string[] {
+  const { dir, state, total, left } = run;
+  const rest = [...leftParts(run), ...spentParts(run).slice(-1), ...lastParts(run, now)].join(', ');
+  return [dir, nameOf(run), state, `${grouped(total - left)}/${grouped(total)}`, rest].map((cell) => printable(cell));
+}
+
+/** What to do about a run that is not complete, and why. */
+function remedyLines(run: RunStatus, columns: number): string[] {
+  const remedy = REMEDIES[run.state];
+  return remedy === undefined ? [] : [`    ${remedy}`, ...failureLines(run, columns)];
+}
+
+function workLines(run: RunStatus, now: number, { columns, blocks }: Look & { readonly blocks: boolean }): string[] {
+  const { dir, total, ok, failed } = run;
+  const domains = [...run.domains].map(([name, status]) => ({ name: domainName(name), ...status }));
+  const bars = [{ name: 'all', total, ok, failed }, ...domains].map((each) => ({
+    ...each,
+    done: each.ok + each.failed,
+  }));
+  const spent = [...spentParts(run), ...lastParts(run, now).map((last) => `last record ${last}`)];
   return [
-    ...sentence(
-      `${run.dir}: ${run.kind}${run.name === DEFAULT_NAMES[run.kind] ? '' : ` ${run.name}`}${run.label === undefined ? '' : ` "${run.label}"`}, ${stateText(run)}`,
-      columns,
-    ),
-    ...sentence(`  ${sumLine(run)}`, columns),
-    ...domains.map((line) => shortened(line, columns)),
-    ...sentence(`  ${spent}${last}`, columns),
-    ...failures.map((line) => shortened(line, columns)),
+    ...sentence(printable(`${dir}: ${nameOf(run)}, ${stateText(run)}`), columns),
+    ...barLines(bars, columns - 2, blocks).map((line) => shortened(`  ${line}`, columns)),
+    ...sentence(`  ${[...leftParts({ ...run, failed: 0 }), ...spent].join(', ')}`, columns),
+    ...failureLines(run, columns),
   ];
+}
+
+function failureLines({ failures }: RunStatus, columns: number): string[] {
+  return failures
+    .slice(0, MOST_FAILURES)
+    .map(({ class: name, rows, reason }) => `    ${name} ${grouped(rows)}${reason === undefined ? '' : `: ${reason}`}`)
+    .map((line) => shortened(line, columns));
 }
 
 const DEFAULT_NAMES: Readonly<Record<RunStatus['kind'], string>> = {
@@ -51,32 +81,49 @@ const DEFAULT_NAMES: Readonly<Record<RunStatus['kind'], string>> = {
   simulate: 'episodes',
 };
 
-const STATES: Readonly<Record<RunState, string>> = {
-  running: 'running',
-  killed: 'killed; the same command continues',
-  awaiting: 'awaits batch results',
-  complete: 'complete',
-  incomplete: 'incomplete; the same command asks again for what failed',
-  interrupted: 'interrupted; the same command continues',
-  stopped: 'stopped; the same command continues',
+/** A label that the folder bears is not said again. */
+function nameOf({ dir, kind, name, label }: RunStatus): string {
+  const isSaid = label === undefined || dir.endsWith(label);
+  return `${kind}${name === DEFAULT_NAMES[kind] ? '' : ` ${name}`}${isSaid ? '' : ` "${label}"`}`;
+}
+
+const CONTINUES = 'the same command continues';
+const REMEDIES: Partial<Record<RunState, string>> = {
+  killed: CONTINUES,
+  incomplete: 'the same command asks again for what failed',
+  interrupted: CONTINUES,
+  stopped: CONTINUES,
 };
 
 function stateText({ state, isElsewhere, process: worker }: RunStatus): string {
-  if (state !== 'running' || worker === undefined) return STATES[state];
+  if (state === 'awaiting') return 'awaits batch results';
+  if (worker === undefined) return state;
   return isElsewhere
     ? `running on ${worker.host}, if process ${worker.pid} lives there`
     : `running (process ${worker.pid})`;
 }
 
-function sumLine({ total, ok, failed, left, rowsPerSecond, secondsLeft }: StatusSum | RunStatus): string {
+function spentParts({ tokens, usd }: RunStatus): string[] {
+  return [counted(tokens, 'token', 'tokens', grouped), ...(usd === undefined ? [] : [dollars(usd)])];
+}
+
+function lastParts({ lastAt }: RunStatus, now: number): string[] {
+  return lastAt === undefined ? [] : [`${ago(now - Date.parse(lastAt))} ago`];
+}
+
+function sumLine(sum: StatusSum): string {
+  const { total, ok, failed } = sum;
   const share = total === 0 ? 100 : Math.floor(((ok + failed) / total) * 100);
+  return [`${grouped(ok + failed)} of ${grouped(total)} (${share} %)`, ...leftParts(sum)].join(', ');
+}
+
+function leftParts({ failed, left, rowsPerSecond, secondsLeft }: StatusSum | RunStatus): string[] {
   return [
-    `${grouped(ok + failed)} of ${grouped(total)} (${share} %)`,
     ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
     ...(left > 0 ? [`${grouped(left)} left`] : []),
     ...(rowsPerSecond === undefined ? [] : [rateText(rowsPerSecond)]),
     ...(secondsLeft === undefined || left === 0 ? [] : [`about ${ago(secondsLeft * 1000)} left`]),
-  ].join(', ');
+  ];
 }
 
 function rateText(rowsPerSecond: number): string {
@@ -84,15 +131,6 @@ function rateText(rowsPerSecond: number): string {
   return rowsPerSecond >= 0.1
     ? `${rowsPerSecond.toPrecision(2)} rows/s`
     : `${(rowsPerSecond * 60).toPrecision(2)} rows/min`;
-}
-
-function domainLine(name: string, { total, ok, failed }: DomainStatus, nameColumns: number): string {
-  const padded = `${name}${' '.repeat(nameColumns - widthOf(name))}`;
-  const done = ok + failed;
-  const failures = failed > 0 ? `, ${grouped(failed)} failed` : '';
-  if (total === undefined) return `${padded} ${grouped(done)}${failures}`;
-  const filled = total === 0 ? BAR_COLUMNS : Math.min(BAR_COLUMNS, Math.floor((done / total) * BAR_COLUMNS));
-  return `${padded} ${'#'.repeat(filled)}${'.'.repeat(BAR_COLUMNS - filled)} ${grouped(done)}/${grouped(total)}${failures}`;
 }
 
 /** A time span in the unit that suits it. */

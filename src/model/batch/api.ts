@@ -103,22 +103,23 @@ export class BatchApi {
   }
 
   /**
-   * A file's bytes, given to what `open` returns: that is called for each try anew.
-   * @returns how many there were
+   * A file's bytes, given to what `open` returns: that is called for each try anew. The connection is closed once there are more than `most`.
+   * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
-  content(id: string, open: () => (piece: Uint8Array) => void): Promise<Asked<number>> {
+  content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<Asked<number>> {
     return this.#ask({
       asked: 'Files API',
       idleMs: CONTENT_IDLE_MS,
       send: (signal) => this.#wire.ask((client) => client.files.content(id, { signal })),
       read: async (response, alive) => {
-        const take = open();
+        const take = await open();
         let bytes = 0;
         await response.read((piece) => {
           alive();
-          bytes += piece.length;
-          take(piece);
-          return true;
+          const kept = piece.subarray(0, most + 1 - bytes);
+          bytes += kept.length;
+          take(kept);
+          return bytes <= most;
         });
         return bytes;
       },

@@ -8,7 +8,7 @@ import { EXIT, UserError } from '../../errors.js';
 import { itemsAt, type List } from '../../list.js';
 import { makeFolders } from '../../make-folder.js';
 import { present } from '../../present.js';
-import { openRedaction } from '../../redaction.js';
+import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
 import type { AskHooks, AskSignals, Job, ModelOutcome } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { BackendOptions, OpenBackend } from '../backend.js';
@@ -270,11 +270,12 @@ function answerOptions(
   options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
 ): AnswerOptions {
   const { sampling, responseFormat, dialect, fitMaxTokens, maxAttempts, onNotice = () => {} } = options;
-  const redact = openRedaction([apiKey, ...baseUrls.flatMap((url) => readAddress(url, apiKey).secrets)]);
+  const keys = [apiKey, ...keysIn(sampling.extraBody)];
+  const redact = openRedaction([...keys, ...baseUrls.flatMap((url) => readAddress(url, apiKey).secrets)]);
   const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
   const isHeld = responseFormat !== undefined;
   return {
-    asked: { model, sampling, stream: false, dialect, ...(isHeld && { responseFormat }) },
+    asked: { model, sampling: hideKeys(sampling), stream: false, dialect, ...(isHeld && { responseFormat }) },
     fitMaxTokens,
     maxAttempts,
     context: openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice }),

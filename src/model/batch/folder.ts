@@ -1,7 +1,7 @@
 // A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
 
 import { randomBytes } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
@@ -25,6 +25,8 @@ export interface BatchPart {
   readonly file: string;
   readonly requests: number;
   readonly bytes: number;
+  /** Of its bytes, in hex; folders of before have none. */
+  readonly sha256?: string;
   /** The lines, as `void-lines.ts` reads them, whose requests the run did not wait for any more when it last looked; absent for none. */
   readonly void?: string;
 }
@@ -147,6 +149,7 @@ function isPart(value: unknown): value is BatchPart {
     isInteger(value.requests) &&
     value.requests <= MOST_REQUESTS &&
     isInteger(value.bytes) &&
+    (value.sha256 === undefined || typeof value.sha256 === 'string') &&
     (value.void === undefined || areLines(value.void, value.requests))
   );
 }
@@ -158,9 +161,9 @@ function isPart(value: unknown): value is BatchPart {
  */
 export async function writeBatch(dir: string, batch: Batch, isFirst = false): Promise<void> {
   const path = join(dir, BATCH_FILE);
-  const temporary = isFirst ? `${path}.${randomBytes(6).toString('hex')}.tmp` : `${path}.tmp`;
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    const handle = await open(temporary, 'w');
+    const handle = await openAnew(temporary);
     try {
       await handle.writeFile(`${JSON.stringify({ schema: SCHEMA, ...batch }, null, 2)}\n`);
       await handle.sync();
@@ -174,6 +177,12 @@ export async function writeBatch(dir: string, batch: Batch, isFirst = false): Pr
     await rm(temporary, { force: true }).catch(() => undefined);
     throw unwritable(path, error);
   }
+}
+
+/** Makes a file in the place of what a kill may have left under that name; a link that somebody has laid there is not followed. */
+export async function openAnew(path: string): Promise<FileHandle> {
+  await rm(path, { force: true });
+  return open(path, 'wx');
 }
 
 /** Takes away what those leave that were killed, or came too late; a file that has got its second name keeps its first, too. */

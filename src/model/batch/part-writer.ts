@@ -1,9 +1,10 @@
 // Writes requests into files, each of which is listed when it is whole: what a kill leaves is written again.
 
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BlockWriter, bytesOf } from '../../block-writer.js';
-import { type BatchPart, MOST_BYTES, MOST_REQUESTS, partName, putInPlace, unwritable } from './folder.js';
+import { type BatchPart, MOST_BYTES, MOST_REQUESTS, openAnew, partName, putInPlace, unwritable } from './folder.js';
 
 /** What a file may hold at most. */
 interface Bounds {
@@ -17,7 +18,7 @@ export class PartWriter {
   readonly #list: (part: BatchPart) => Promise<void>;
   #number: number;
   /** The file that is being written. */
-  #open: { readonly handle: FileHandle; readonly blocks: BlockWriter } | undefined;
+  #open: { readonly handle: FileHandle; readonly blocks: BlockWriter; readonly hash: Hash } | undefined;
   #requests = 0;
   #bytes = 0;
 
@@ -48,14 +49,19 @@ export class PartWriter {
   }
 
   async #begin() {
-    const handle = await open(this.#temporary, 'w');
-    return { handle, blocks: new BlockWriter((block) => handle.writeFile(block)) };
+    const handle = await openAnew(this.#temporary);
+    const hash = createHash('sha256');
+    const blocks = new BlockWriter((block) => {
+      hash.update(block);
+      return handle.writeFile(block);
+    });
+    return { handle, blocks, hash };
   }
 
   /** Ends the file, if there is one. */
   async end(): Promise<void> {
     if (this.#open === undefined) return;
-    const { handle, blocks } = this.#open;
+    const { handle, blocks, hash } = this.#open;
     const part = { file: partName(this.#number), requests: this.#requests, bytes: this.#bytes };
     await this.#onDisk(async () => {
       await blocks.end();
@@ -64,7 +70,7 @@ export class PartWriter {
       this.#open = undefined;
       await putInPlace(this.#temporary, join(this.#dir, part.file));
     });
-    await this.#list(part);
+    await this.#list({ ...part, sha256: hash.digest('hex') });
     this.#number++;
     this.#requests = 0;
     this.#bytes = 0;

@@ -73,7 +73,8 @@ export class PassingEndpoint implements Endpoint {
     const clocks = startClocks(limits, false, abort, callTimeoutMs);
     answers.delete(request);
     try {
-      const body = Buffer.from('prompt' in request ? request.prompt : '');
+      const prompt = 'prompt' in request ? request.prompt : '';
+      const body = Buffer.from(request.maxTokens === undefined ? prompt : withBudget(prompt, request.maxTokens));
       return await this.#read(await this.#wire.post(path, body, clocks.signal), request);
     } catch (error) {
       if (abort.aborted) return INTERRUPTED;
@@ -125,6 +126,12 @@ export class PassingEndpoint implements Endpoint {
     const known = { host: this.host, model, hasKey: this.#hasKey, proxy, redact: this.#redact };
     return { ...known, asked: 'such requests', flagPrefix: 'model', sent: [], nowMs: Date.now() } as const;
   }
+}
+
+/** The body with another output budget: a look at the server is to cost next to nothing. */
+function withBudget(body: string, tokens: number): string {
+  const { max_tokens: _, max_completion_tokens: newer, ...rest } = asObject(parseObject(body));
+  return JSON.stringify({ ...rest, [newer === undefined ? 'max_tokens' : 'max_completion_tokens']: tokens });
 }
 
 function replyOf(answer: HttpAnswer): Attempt {

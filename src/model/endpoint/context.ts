@@ -1,6 +1,7 @@
 // What the run has learned about its servers' context, shared by all endpoints: whether prompt and output budget fit.
 
 import { EXIT, UserError } from '../../errors.js';
+import { counted } from '../../figures.js';
 
 /** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
 const ENOUGH = 5;
@@ -55,7 +56,7 @@ export function openContextWatch(options: {
       if (overBudget === 1) onNotice(`${what}: such rows are missing; ${remedy}`);
       if (overBudget < ENOUGH || overBudget < SHARE * calls) return undefined;
       return new UserError(
-        `${what} (${overBudget} of ${calls} calls): ${remedy}, and repeat the command: finished rows are kept`,
+        `${what} (${overBudget} of ${counted(calls, 'call')}): ${remedy}, and repeat the command: finished rows are kept`,
       );
     },
     overLong(host, { contextTokens, promptTokens }) {

@@ -2,7 +2,7 @@
 
 import { EXIT, messageOf, nearest, UserError } from '../../errors.js';
 import type { JsonObject } from '../../json.js';
-import { openGrowingRedaction, openRedaction, type Redact } from '../../redaction.js';
+import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../redaction.js';
 import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
 import type { Attempt, AttemptFailure, Hear } from '../attempt.js';
@@ -69,11 +69,11 @@ export class OpenAiEndpoint implements Endpoint {
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
   constructor(options: EndpointOptions) {
-    const { apiKey, proxy, model, flagPrefix, clocks, stream } = options;
+    const { apiKey, proxy, model, flagPrefix, clocks, stream, sampling } = options;
     this.#options = options;
     this.#address = readAddress(options.baseUrl, apiKey);
     this.host = this.#address.host;
-    this.#secrets = [apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? [])];
+    this.#secrets = [apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? []), ...keysIn(sampling.extraBody)];
     this.#redact = openRedaction(this.#secrets);
     this.#wire = new Wire(this.#address, apiKey, proxy);
     this.#models = new KnownModels(this.#wire, this.#redact);

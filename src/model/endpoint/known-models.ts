@@ -25,7 +25,7 @@ export class KnownModels {
 
   async names(): Promise<readonly string[]> {
     const ids = (await this.#list()).map(({ id }) => id).filter((id) => typeof id === 'string');
-    return ids.map((id) => tidy(id, this.#redact));
+    return ids.map((id) => tidy(id, this.#redact, () => true));
   }
 
   /** What `awb serve` says about its model (file, quantisation, cache ...); undefined for any other server. */

@@ -236,7 +236,7 @@ export class Reading {
 
   /**
    * Token counts as OpenAI names them, and DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0 did not
-   * count them, nor its output where that is 0 as well.
+   * count them, nor its output where that is 0 as well. More cached tokens than the prompt has are no count.
    */
   #count(raw: unknown): void {
     if (!isObject(raw)) return;
@@ -246,7 +246,7 @@ export class Reading {
     const written = prompt.cache_write_tokens;
     const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
     if (isCounted && isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
-    if (isTokenCount(cached)) this.usage.cachedTokens = cached;
+    if (isTokenCount(cached) && cached <= (this.usage.promptTokens ?? cached)) this.usage.cachedTokens = cached;
     if (isTokenCount(written)) this.usage.writtenTokens = written;
     const output = raw.completion_tokens;
     if (isTokenCount(output) && (isCounted || output > 0)) this.usage.completionTokens = output;

@@ -1,7 +1,6 @@
 // Classifies what went wrong with a call, whatever words the server used for it.
 
 import { UserError } from '../../errors.js';
-import type { FailureClass } from '../../types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { formRejected, maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
@@ -49,7 +48,7 @@ export function classify(evidence: Evidence, context: CallContext): AttemptFailu
   const situation = { ...context, said, status: statusOf(evidence, said) };
   const classified = RULES.reduce<Classified | undefined>((found, rule) => found ?? rule(situation), undefined);
   const { failure, what, stop } = classified ?? UNEXPLAINED;
-  const reason = describe(what, situation, failure.class);
+  const reason = describe(what, situation, failure);
   return {
     status: 'failed',
     ...failure,
@@ -78,11 +77,13 @@ function statusOf({ status }: Evidence, said: Said): number {
 
 const UNEXPLAINED: Classified = { failure: { class: 'fatal' }, what: 'the server rejects the request' };
 
-function describe(what: string, { said, status, redact }: Situation, failureClass: FailureClass): string {
+function describe(what: string, { said, status, model, redact }: Situation, failure: Classified['failure']): string {
   const page = said.html ? 'a web page' : '';
-  const words = [page, tidy(said.message, redact)].filter((part) => part !== '').join(', ');
+  // Of an unknown model a server names those that it has.
+  const isName = (found: string) => failure.unknownModel === true || model.includes(found);
+  const words = [page, tidy(said.message, redact, isName)].filter((part) => part !== '').join(', ');
   // The used share of a rate limit differs from call to call.
-  const steady = failureClass === 'rate-limit' ? words.replace(/\d[\d.,]*\d|\d/g, 'N') : words;
+  const steady = failure.class === 'rate-limit' ? words.replace(/(?<![\w.-])\d[\d.,]*(?![\w-])/g, 'N') : words;
   return `${redact(what)} (HTTP ${status}${steady === '' ? '' : `: ${steady}`})`;
 }
 

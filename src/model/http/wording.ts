@@ -11,24 +11,31 @@ const MOST_NAME = 200;
 /** Longest piece of a server's text in a reason, in terminal columns. */
 const MOST_SERVER_TEXT = 300;
 
-/** A server's text on one line: secrets out, what differs from call to call (ids, times) masked, cut to 300 columns. */
-export function tidy(text: string, redact: Redact): string {
+/**
+ * A server's text on one line: secrets out, what differs from call to call (ids, times) masked, so that a failure reads the same in
+ * every run, cut to 300 columns. `isName` says of what looks like an id or a time that it is a model's name, which is kept.
+ */
+export function tidy(text: string, redact: Redact, isName: (found: string) => boolean = () => false): string {
   // Invisible characters go first, since they could hide a secret. The text is cut after redacting, so that no half of a secret is
   // left, but before the patterns, whose time may grow with the square of its length.
   const clean = redact(printable(text))
     .slice(0, MOST_LOOKED_THROUGH)
     .replace(/\S*\*{3,}\S*/g, '[redacted]');
-  const steady = VARYING.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), clean);
+  const steady = VARYING.reduce(
+    (masked, [pattern, mask]) => masked.replace(pattern, (found) => (isName(found) ? found : mask)),
+    clean,
+  );
   return oneLine(steady, MOST_SERVER_TEXT);
 }
 
+/** Ids and times are words of their own: as a part of a word they belong to a name, such as that of a checkpoint. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\s*[([{]?\b(?:request|trace|ray|correlation|log)[ _-]?id[\s:="']*[\w-]{6,}["')\]}.]*/gi, ''],
-  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[id]'],
-  [/\b(?:req|chatcmpl|cmpl|gen|resp|msg|org|proj|user)[-_](?=[\w-]*\d)[\w-]{8,}/g, '[id]'],
-  [/\b(?=[a-z]*\d)(?=\d*[a-f])[0-9a-f]{16,}\b/gi, '[id]'],
+  [/(?<![\w./@-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/@-]|\.\w)/gi, '[id]'],
+  [/(?<![\w./@-])(?:req|chatcmpl|cmpl|gen|resp|msg|org|proj|user)[-_](?=[\w-]*\d)[\w-]{8,}(?![\w/@-]|\.\w)/g, '[id]'],
+  [/(?<![\w./@-])(?=[a-z]*\d)(?=\d*[a-f])[0-9a-f]{16,}(?![\w/@-]|\.\w)/gi, '[id]'],
   [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/g, '[time]'],
-  [/\b(?:\d+m)?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b/gi, '[time]'],
+  [/(?<![\w.-])(?:\d+m)?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)(?![\w-])/gi, '[time]'],
 ];
 
 /** A reply without the secrets that the server echoed; names are cut short and put on one line. */

@@ -13,18 +13,34 @@ export interface Call {
   cost: CallCost;
   /** Those of the tries that the server counted tokens of. */
   counts: number;
-  /** Failures at the present endpoint: all, and those that count against the tries. */
+  /** Failures that lengthen its back-off, and tries that are used up. */
   failures: number;
   counted: number;
-  /** Failures since the endpoint last answered. Whether they count is known once it answers again. */
-  pending: number;
+  /** Failures at endpoints, by index, of which is not known yet whether the row or the endpoint is at fault. */
+  pending: readonly Pending[];
+  /** By endpoint, how often it has failed there through no outage. */
+  readonly failedAt: Map<number, number>;
   /** How many outages this call was in whose failures were not counted. */
   forgiven: number;
+  /** Its group goes on without it. */
+  isLetPass: boolean;
+  /** It waits through no fault of its own, so it goes before the rows that have not begun. */
+  isFirst: boolean;
+  /** Rate limits met since then, while no other call that had met one was answered. */
+  refused: { since: number; times: number };
+  /** When its back-off ends. */
+  dueAt: number;
   firstFailureAt?: number;
   lastFailure?: AttemptFailure;
   /** These end the try in flight, and the back-off. */
   inFlight?: AbortController;
   backOff?: AbortController;
+}
+
+/** A failure at an endpoint; `isLimit` where that was a rate limit. */
+interface Pending {
+  readonly endpoint: number;
+  readonly isLimit: boolean;
 }
 
 const BACK_OFF_MS = 1_000;
@@ -39,18 +55,24 @@ export function newCall(job: number, startedAt: number): Call {
     counts: 0,
     failures: 0,
     counted: 0,
-    pending: 0,
+    pending: [],
+    failedAt: new Map(),
     forgiven: 0,
+    isLetPass: false,
+    isFirst: false,
+    refused: { since: startedAt, times: 0 },
+    dueAt: startedAt,
   };
 }
 
-/** Forgets the failures at an endpoint, since another one takes the call over. */
-export function forgetFailures(call: Call): void {
-  call.failures = 0;
-  call.counted = 0;
-  call.pending = 0;
-  delete call.firstFailureAt;
-  delete call.lastFailure;
+/**
+ * Takes out the failures at an endpoint that `which` names. @returns how many there were
+ */
+export function takePending(call: Call, endpoint: number, which: (failure: Pending) => boolean = () => true): number {
+  const kept = call.pending.filter((failure) => failure.endpoint !== endpoint || !which(failure));
+  const taken = call.pending.length - kept.length;
+  call.pending = kept;
+  return taken;
 }
 
 /** Whether a call has no try left, if all its failures count. */
@@ -59,15 +81,15 @@ export function isSpent(
   now: number,
   { maxAttempts, retryMs }: { readonly maxAttempts: number; readonly retryMs: number },
 ): boolean {
-  if (pending === 0) return false;
-  return counted + pending >= maxAttempts || now >= firstFailureAt + retryMs;
+  if (pending.length === 0) return false;
+  return counted + pending.length >= maxAttempts || now >= firstFailureAt + retryMs;
 }
 
 /**
  * Milliseconds to wait after one more failure: exponential back-off with full jitter behind the wait that the server asks for, at
- * most `leftMs`. `random` is 0 to 1.
+ * most `leftMs`. `random` is 0 to 1; `level` is the fewest failures that it goes by.
  */
-export function backOffMs(call: Call, random: number, retryAfterMs: number, leftMs: number): number {
-  const jitterMs = random * Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** call.failures++);
+export function backOffMs(call: Call, random: number, retryAfterMs: number, leftMs: number, level = 0): number {
+  const jitterMs = random * Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.max(call.failures++, level));
   return Math.min(retryAfterMs + jitterMs, leftMs);
 }

@@ -23,8 +23,6 @@ interface Trouble {
   readonly since: number;
   /** How many different rows have failed. */
   readonly rows: number;
-  /** Some failure said nothing about its row: no connection, or a gateway with nobody behind it. */
-  readonly down: boolean;
   /** The latest failure, in words. */
   readonly reason: string;
   /** Set while only probes are started. */
@@ -33,7 +31,7 @@ interface Trouble {
 
 export interface Pause {
   readonly nextProbeAt: number;
-  /** Probes that failed. */
+  /** Probes that failed: from the first one on it is certain that the endpoint is out. */
   readonly failed: number;
   /** The end of patience. */
   readonly until: number;
@@ -42,21 +40,17 @@ export interface Pause {
 /** What a failure says about the endpoint. */
 export interface Sign {
   readonly reason: string;
-  /** Whether it says nothing about its row. */
-  readonly down: boolean;
   /** Whether its row fails for the first time in this trouble. */
   readonly newRow: boolean;
   readonly isProbe: boolean;
-  /** Whether calls are in flight whose answers will tell more. */
-  readonly othersInFlight: boolean;
+  /** Whether the endpoint itself is to be looked at now. */
+  readonly isDoubtful: boolean;
   /** The wait that the server asks for. */
   readonly retryAfterMs: number;
   /** 0 to 1. */
   readonly random: number;
 }
 
-/** When so many rows fail without an answer in between, the rows are not the cause. */
-const ROWS_OF_AN_OUTAGE = 3;
 const FIRST_PROBE_MS = 1_000;
 const LONGEST_BETWEEN_PROBES_MS = 15_000;
 /**
@@ -78,33 +72,32 @@ export function afterAnswer(health: Health, good: boolean): Health {
 }
 
 /**
- * A call failed in a way that may pass. An endpoint that has answered is paused once three rows have failed without an answer in
- * between, or once nothing is in flight that could show whether only one row is concerned. An endpoint that has never answered is
- * paused only if it is to be waited for and nobody is there. From then on it gets single probes: the first after 1 s, the next ones
- * less and less often, down to one every 15 s.
+ * A call failed in a way that may pass. An endpoint in doubt is paused: it gets single probes, the first at once where it has answered
+ * before, the next ones after 1 s and then less and less often, down to one every 15 s. One that has never answered is paused only
+ * if it is to be waited for.
  */
 export function afterFailure(health: Health, now: number, sign: Sign, patience: Patience): Health {
-  const before = health.trouble;
-  const trouble: Trouble = {
-    since: before?.since ?? now,
-    rows: (before?.rows ?? 0) + (sign.newRow ? 1 : 0),
-    down: sign.down || before?.down === true,
-    reason: sign.reason,
-  };
-  if (before?.pause !== undefined) {
-    const pause = sign.isProbe ? afterProbe(before.pause, now, sign) : before.pause;
-    return { ...health, trouble: { ...trouble, pause } };
+  const { since = now, rows = 0, pause } = health.trouble ?? {};
+  const trouble: Trouble = { since, rows: rows + (sign.newRow ? 1 : 0), reason: sign.reason };
+  if (pause !== undefined) {
+    return { ...health, trouble: { ...trouble, pause: sign.isProbe ? afterProbe(pause, now, sign) : pause } };
   }
+  if (!sign.isDoubtful) return { ...health, trouble };
+  const probeAt = health.answered ? now : now + probeWait(0, sign);
+  return inDoubt({ ...health, trouble }, probeAt, patience);
+}
+
+/** Trouble that nothing but a probe can explain: there will be one at `probeAt`. */
+export function inDoubt(health: Health, probeAt: number, patience: Patience): Health {
   const patienceMs = health.answered ? patience.retryMs : patience.waitReadyMs;
-  const tellsEnough = health.answered ? trouble.rows >= ROWS_OF_AN_OUTAGE || !sign.othersInFlight : sign.down;
-  if (!tellsEnough || patienceMs === 0) return { ...health, trouble };
-  const pause = { failed: 0, nextProbeAt: now + probeWait(0, sign), until: trouble.since + patienceMs };
+  const { trouble } = health;
+  if (trouble === undefined || trouble.pause !== undefined || patienceMs === 0) return health;
+  const pause = { failed: 0, nextProbeAt: probeAt, until: trouble.since + patienceMs };
   return { ...health, trouble: { ...trouble, pause } };
 }
 
 function afterProbe(pause: Pause, now: number, sign: Sign): Pause {
-  const failed = pause.failed + 1;
-  return { ...pause, failed, nextProbeAt: now + probeWait(failed, sign) };
+  return { ...pause, failed: pause.failed + 1, nextProbeAt: now + probeWait(pause.failed, sign) };
 }
 
 function probeWait(failed: number, { retryAfterMs, random }: Sign): number {
@@ -127,17 +120,12 @@ export function afterLoss(health: Health, failure: string): Health {
 
 /** Patience has ended: the endpoint is paused, and is still tried only if others do its work. */
 export function givenUp(health: Health, now: number, reason: string): Health {
-  const { since = now, rows = 0, down = true, pause } = health.trouble ?? {};
+  const { since = now, rows = 0, pause } = health.trouble ?? {};
   const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = pause ?? {};
-  return { ...health, trouble: { since, rows, down, reason, pause: { nextProbeAt, failed, until: now } } };
+  return { ...health, trouble: { since, rows, reason, pause: { nextProbeAt, failed, until: now } } };
 }
 
 /** The class of failure that so many rows came to before any succeeded. */
 export function hopeless({ lost }: Health): string | undefined {
   return Object.entries(lost).find(([, rows]) => rows >= HOPELESS)?.[0];
-}
-
-/** Whether the trouble is the endpoint's, and not that of the one row that failed: its failures then cost no row a try. */
-export function isOutage(trouble: Trouble): boolean {
-  return trouble.down || trouble.rows > 1;
 }

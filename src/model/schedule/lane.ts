@@ -2,12 +2,13 @@
 
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../../errors.js';
-import type { BackendStatus, Outage } from '../../types.js';
+import { charactersOf } from '../../question.js';
+import type { BackendStatus, ModelRequest, Outage } from '../../types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import type { Call } from './call.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
-import { type Health, isOutage, type Pause, UNKNOWN_HEALTH } from './health.js';
+import { type Health, type Pause, UNKNOWN_HEALTH } from './health.js';
 import type { End } from './notices.js';
 
 /** An endpoint with its slots, and what was learnt about it. */
@@ -26,9 +27,15 @@ export interface Lane {
   readonly paced: Set<Call>;
   /** Those of the calls that try out whether the endpoint is back. */
   readonly probes: Set<Call>;
-  /** Calls that wait for the endpoint to come back, and calls that have no try left unless its trouble was an outage. */
-  readonly parked: Call[];
-  readonly spent: Call[];
+  /** The smallest request that it has answered: asked again, for one token, it tells whether the endpoint or a row is at fault. */
+  witness?: { readonly job: number; readonly request: ModelRequest };
+  /** When the witness was last answered, and when a row that had met a rate limit. */
+  vouchedAt: number;
+  recoveredAt: number;
+  /** So many rows have to fail without an answer in between for the endpoint to be in doubt. */
+  doubtAfter: number;
+  /** Rate limits met since it last answered a row. */
+  limits: number;
   /** The end of a rate limit's pause. */
   pausedUntil: number;
   /** Its rows have gone to the other endpoints. */
@@ -42,10 +49,8 @@ export interface Lane {
   awaited?: string;
 }
 
-/** A row that was in flight in more outages than this may be their cause: its failures count. */
-const MOST_FORGIVEN = 3;
-/** From so many outages on, the row is asked only while no other such row is in flight, so that none takes another down with it. */
-const SUSPECT = 2;
+/** When so many rows fail without an answer in between, the rows may not be the cause. */
+export const ROWS_IN_DOUBT = 3;
 
 export function openLane(
   endpoint: Endpoint,
@@ -64,8 +69,10 @@ export function openLane(
     throttled: new Set(),
     paced: new Set(),
     probes: new Set(),
-    parked: [],
-    spent: [],
+    vouchedAt: Number.NEGATIVE_INFINITY,
+    recoveredAt: Number.NEGATIVE_INFINITY,
+    doubtAfter: ROWS_IN_DOUBT,
+    limits: 0,
     pausedUntil: 0,
     isRelieved: false,
     saidUnreachable: false,
@@ -82,37 +89,15 @@ export function isInService(lane: Lane): boolean {
   return pauseOf(lane) === undefined;
 }
 
-/** All calls that have begun there and are not settled. */
-function callsOf(lane: Lane): Call[] {
-  return [...lane.calls, ...lane.parked, ...lane.spent];
+/** Whether probes have shown that nobody answers there. */
+export function isOut(lane: Lane): boolean {
+  return (pauseOf(lane)?.failed ?? 0) > 0 || lane.end !== undefined;
 }
 
-/** The parked call to go on with; undefined where there is none, or none but suspects while one of those is in flight. */
-export function takeParked(lane: Lane): Call | undefined {
-  const isSuspect = ({ forgiven }: Call) => forgiven >= SUSPECT;
-  const alone = [...lane.calls].some(isSuspect);
-  const at = lane.parked.findIndex((call) => !(alone && isSuspect(call)));
-  return at < 0 ? undefined : lane.parked.splice(at, 1)[0];
-}
-
-/**
- * The trouble has ended, and it is settled whether its failures count. Failures in an outage cost a row nothing, if outages are
- * waited out at all. Otherwise they count, and calls without a try left stay without one.
- */
-export function countFailures(lane: Lane, { maxAttempts, retryMs }: { maxAttempts: number; retryMs: number }): void {
-  const { trouble } = lane.health;
-  const forgives = retryMs > 0 && trouble !== undefined && isOutage(trouble);
-  for (const call of callsOf(lane)) {
-    if (call.pending === 0) continue;
-    if (forgives && call.forgiven < MOST_FORGIVEN) {
-      call.forgiven++;
-      call.failures = 0;
-      delete call.firstFailureAt;
-    } else {
-      call.counted = lane.spent.includes(call) ? maxAttempts : call.counted + call.pending;
-    }
-    call.pending = 0;
-  }
+/** Keeps the smallest request that the endpoint has answered. */
+export function noteRequest(lane: Lane, job: number, request: ModelRequest): void {
+  if (lane.witness !== undefined && charactersOf(lane.witness.request) <= charactersOf(request)) return;
+  lane.witness = { job, request };
 }
 
 /** Adapts the limit to what an attempt shows; `longestWaitMs` bounds a wait that a server asks for. */
@@ -174,7 +159,7 @@ export function statusOf(lanes: readonly Lane[], now: number): BackendStatus {
 }
 
 function outageOf({ endpoint: { host }, health: { answered, trouble } }: Lane, now: number): Outage[] {
-  if (trouble?.pause === undefined) return [];
+  if (trouble?.pause === undefined || (answered && trouble.pause.failed === 0)) return [];
   const { nextProbeAt, until } = trouble.pause;
   const leftMs = Math.max(0, until - now);
   return [{ host, hasAnswered: answered, forMs: now - trouble.since, nextMs: Math.max(0, nextProbeAt - now), leftMs }];

@@ -8,6 +8,8 @@ const MINUTE_MS = 60_500;
 /** Characters a token, and tokens of output, where nothing has been measured. */
 const CHARS_A_TOKEN = 4;
 const FIRST_OUTPUT = 1_000;
+/** Where the budget has no room for a call beside those in flight, it looks again so often. */
+const ROOM_MS = 20;
 /** So many prompt tokens tell the characters a token. */
 const ENOUGH_TOKENS = 10_000;
 
@@ -17,7 +19,13 @@ export interface Start {
   readonly chars: number;
   /** As estimated at its start; as counted once it has ended. */
   tokens: number;
+  /** Gives back what the budget keeps for it. */
+  readonly release?: Release | undefined;
 }
+
+type Release = (usage?: Usage) => void;
+/** Has a budget keep back what a call with a prompt of so many characters may cost; undefined where there is no room for it now. */
+export type Reserving = (chars: number) => Release | undefined;
 
 /** How a call waits for its turn. */
 interface Waiting {
@@ -34,6 +42,7 @@ interface PaceOptions {
   readonly tpm?: number | undefined;
   /** The output budget: no reply is expected to be longer. */
   readonly maxTokens?: number | undefined;
+  readonly reserve?: Reserving | undefined;
   readonly clock?: Clock | undefined;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
@@ -41,7 +50,8 @@ interface PaceOptions {
 /**
  * Calls take their turns in the order in which they come, evenly over the minute: a burst would be within the limit of a minute, and
  * not within that of a second. Over any minute no more than `rpm` calls start, with no more than `tpm` tokens: as estimated when they
- * start (characters by the ratio measured so far, and the mean output), and as counted once they have ended.
+ * start (characters by the ratio measured so far, and the mean output), and as counted once they have ended. Nor does a call start that
+ * the budget has no room for.
  */
 export class Pace {
   readonly isLimited: boolean;
@@ -57,7 +67,7 @@ export class Pace {
   constructor(options: PaceOptions = {}) {
     this.#options = options;
     this.clock = options.clock ?? systemClock;
-    this.isLimited = options.rpm !== undefined || options.tpm !== undefined;
+    this.isLimited = [options.rpm, options.tpm, options.reserve].some((limit) => limit !== undefined);
   }
 
   /**
@@ -76,8 +86,12 @@ export class Pace {
         const now = this.clock.now();
         const tokens = chars === 0 ? 0 : this.#expected(chars);
         const ms = this.#msUntil(tokens, now);
-        if (ms <= 0) return this.#start({ at: now, chars, tokens });
-        await wait(ms);
+        if (ms <= 0) {
+          // A further request of a call is paid from what is kept back for that.
+          const release = chars === 0 ? () => {} : this.#reserve(chars);
+          if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
+        }
+        await wait(ms > 0 ? ms : ROOM_MS);
       }
       return undefined;
     } finally {
@@ -86,7 +100,9 @@ export class Pace {
   }
 
   /** The call has ended, and the server has counted it. */
-  ended(start: Start, { promptTokens, completionTokens }: Usage = {}): void {
+  ended(start: Start, usage: Usage = {}): void {
+    const { promptTokens, completionTokens } = usage;
+    start.release?.(usage);
     const { chars, promptTokens: all } = this.#measured;
     if (promptTokens !== undefined) {
       this.#measured.chars = chars + start.chars;
@@ -97,6 +113,11 @@ export class Pace {
       this.#measured.completionTokens += completionTokens;
     }
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
+  }
+
+  #reserve(chars: number): Release | undefined {
+    const { reserve = () => () => {} } = this.#options;
+    return reserve(chars);
   }
 
   #start(start: Start): Start {

@@ -69,10 +69,20 @@ export class JobQueue {
 
   /** The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. */
   take(endpoint: number): number | undefined {
-    const { idle, busy, retired } = this.#place(endpoint);
+    const { idle, busy } = this.#place(endpoint);
     const homelessFirst = (this.#homeless[0]?.rank ?? Infinity) < (idle[0]?.rank ?? Infinity);
     const group = popLowest(homelessFirst ? this.#homeless : idle) ?? firstOf(busy);
-    if (group === undefined) return undefined;
+    return group === undefined ? undefined : this.#start(group, endpoint);
+  }
+
+  /** The same from the other end of the list, where a group waits that has no home yet. */
+  takeLast(endpoint: number): number | undefined {
+    const group = this.#homeless.pop();
+    return group === undefined ? this.take(endpoint) : this.#start(group, endpoint);
+  }
+
+  #start(group: Group, endpoint: number): number {
+    const { busy, retired } = this.#place(endpoint);
     const job = group.next;
     group.home = endpoint;
     group.next = at(this.#following, job);
@@ -94,16 +104,12 @@ export class JobQueue {
     return this.take(endpoint);
   }
 
-  /** A job's slot is free again. If the job was not settled, it waits once more, as the first of its group. */
-  release(job: number, waitsAgain: boolean): void {
+  /** A job is settled. */
+  release(job: number): void {
     const group = at(this.#groupOf, job);
     const { idle, busy, retired } = this.#place(group.home);
     const hadPlace = group.next !== NONE && !group.serial;
     group.running--;
-    if (waitsAgain) {
-      this.#putFirst(job, group);
-      this.waiting++;
-    }
     if (group.next === NONE) return;
     if (hadPlace && !(group.running === 0 && busy.delete(group))) return;
     if (retired) pushRanked(this.#homeless, group);
@@ -116,7 +122,14 @@ export class JobQueue {
     const group = at(this.#groupOf, job);
     if (!group.serial) throw new Error('only the jobs of a serial group wait for one another');
     for (; group.next !== NONE; group.next = at(this.#following, group.next)) this.waiting--;
-    this.release(job, false);
+    this.release(job);
+  }
+
+  /** A job waits for its next try: its group goes on without it, unless it is serial. @returns whether it does */
+  letPass(job: number): boolean {
+    if (at(this.#groupOf, job).serial) return false;
+    this.release(job);
+    return true;
   }
 
   /** Takes an endpoint's groups away from it. */

@@ -7,10 +7,10 @@ import { INTERRUPTED } from '../attempt.js';
 import type { ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { Backlog } from './backlog.js';
-import { type Call, isSpent, newCall } from './call.js';
+import { type Call, newCall } from './call.js';
 import { systemClock } from './clock.js';
 import { Course, type ScheduleSettings } from './course.js';
-import { isInService, type Lane, openLane, statusOf, takeParked } from './lane.js';
+import { isInService, type Lane, openLane, pauseOf, statusOf } from './lane.js';
 import { Outages } from './outages.js';
 import { Pace } from './pace.js';
 import { Tries, type Waiting } from './tries.js';
@@ -25,14 +25,15 @@ const DEFAULT_CEILING = 256;
  * Of a serial group no other job starts before the one in flight is settled, whatever it waits for.
  *
  * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are tried again after exponential back-off with full jitter (base
- * 1 s, cap 60 s, behind Retry-After where one is given), the slot being held; a reply at an endpoint ends the back-off of the call
- * there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the seed as it was.
- * A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` counts as a failure of the endpoint.
+ * 1 s, cap 60 s, behind Retry-After where one is given). A row that fails frees its slot, and waits behind those that have not begun;
+ * another endpoint takes it without waiting. The first rate limits are waited out in the slot; a reply at an endpoint ends the
+ * back-off of the call there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the
+ * seed as it was. A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` is its row's failure.
  * Every try waits for its turn under the run's pace, in its slot (pace.ts).
  *
- * Outages (health.ts): an endpoint that has answered, and answers no row any more, gets only single probes, each with another row,
- * and failures cost no row a try. Other endpoints take its rows over until it answers again. When all have
- * been out for `retryMs`, `ask` rejects (69). A row that fails while others succeed has its tries and no more.
+ * Outages (outages.ts): an endpoint at which rows fail is asked for one token of a row that it has answered. Where it answers, the
+ * failures are the rows' own; where it does not, it is out and gets only single probes, and failures cost no row a try. Other
+ * endpoints take its rows over until it answers again. When all have been out for `retryMs`, `ask` rejects (69).
  *
  * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
  * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
@@ -42,7 +43,7 @@ export function openSchedule(endpoints: readonly Endpoint[], options: ScheduleOp
   const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
   return {
     async ask(jobs, hooks, signals) {
-      const backlog = await Backlog.of(jobs, lanes.length, settings.clock);
+      const backlog = await Backlog.of(jobs, lanes, settings);
       await new Asking(jobs, hooks, signals, lanes, backlog, settings).run();
     },
     status: () => statusOf(lanes, settings.clock.now()),
@@ -76,6 +77,8 @@ class Asking<J extends Job> {
   readonly #tries: Tries;
   /** Endpoints with a ticket: a place in the line for a slot. The job is taken when the slot is free. */
   readonly #tickets = new Set<Lane>();
+  /** Ends the wait for the end of the next back-off. */
+  #alarm = new AbortController();
   /** Endpoints that wait for the end of a rate limit's pause. */
   readonly #pausing = new Set<Lane>();
 
@@ -91,15 +94,14 @@ class Asking<J extends Job> {
     this.#hooks = hooks;
     this.#lanes = lanes;
     this.#backlog = backlog;
-    this.#course = new Course(signals, settings, () => this.#isWorkLeft);
+    this.#course = new Course(signals, settings, () => this.#backlog.isWork);
     this.#outages = new Outages(this.#course, lanes, this.#backlog, (lane) => this.#fill(lane));
     this.#tries = new Tries(this.#course, this.#outages, (call, cost) => hooks.tried?.(this.#jobOf(call), cost));
   }
 
   async run(): Promise<void> {
     await this.#course.run(() => this.#begin());
-    const waiting = this.#lanes.flatMap((lane) => [...lane.parked.splice(0), ...lane.spent.splice(0)]);
-    for (const call of [...this.#backlog.handedOver, ...waiting]) await this.#settle(call, INTERRUPTED);
+    for (const call of this.#backlog.deferred) await this.#settle(call, INTERRUPTED);
     this.#course.throwIfFailed();
   }
 
@@ -110,10 +112,6 @@ class Asking<J extends Job> {
     for (const lane of this.#lanes) this.#fill(lane);
   }
 
-  get #isWorkLeft(): boolean {
-    return this.#backlog.waiting > 0 || this.#lanes.some((lane) => lane.parked.length + lane.spent.length > 0);
-  }
-
   /** Starts at the endpoint what it may be asked: calls, or probes while it is out. */
   #fill(lane: Lane): void {
     if (isInService(lane)) this.#offer(lane);
@@ -122,8 +120,7 @@ class Asking<J extends Job> {
 
   /** One ticket at a time waits at each endpoint, however many jobs there are, so the job is picked when the slot is free. */
   #offer(lane: Lane): void {
-    const isWork = lane.parked.length > 0 || this.#backlog.waiting > 0;
-    if (this.#course.halted || !isWork || this.#tickets.has(lane) || !isInService(lane)) return;
+    if (this.#course.halted || !this.#backlog.isWork || this.#tickets.has(lane) || !isInService(lane)) return;
     this.#tickets.add(lane);
     void lane.slots(() => this.#useSlot(lane));
   }
@@ -135,21 +132,37 @@ class Asking<J extends Job> {
       void this.#waitOut(lane);
       return;
     }
-    const call = takeParked(lane) ?? this.#backlog.take(lane);
+    const call = this.#backlog.take(lane);
     if (call === undefined) return;
     this.#hold(call, lane);
     this.#offer(lane);
     await this.#work(call, lane);
   }
 
-  /** Tries out with one call whether the endpoint is back, each time with another row if there is one. */
+  /** Tries out whether the endpoint is there: by its witness, and in an outage also with rows, since only they show what it will do. */
   async #probe(lane: Lane): Promise<void> {
-    if (this.#course.halted || isInService(lane)) return;
-    const call = this.#backlog.take(lane) ?? lane.parked.shift() ?? lane.spent.shift();
+    if (this.#course.halted || this.#course.isOver || isInService(lane)) return;
+    const isVain = (pauseOf(lane)?.failed ?? 0) % 2 === 1;
+    if (lane.health.answered && !isVain) return this.#probeByWitness(lane);
+    const call = this.#backlog.takeProbe(lane);
     if (call === undefined) return;
     lane.probes.add(call);
     this.#hold(call, lane);
     await this.#work(call, lane);
+  }
+
+  async #probeByWitness(lane: Lane): Promise<void> {
+    // An endpoint that has answered has a witness.
+    const { job, request } = present(lane.witness);
+    const call = newCall(job, this.#course.settings.clock.now());
+    const [payer = call] = this.#backlog.deferred;
+    lane.probes.add(call);
+    this.#hold(call, lane);
+    await this.#tries.askWitness(call, request, lane, payer);
+    this.#letGo(call, lane);
+    void this.#ringWhenDue();
+    this.#offer(lane);
+    this.#course.finishIfIdle();
   }
 
   /** Milliseconds to the end of a rate limit's pause, which holds back every start at the endpoint; none where it is over. */
@@ -188,14 +201,12 @@ class Asking<J extends Job> {
       ended = await this.#askOnce(call, lane);
     }
     this.#letGo(call, lane);
-    if (ended === 'parked') this.#park(call, lane);
-    else if (ended === 'handed-over') this.#backlog.passOn(call);
+    if (ended === 'deferred') this.#defer(call);
     else this.#backlog.drop(call, ended === 'ends-group');
-    // What an endpoint without groups of its own gives back is for the others: a call, or the rest of a serial group.
-    if (ended === 'handed-over' || lane.isRelieved) {
+    // What an endpoint gives back may be for the others: a call, or the rest of a serial group.
+    if (ended === 'deferred' || lane.isRelieved || call.failedAt.size > 0) {
       for (const other of this.#lanes.filter(isInService)) this.#offer(other);
     }
-    this.#outages.failRowsThatStandAlone(lane);
     this.#offer(lane);
     this.#course.finishIfIdle();
   }
@@ -205,9 +216,22 @@ class Asking<J extends Job> {
     return typeof outcome === 'string' ? outcome : this.#settle(call, outcome);
   }
 
-  #park(call: Call, lane: Lane): void {
-    const { settings } = this.#course;
-    (isSpent(call, settings.clock.now(), settings) ? lane.spent : lane.parked).push(call);
+  #defer(call: Call): void {
+    this.#backlog.defer(call);
+    void this.#ringWhenDue();
+  }
+
+  /** Offers slots again when the next back-off ends, and has endpoints looked at. */
+  async #ringWhenDue(): Promise<void> {
+    this.#alarm.abort();
+    const alarm = new AbortController();
+    this.#alarm = alarm;
+    const ms = Math.min(this.#outages.lookAtSpent(), this.#backlog.nextMs);
+    if (ms === Number.POSITIVE_INFINITY || this.#course.halted) return;
+    await this.#course.wait(ms, alarm);
+    if (alarm.signal.aborted || this.#course.isOver) return;
+    for (const lane of this.#lanes) this.#fill(lane);
+    void this.#ringWhenDue();
   }
 
   /** A job that is asked again holds its slot, and starts no sooner than any other. */
@@ -221,6 +245,8 @@ class Asking<J extends Job> {
 
   async #outcomeOf(call: Call, lane: Lane): Promise<ModelOutcome | Waiting> {
     try {
+      const lost = this.#tries.lostOf(call, lane);
+      if (lost !== undefined) return lost;
       call.request ??= await this.#hooks.request(this.#jobOf(call));
       return await this.#tries.untilDone(call, call.request, lane);
     } catch (error) {

@@ -5,24 +5,30 @@ import type { CallCost, CallLog, FailureClass, ModelOutcome, ModelRequest } from
 import { callsCounted, costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import { costOfTry } from '../try-cost.js';
-import { backOffMs, type Call, forgetFailures } from './call.js';
+import { backOffMs, type Call } from './call.js';
 import type { Course } from './course.js';
-import { adaptLimit, type Lane, pauseOf } from './lane.js';
+import { adaptLimit, type Lane, noteRequest } from './lane.js';
 import { asksToWait, asksToWaitTooLong } from './notices.js';
-import type { Outages } from './outages.js';
+import { levelOf, type Outages } from './outages.js';
 import type { Start } from './pace.js';
 
 /** A pause at least this long is worth a line to the user. */
 const NOTABLE_PAUSE_MS = 60_000;
+/** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
+const MOST_REFUSED = 4;
 /** Failures that may pass. */
 export const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
-/** What a call without an outcome waits for: that its endpoint comes back, or that another one takes it over. */
-export type Waiting = 'parked' | 'handed-over';
+/** A call without an outcome that waits for its next try, without a slot. */
+export type Waiting = 'deferred';
+/** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
+type Next = number | Waiting | ModelOutcome;
 
 export class Tries {
   readonly #course: Course;
   readonly #outages: Outages;
+  /** Where each call has failed last. */
+  readonly #failedAt = new WeakMap<Call, Lane>();
   readonly #tried: (call: Call, cost: CallCost) => void;
 
   /** `tried` is told what each try cost. */
@@ -32,30 +38,57 @@ export class Tries {
     this.#tried = tried;
   }
 
+  /** The outcome of a call that has no try left; its request is not needed for that. */
+  lostOf(call: Call, lane: Lane): ModelOutcome | undefined {
+    if (call.lastFailure === undefined || call.counted < this.#course.settings.maxAttempts) return undefined;
+    return this.#lose(call, call.lastFailure, this.#failedAt.get(call) ?? lane);
+  }
+
   /** Tries until the call has its outcome, or has to wait without a slot. */
   async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<ModelOutcome | Waiting> {
-    const { clock, maxAttempts, retryMs, pace } = this.#course.settings;
+    const { clock, retryMs, pace } = this.#course.settings;
     for (;;) {
       if (this.#course.halted) return INTERRUPTED;
-      if (this.#outages.holdsBack(call, lane)) return lane.isRelieved ? this.#handOver(call) : 'parked';
-      if (call.lastFailure !== undefined && call.counted >= maxAttempts)
-        return this.#lose(call, call.lastFailure, lane);
+      const lost = this.lostOf(call, lane);
+      if (lost !== undefined) return lost;
+      if (this.#outages.holdsBack(call, lane)) return this.#standAside(call);
       const start = await this.#turn(call, request, lane);
       if (start === undefined) continue;
       const triedAt = clock.now();
       if (call.attempts === 0) call.startedAt = triedAt;
-      const attempt = await this.#tryOnce(call, request, lane);
+      call.attempts++;
+      const attempt = await this.#tryOnce(call, request, lane, call);
       if (attempt.status !== 'interrupted' && start !== 'unlimited') pace.ended(start, attempt.usage);
       if (attempt.status === 'interrupted') return INTERRUPTED;
       adaptLimit(lane, attempt, clock.now(), clock.now() - triedAt, retryMs);
       if (attempt.status === 'ok') {
-        this.#outages.noteAnswer(lane, true);
+        noteRequest(lane, call.job, request);
+        if (call.lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
+        this.#outages.noteAnswer(lane, true, triedAt);
         return replyOf(attempt, call, lane, clock.now());
       }
-      const next = this.#afterFailure(call, attempt, lane);
+      const next = this.#afterFailure(call, attempt, lane, triedAt);
       if (typeof next !== 'number') return next;
-      await this.#backOff(call, attempt, lane, next);
+      await this.#backOff(call, lane, next);
     }
+  }
+
+  /**
+   * Asks the witness for one token, which `payer`, a call that waits, is charged for: whatever the server says of it, it is there, unless
+   * what it says might pass.
+   */
+  async askWitness(call: Call, request: ModelRequest, lane: Lane, payer: Call): Promise<void> {
+    const start = await this.#turn(call, request, lane);
+    if (start === undefined) return;
+    const attempt = await this.#tryOnce(call, { ...request, maxTokens: 1 }, lane, payer);
+    if (attempt.status === 'interrupted') return;
+    if (start !== 'unlimited') this.#course.settings.pace.ended(start, attempt.usage);
+    // A reply of one token may hold nothing.
+    const isSilent =
+      attempt.status === 'failed' &&
+      (attempt.down || (attempt.class !== 'malformed' && TRIED_AGAIN.has(attempt.class)));
+    if (isSilent) this.#outages.noteSilence(lane, attempt);
+    else this.#outages.noteWitness(lane);
   }
 
   /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
@@ -77,30 +110,31 @@ export class Tries {
     return start;
   }
 
-  async #tryOnce(call: Call, request: ModelRequest, lane: Lane): Promise<Attempt> {
-    call.attempts++;
+  /** @param payer the call that the try is charged to */
+  async #tryOnce(call: Call, request: ModelRequest, lane: Lane, payer: Call): Promise<Attempt> {
     call.inFlight = new AbortController();
     // The seed stays as it was in an outage, so that the row is answered as if there had been none.
-    const index = call.counted + (pauseOf(lane) === undefined ? call.pending : 0);
+    const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
     const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
     delete call.inFlight;
     const cost = costOfTry(() => charactersOf(request), attempt);
-    call.cost = costOfBoth(call.cost, cost);
-    call.counts += callsCounted(cost);
-    this.#tried(call, cost);
+    payer.cost = costOfBoth(payer.cost, cost);
+    payer.counts += callsCounted(cost);
+    this.#tried(payer, cost);
     return attempt;
   }
 
-  #handOver(call: Call): Waiting {
-    forgetFailures(call);
-    return 'handed-over';
+  /** The call has done nothing wrong, and goes on before others. */
+  #standAside(call: Call): Waiting {
+    call.isFirst = true;
+    return 'deferred';
   }
 
-  /** Milliseconds to wait before the next try, or what came of the request. */
-  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane): number | ModelOutcome {
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): Next {
     const now = this.#course.settings.clock.now();
     lane.latestFailure = { reason: attempt.reason, at: now };
     call.lastFailure = attempt;
+    this.#failedAt.set(call, lane);
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.health.answered && attempt.down === true);
     if (attempt.stop !== undefined && !isPassing) {
@@ -108,40 +142,54 @@ export class Tries {
       return INTERRUPTED;
     }
     if (!isPassing) {
-      this.#outages.noteAnswer(lane, false);
+      this.#outages.noteAnswer(lane, false, triedAt);
       return this.#lose(call, attempt, lane);
     }
     if (this.#course.aborted) return INTERRUPTED;
     call.firstFailureAt ??= now;
-    const next =
-      attempt.class === 'rate-limit'
-        ? this.#afterRateLimit(call, attempt, lane, call.firstFailureAt)
-        : this.#outages.afterTrouble(call, attempt, lane);
+    if (attempt.class === 'rate-limit') return this.#afterRateLimit(call, attempt, lane, call.firstFailureAt);
+    return this.#afterTrouble(call, attempt, lane);
+  }
+
+  #afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): Next {
+    const next = this.#outages.afterTrouble(call, attempt, lane);
     return next === 'lost' ? this.#lose(call, attempt, lane) : next;
   }
 
-  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): number | 'lost' {
+  /**
+   * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
+   * frees the slot for rows that may fare better.
+   */
+  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): Next {
     const { retryMs, clock, random } = this.#course.settings;
     const now = clock.now();
     const { retryAfterMs = 0 } = attempt;
-    if (retryAfterMs > retryMs) {
-      this.#sayWaitTooLong(lane, retryAfterMs);
-      const down = { ...attempt, down: true, retryAfterMs: 0 } as const;
-      if (lane.health.answered) return this.#outages.afterTrouble(call, down, lane);
-      if (lane.probes.has(call)) return this.#outages.afterVainProbe(call, attempt, lane);
-      return this.#outages.afterLastTry(down, lane);
+    lane.limits++;
+    const isTooLong = retryAfterMs > retryMs;
+    if (isTooLong) this.#sayWaitTooLong(lane, retryAfterMs);
+    else this.#holdBack(lane, retryAfterMs, now);
+    if (lane.probes.has(call)) {
+      this.#outages.noteSilence(lane, attempt);
+      return this.#standAside(call);
     }
-    this.#holdBack(lane, retryAfterMs, now);
-    if (lane.probes.has(call)) return this.#outages.afterVainProbe(call, attempt, lane);
     const leftMs = firstFailureAt + retryMs - now;
-    if (leftMs <= 0 || retryAfterMs > leftMs) return 'lost';
-    return backOffMs(call, random(), retryAfterMs, leftMs);
+    if (!isTooLong && (leftMs <= 0 || retryAfterMs > leftMs)) return this.#lose(call, attempt, lane);
+    if (isTooLong) return this.#afterTrouble(call, attempt, lane);
+    if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
+    call.refused.times++;
+    this.#outages.noteFailure(call, lane, true);
+    if (call.refused.times > MOST_REFUSED || (retryAfterMs > 0 && this.#outages.isOther(lane))) {
+      if (call.pending.length > 0) call.failures = call.counted + call.pending.length - 1;
+      call.dueAt = now + backOffMs(call, random(), retryAfterMs, leftMs, levelOf(lane));
+      return 'deferred';
+    }
+    return backOffMs(call, random(), retryAfterMs, leftMs, levelOf(lane));
   }
 
-  async #backOff(call: Call, attempt: AttemptFailure, lane: Lane, ms: number): Promise<void> {
+  async #backOff(call: Call, lane: Lane, ms: number): Promise<void> {
     if (this.#course.halted || this.#outages.holdsBack(call, lane)) return;
     call.backOff = new AbortController();
-    if (attempt.class === 'rate-limit') lane.throttled.add(call);
+    lane.throttled.add(call);
     await this.#course.wait(ms, call.backOff);
     lane.throttled.delete(call);
     delete call.backOff;

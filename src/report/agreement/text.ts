@@ -44,7 +44,7 @@ function figureTable(found: PeopleAgreement): Table {
     ],
     footnotes: [
       'Judge: the judge against each person. People: people against each other, the ceiling for a judge. Of a dimension it is kappa with quadratic weights, of the total interval alpha (Krippendorff): 1 is perfect agreement, 0 what chance gives.',
-      'Bias: judge minus people, in points of 0-100.',
+      'Bias: judge minus people, in points of 0-100; a prediction counts once for each person who rated it.',
     ],
   };
 }

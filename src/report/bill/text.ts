@@ -166,7 +166,7 @@ function againLine({ askedAgain: again }: Bill): string[] {
   const { times, calls, promptTokens, usd } = again;
   const cost = usd === undefined ? '' : ` and ${dollars(usd)} without a cache`;
   return [
-    `Asked again: ${runsText(again.runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${whole(calls)} calls, ${whole(promptTokens)} prompt tokens${cost}.`,
+    `Asked again: ${runsText(again.runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(promptTokens)} prompt tokens${cost}.`,
   ];
 }
 

@@ -1,6 +1,6 @@
 // What a report says of a calibration beside its figures: who judged, under what, and what to heed.
 
-import type { LimitResult } from '../../judge-limits.js';
+import type { JudgeVerdict, LimitResult } from '../../judge-limits.js';
 
 /** Its texts may be hostile. */
 export interface CalibrationHeader {
@@ -14,6 +14,8 @@ export interface CalibrationHeader {
   readonly source: string;
   /** Sentences on what to heed: rows left out, how the calibration was cut short. */
   readonly notes: readonly string[];
+  /** Whether the judge can be used. */
+  readonly verdict: JudgeVerdict;
   /** What came of the limits that the judge was held to; empty where there are none. */
   readonly limits: readonly LimitResult[];
 }

@@ -19,6 +19,7 @@ export function calibrationDocument(calibration: Calibration, header: Calibratio
     verdicts: header.verdicts,
     sampling: header.sampling,
     source: header.source,
+    verdict: header.verdict,
     trust: { line: trustLine(trustOf(calibration)), ceiling, noise, ...counts, gullible },
     limits: header.limits.length === 0 ? null : limitsDocument(header.limits),
     overall: partDocument(overall),

@@ -20,5 +20,9 @@ export function limitsOfCalibration({ overall, domains }: Calibration): string[]
       determinedPrecision(domains.map(({ domain }) => domain)),
     ),
     ...has(overall.noise === undefined, "Nothing was judged twice, so the judge's own noise is unknown."),
+    ...has(
+      overall.noise !== undefined && overall.noise.high === undefined,
+      `The judge's own noise has no interval (fewer than ${LEAST_CLUSTERS} trajectories were judged twice, or no judgements differ), so it does not say by how much two runs have to differ.`,
+    ),
   ];
 }

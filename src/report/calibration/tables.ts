@@ -4,6 +4,7 @@ import {
   type Calibration,
   type CalibrationPart,
   decidingP,
+  EQUIVALENT_POINTS,
   type Loss,
   type Sight,
   type Step,
@@ -11,6 +12,7 @@ import {
 } from '../../calibration.js';
 import { percent } from '../../coverage.js';
 import { domainName } from '../../domains.js';
+import { besideLimit } from '../../figures.js';
 import { pointsText, signedPoints } from '../../judge-trust.js';
 import { oneLine } from '../../printable.js';
 import { DIMENSIONS, type Estimate, LEAST_CLUSTERS } from '../../types.js';
@@ -19,8 +21,13 @@ import { type Column, dimensionName, NONE, type Table } from '../table.js';
 /** Longest name of a variant that is shown whole. */
 const NAME_COLUMNS = 18;
 
-/** A table of which some cells stand out. */
-type MarkedTable = Table & { isStrong(group: number, row: number, column: number): boolean };
+/** A table of a calibration. */
+type CalibrationTable = Table & {
+  /** How to read any table like this one. */
+  readonly legend: readonly string[];
+  /** Which cells stand out. */
+  isStrong?(group: number, row: number, column: number): boolean;
+};
 
 function left(heading: string): Column {
   return { heading, short: heading, align: 'left' };
@@ -31,7 +38,7 @@ function right(heading: string, short = heading): Column {
 }
 
 /** What there is to say of each domain, and of all. */
-export function domainTable({ overall, domains }: Calibration): Table {
+export function domainTable({ overall, domains }: Calibration): CalibrationTable {
   const line = (name: string, part: CalibrationPart) => [
     name,
     String(part.rows),
@@ -41,7 +48,7 @@ export function domainTable({ overall, domains }: Calibration): Table {
     points(part.floor),
     penaltyCell(part),
     part.noise === undefined ? NONE : pointsText(part.noise.sd),
-    part.losses.length === 0 ? NONE : `${countOf(part, 'blind')}/${part.losses.length}`,
+    blindCell(part),
     part.gullibility === undefined ? NONE : signedPoints(part.gullibility.gain.value),
   ];
   return {
@@ -61,8 +68,9 @@ export function domainTable({ overall, domains }: Calibration): Table {
       domains.map((part) => line(domainName(part.domain), part)),
       [line(domains.length === 1 ? 'All rows' : `All ${domains.length} domains`, overall)],
     ],
-    footnotes: [
-      "Ceiling: mean score of neutral rewrites of the truth. Floor: of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, of those judged. Gullible: what the best trick buys.",
+    footnotes: [],
+    legend: [
+      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
     ],
   };
 }
@@ -73,12 +81,16 @@ function penaltyCell({ falsePenalty }: CalibrationPart): string {
   return `${signedPoints(cost.value)} ${isNone === undefined ? '?' : isNone ? '=' : '!'}`;
 }
 
-function countOf({ losses }: CalibrationPart, sight: Sight): number {
-  return losses.filter((loss) => loss.sight === sight).length;
+/** `2/14`; with undecided ones `2+3?/14`. */
+function blindCell({ losses }: CalibrationPart): string {
+  if (losses.length === 0) return NONE;
+  const countOf = (wanted: Sight) => losses.filter(({ sight }) => sight === wanted).length;
+  const undecided = countOf('undecided');
+  return `${countOf('blind')}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
 }
 
 /** Points lost by each damage in each domain, and whether that is seen; undefined where no damage was judged. */
-export function sightTable({ overall, domains }: Calibration): Table | undefined {
+export function sightTable({ overall, domains }: Calibration): CalibrationTable | undefined {
   if (overall.losses.length === 0) return undefined;
   const parts: readonly CalibrationPart[] = [...domains, overall];
   return {
@@ -91,9 +103,9 @@ export function sightTable({ overall, domains }: Calibration): Table | undefined
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant.name === variant.name))),
     ]),
-    footnotes: [
-      'Points lost against the mean of the truth and its rewrites. A number is seen: its 95 % interval lies above 3 points. blind: it lies below. (In parentheses): it holds 3 points, or there are fewer than ' +
-        `${LEAST_CLUSTERS} trajectories.`,
+    footnotes: [],
+    legend: [
+      `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
     ],
   };
 }
@@ -113,13 +125,13 @@ function grouped(losses: readonly Loss[], line: (loss: Loss) => string[]): strin
 }
 
 /** Which dimension each damage moves, over all rows; undefined where no damage was judged. */
-export function dimensionTable({ losses }: CalibrationPart): MarkedTable | undefined {
+export function dimensionTable({ losses }: CalibrationPart): CalibrationTable | undefined {
   if (losses.length === 0) return undefined;
   const groups = grouped(losses, ({ variant, loss, dimensions }) => [
     variantName(variant),
     String(loss.rows),
     points(loss),
-    interval(loss),
+    interval(loss, EQUIVALENT_POINTS),
     ...DIMENSIONS.map((dimension) => movedCell(dimensions[dimension])),
   ]);
   const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
@@ -137,8 +149,9 @@ export function dimensionTable({ losses }: CalibrationPart): MarkedTable | undef
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
       return dimension !== undefined && DIMENSIONS.indexOf(dimension) === column - before;
     },
-    footnotes: [
-      '(In parentheses): the 95 % interval holds 0, so that the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
+    footnotes: [],
+    legend: [
+      'Damage by dimension: (in parentheses) the 95 % interval holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
     ],
   };
 }
@@ -151,7 +164,7 @@ function movedCell(estimate: Estimate | undefined): string {
 }
 
 /** The known order, step by step; undefined where no step was judged. */
-export function stepTable({ overall: { steps }, domains }: Calibration): MarkedTable | undefined {
+export function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable | undefined {
   if (steps.length === 0) return undefined;
   return {
     columns: [
@@ -165,19 +178,19 @@ export function stepTable({ overall: { steps }, domains }: Calibration): MarkedT
     ],
     groups: [steps.map(stepLine)],
     isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
-    footnotes: [
-      'Inverted: rows in which the worse one is rated higher. p: one-sided, adjusted by Holm over all steps; the order is kept or inverted where that of its side is at most 0.025.',
-      inversionsNote(domains),
+    footnotes: inversionsNote(domains),
+    legend: [
+      'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
     ],
   };
 }
 
 /** In which domains which step is inverted. */
-function inversionsNote(domains: Calibration['domains']): string {
+function inversionsNote(domains: Calibration['domains']): string[] {
   const found = domains.flatMap(({ domain, steps }) =>
     steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${stepName(step)}`),
   );
-  return found.length === 0 ? 'In no domain is a step inverted.' : `Inverted in a domain: ${found.join('; ')}.`;
+  return found.length === 0 ? [] : [`Inverted in a domain: ${found.join('; ')}.`];
 }
 
 function stepName({ better, worse }: Step): string {
@@ -199,7 +212,7 @@ function stepLine(step: Step): string[] {
 }
 
 /** What each canary buys; undefined where none was judged. */
-export function canaryTable({ canaries, gullibility }: CalibrationPart): MarkedTable | undefined {
+export function canaryTable({ canaries, gullibility }: CalibrationPart): CalibrationTable | undefined {
   if (canaries.length === 0) return undefined;
   return {
     columns: [left('Trick'), right('Rows'), right('Buys'), right('95 %'), left('What it is')],
@@ -208,22 +221,20 @@ export function canaryTable({ canaries, gullibility }: CalibrationPart): MarkedT
         variantName(variant),
         String(gain.rows),
         signedPoints(gain.value),
-        interval(gain),
+        interval(gain, 0),
         oneLine(variant.help, 38),
       ]),
     ],
     isStrong: (_, row, column) => column === 2 && (canaries[row]?.gain.low ?? 0) > 0,
-    footnotes: [
-      `Points above the same bad prediction without the trick; what stands out lies above 0.${mostText(gullibility)}`,
-    ],
+    footnotes: mostText(gullibility),
+    legend: ['Trick: points above the same bad prediction without the trick; what stands out lies above 0.'],
   };
 }
 
-function mostText(gullibility: CalibrationPart['gullibility']): string {
-  if (gullibility === undefined) return '';
+function mostText(gullibility: CalibrationPart['gullibility']): string[] {
+  if (gullibility?.gain.low === undefined) return [];
   const { variant, gain } = gullibility;
-  const range = gain.low === undefined ? '' : `, by an interval that holds for all at once: ${interval(gain)}`;
-  return ` ${variantName(variant)} buys most${range}.`;
+  return [`${variantName(variant)} buys most, by an interval that holds for all at once: ${interval(gain, 0)}.`];
 }
 
 function variantName({ name }: VariantFacts): string {
@@ -234,7 +245,9 @@ function points(estimate: Estimate | undefined): string {
   return estimate === undefined ? NONE : pointsText(estimate.value);
 }
 
-function interval(estimate: Pick<Estimate, 'low' | 'high'> | undefined): string {
+/** @param limit by the side of which the interval decides, where it does */
+function interval(estimate: Pick<Estimate, 'low' | 'high'> | undefined, limit?: number): string {
   if (estimate?.low === undefined || estimate.high === undefined) return NONE;
-  return `${pointsText(estimate.low)}–${pointsText(estimate.high)}`;
+  const end = (value: number) => (limit === undefined ? pointsText(value) : besideLimit(value, limit, pointsText));
+  return `${end(estimate.low)}–${end(estimate.high)}`;
 }

@@ -8,11 +8,11 @@ import { asciiJson } from '../formats/json.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
 import type { OutputFormat } from '../output-format.js';
 import type { Table } from '../table.js';
-import { bold, type Look, terminal, wrapped } from '../terminal.js';
+import { bold, type Look, legendOf, terminal, wrapped } from '../terminal.js';
 import { trustTexts } from '../trust.js';
 import { comparisonDocument, TOTAL_FIRST } from './json.js';
 import { differenceTable } from './table.js';
-import { type ComparisonView, headingOf, judgedWith, openingOf } from './view.js';
+import { type ComparisonView, headingOf, judgedWith, openingOf, rowsOfMean } from './view.js';
 
 /** A comparison in each format. Whatever its texts hold, they stay text. */
 export const COMPARISON_FORMATS = {
@@ -24,17 +24,18 @@ export const COMPARISON_FORMATS = {
 
 function terminalText(view: ComparisonView, look: Look): string {
   const { base, candidate, comparison, notes } = view;
+  const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
   const text = (line: string | undefined) => (line === undefined ? [] : wrapped(line, look.columns));
   const opening = text(openingOf(view)).map((line) => bold(line, look));
   const blocks = [
     `${[...opening, ...[judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes].flatMap(text)].join('\n')}\n`,
-    terminal(differenceTable(comparison, view.dimensions ? 'all' : 'overall'), look),
+    terminal(table, look),
   ];
   if (comparison.moved.length > 0) {
     const how = wrapped(HOW_TO_READ_ONE, look.columns).join('\n');
     blocks.push(`Rows that moved most:\n${movedLines(view, look.columns)}${how}\n`);
   }
-  return blocks.join('\n');
+  return [...blocks, legendOf(table.legend ?? [], look)].join('\n');
 }
 
 /** Says what the rows' keys are for. */
@@ -101,17 +102,17 @@ const CSV_FIELDS = [
   'df',
 ];
 
-/** A line for each domain and figure, Overall's under the domain `overall`. Unrounded. */
+/** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
 function csv({ comparison }: ComparisonView): string {
-  const { rows, compared, overall } = comparison;
-  const sets = [...comparison.domains, { domain: 'overall', rows, compared, figures: overall }];
+  const whole = { domain: 'overall', rows: rowsOfMean(comparison), figures: comparison.overall };
+  const sets = [...comparison.domains, whole];
   const lines = sets.flatMap((set) =>
     TOTAL_FIRST.flatMap((figure) => {
       const found = set.figures[figure];
       if (found === undefined) return [];
-      const { value, low, high, se, df } = found.difference;
+      const { value, low, high, se, df, rows } = found.difference;
       const { base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
-      const estimate = [set.domain, figure, set.rows, set.compared, base, candidate, value, low, high, se, df];
+      const estimate = [set.domain, figure, set.rows, rows, base, candidate, value, low, high, se, df];
       return [[...estimate, p, adjustedP, wins, ties, losses, smallestEffect]];
     }),
   );

@@ -1,7 +1,7 @@
 // Two runs compared, with all that a reader is told of it, and what is said of it in one sentence.
 
 import type { Comparison } from '../../comparison.js';
-import { meanName } from '../../domains.js';
+import { domainsOfMean, meanName } from '../../domains.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { oneLine } from '../../printable.js';
 import type { Trust } from '../trust.js';
@@ -30,9 +30,17 @@ export interface ComparisonView {
   readonly dimensions: boolean;
 }
 
-/** How many rows were compared, and of how many where that is fewer. */
-export function rowsText({ compared, rows }: { readonly compared: number; readonly rows: number }): string {
+/** How many rows are behind a figure, and of how many where that is fewer. */
+export function rowsText(compared: number, rows: number): string {
   return compared === rows ? String(rows) : `${compared}/${rows}`;
+}
+
+/** How many rows either run chose in the domains that the mean is of. */
+export function rowsOfMean({ domains, rows }: Comparison): number {
+  const compared = domains.filter((each) => each.compared > 0).map(({ domain }) => domain);
+  const behind = domainsOfMean(compared);
+  const beside = domains.filter(({ domain }) => compared.includes(domain) && !behind.includes(domain));
+  return beside.reduce((sum, domain) => sum - domain.rows, rows);
 }
 
 /** The name of the mean over the domains that were compared. */
@@ -49,7 +57,9 @@ export function openingOf({ base, candidate, comparison }: ComparisonView): stri
   const { total } = comparison.overall;
   if (total === undefined) return `Nothing can be said of ${candidate.name} against ${base.name}.`;
   const name = overallName(comparison);
-  const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(comparison)} rows`;
+  const all = rowsOfMean(comparison);
+  const rows = `${rowsText(total.difference.rows, all)} ${all === 1 ? 'row' : 'rows'}`;
+  const over = `${name === 'Overall' ? '' : `${name}; `}${rows}`;
   if (total.wins + total.losses === 0) return `${candidate.name} and ${base.name} score alike on every row (${over}).`;
   const { value, low, high } = total.difference;
   const points = (figure: number) => twoDecimals(Math.abs(figure));

@@ -31,7 +31,8 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
         ),
       ],
     ],
-    footnotes: [...EQUIVALENCE_NOTES, ...missingNotes([...domains, overall])],
+    footnotes: missingNotes([...domains, overall]),
+    legend: EQUIVALENCE_NOTES,
   };
 }
 

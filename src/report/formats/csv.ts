@@ -32,6 +32,8 @@ type CsvValue = string | number | boolean | null | undefined;
  */
 export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
+  // Fifteen digits are all that a sum of rows is sure of; a seventeenth shows how floating point rounds.
+  if (typeof value === 'number') return String(Number(value.toPrecision(15)));
   if (typeof value !== 'string') return String(value);
   const safe = printable(value).replace(/(^|;)(?=\s*[=+\-@＝＋－＠])/g, "$1'");
   return /[",;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

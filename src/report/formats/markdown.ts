@@ -9,7 +9,7 @@ import {
   type Leaderboard,
   remarksOn,
 } from '../leaderboard/board.js';
-import type { Table } from '../table.js';
+import { notesBelow, type Table } from '../table.js';
 
 export function markdownBoard(board: Leaderboard): string {
   return board.blocks.map(markdownBlock).join('\n');
@@ -32,16 +32,18 @@ function markdownBlock(block: Block): string {
   ].join('\n');
 }
 
-/** A table in GitHub's Markdown, its footnotes as a list, ending in an empty line. */
-export function markdownTable({ columns, groups, footnotes }: Table): string {
+/** A table in GitHub's Markdown, its notes as a list, ending in an empty line. */
+export function markdownTable(table: Table): string {
+  const { columns, groups } = table;
+  const notes = notesBelow(table);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [
     line(columns.map(({ heading }) => markdownText(heading))),
     line(columns.map(({ align }) => (align === 'right' ? '--:' : ':--'))),
     ...groups.flat().map((row) => line(row.map(markdownText))),
     '',
-    ...footnotes.map((note) => `- ${markdownText(note)}`),
-    ...(footnotes.length === 0 ? [] : ['']),
+    ...notes.map((note) => `- ${markdownText(note)}`),
+    ...(notes.length === 0 ? [] : ['']),
   ].join('\n');
 }
 

@@ -3,6 +3,7 @@
 import type { BoundResult } from '../../decision.js';
 import { oneLine } from '../../printable.js';
 import { NONE, type Table } from '../table.js';
+import type { MarkedTable, Tone } from '../terminal.js';
 import { type GatePage, isTest } from './page.js';
 
 const COLUMNS: Table['columns'] = [
@@ -19,7 +20,7 @@ const COLUMNS: Table['columns'] = [
 const CELL = 100;
 
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
-export function ruleTable(page: GatePage): Table {
+export function ruleTable(page: GatePage): MarkedTable {
   const tests = page.rules.filter(isTest);
   const lines = tests.map((rule) =>
     [rule.label, ...figuresOf(rule), resultOf(rule)].map((text) => oneLine(text, CELL)),
@@ -29,16 +30,19 @@ export function ruleTable(page: GatePage): Table {
   return {
     columns: pick(COLUMNS),
     groups: [lines.map(pick)],
-    footnotes: [
-      ...(tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
-        ? [
-            'In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.',
-          ]
-        : []),
-      ...(page.kept.length === 0 ? [] : [oneLine(`Kept: ${page.kept.join(', ')}.`, 1000)]),
-    ],
+    toneOf: (_, row, column) => (column === pick(COLUMNS).length - 1 ? toneOf(tests[row]) : undefined),
+    footnotes: page.kept.length === 0 ? [] : [oneLine(`Kept: ${page.kept.join(', ')}.`, 1000)],
+    legend: tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
+      ? ['In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.']
+      : [],
   };
 }
+
+function toneOf(rule: BoundResult | undefined): Tone | undefined {
+  return rule?.counts || rule?.verdict === 'GO' ? TONE[rule.verdict] : undefined;
+}
+
+const TONE = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'open', INCOMPLETE: 'open' } as const;
 
 function figuresOf({ shown, direction }: BoundResult): string[] {
   const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;

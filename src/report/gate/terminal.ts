@@ -2,21 +2,25 @@
 
 import type { GateOutcome } from '../../decision.js';
 import { printable } from '../../printable.js';
-import { type Look, painted, terminal, wrapped } from '../terminal.js';
+import { type Look, legendOf, painted, terminal, wrapped } from '../terminal.js';
 import { factsOf, type GatePage, headlineOf, isReason, isTest } from './page.js';
 import { ruleTable } from './table.js';
 
 /** The decision as text that ends in a line feed. No sentence stands in it twice. */
 export function gateText(page: GatePage, look: Look): string {
+  const table = ruleTable(page);
   const reasons = page.rules.filter(isReason).map(({ sentence }) => sentence);
   const text = (line: string) => wrapped(printable(line), look.columns);
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
   const sections = [
     text(headlineOf(page)).map((line) => painted(line, COLORS[page.verdict], look)),
     factsOf(page).flatMap(text),
-    ...(page.rules.some(isTest) ? [terminal(ruleTable(page), look).trimEnd().split('\n')] : []),
+    ...(page.rules.some(isTest) ? [terminal(table, look).trimEnd().split('\n')] : []),
     [...reasons, ...page.notes].flatMap(item),
     page.further.flatMap(text),
+    legendOf(table.legend ?? [], look)
+      .split('\n')
+      .slice(0, -1),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)

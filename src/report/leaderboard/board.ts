@@ -142,6 +142,9 @@ export interface Block {
   readonly rows: readonly BoardRow[];
   /** What a mark says, where there are marks. */
   readonly markNote?: string;
+  /** How to read any such block. */
+  readonly legend: readonly string[];
+  /** What a reader has to know of these very runs. */
   readonly notes: readonly string[];
 }
 
@@ -208,8 +211,13 @@ export function isMarked(block: Block, row: BoardRow | undefined, column: number
 }
 
 /** All that is said below a block, what a mark means first. */
-export function remarksOn({ markNote, notes }: Block, mark: string): string[] {
-  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...notes];
+export function remarksOn(block: Block, mark: string): string[] {
+  return [...legendOn(block, mark), ...block.notes];
+}
+
+/** How to read a block, what a mark means first. */
+export function legendOn({ markNote, legend }: Block, mark: string): string[] {
+  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
 }
 
 /** A figure as the official script counts it; a published row holds no other. */

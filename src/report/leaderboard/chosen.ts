@@ -1,6 +1,6 @@
 // Which of a group's runs a leaderboard shows, and which of them are whole: covered, and over as many rows as the others.
 
-import { shortDomains } from '../../coverage.js';
+import { byStanding, isCovered } from '../../coverage.js';
 import type { Domain } from '../../types.js';
 import type { BoardOptions, BoardRun } from './board.js';
 import { domainsOf, meanOf, rankBy, rowsOf } from './figures.js';
@@ -11,14 +11,18 @@ export function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, mea
   if (options.show === 'all') return [...runs];
   const byName = new Map<string, BoardRun>();
   const isBetter = betterOf(runs, options, measure);
-  const isLater = (a: BoardRun, b: BoardRun) => (a.at === b.at ? a.number > b.number : a.at > b.at);
+  const goesFirst = (a: BoardRun, b: BoardRun) => byStanding(standing(a), standing(b), options.minCoverage) < 0;
   for (const run of runs) {
     const name = keyOfName(run, options.per);
     const before = byName.get(name);
-    const wins = before === undefined || (options.show === 'best' ? isBetter(run, before) : isLater(run, before));
+    const wins = before === undefined || (options.show === 'best' ? isBetter(run, before) : goesFirst(run, before));
     if (wins) byName.set(name, run);
   }
   return [...byName.values()];
+}
+
+function standing({ card, at, number, judgedWith: { rates } }: BoardRun) {
+  return { card, at, number, rates };
 }
 
 /** Whether one run is better than another: first by what it lacks, then by its domains, then by its figure. */
@@ -31,16 +35,12 @@ function betterOf(runs: readonly BoardRun[], options: BoardOptions, measure: str
   };
   const isWholeRun = (run: BoardRun) => domainsWithFewer(run, most, options, measure).length === 0;
   return (a: BoardRun, b: BoardRun) => {
-    if (isCovered(a, options) !== isCovered(b, options)) return isCovered(a, options);
+    const [isCoveredA, isCoveredB] = [a, b].map(({ card }) => isCovered(card, options.minCoverage));
+    if (isCoveredA !== isCoveredB) return isCoveredA === true;
     if (isWholeRun(a) !== isWholeRun(b)) return isWholeRun(a);
     const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
     return domains === 0 ? value(a) > value(b) : domains > 0;
   };
-}
-
-/** Whether the run and each of its domains reach the least coverage. */
-export function isCovered({ card }: BoardRun, { minCoverage }: BoardOptions): boolean {
-  return card.coverage >= minCoverage && shortDomains(card, minCoverage).length === 0;
 }
 
 /** The most rows that any of the runs has in a domain. */

@@ -79,9 +79,12 @@ function textColumn(id: string, heading: string, align: Column['align'], of: Tex
 export const TEXT_COLUMNS: readonly TextColumn[] = [
   textColumn('interval', '95 %', 'right', ({ mean }) => intervalCell(mean)),
   textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? NONE : percent(run.card.coverage))),
-  textColumn('rows', 'Rows', 'right', ({ run }) =>
-    run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
-  ),
+  {
+    ...textColumn('rows', 'Predictions', 'right', ({ run }) =>
+      run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
+    ),
+    short: 'Pred.',
+  },
   textColumn('model', 'World model', 'left', ({ run }) => shown(run?.worldModel)),
   textColumn('judge', 'Judge', 'left', ({ run }) =>
     run === undefined ? PUBLISHED_SOURCE.judge : shown(run.judgedWith.snapshot ?? run.judgedWith.judge),
@@ -123,7 +126,7 @@ const COST_COLUMNS: readonly FigureColumn[] = [
   }),
 ];
 
-/** How much of what was determined the predictions met, by their judge's checklists; shown where it is asked for. */
+/** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any run has it. */
 const RECALL_COLUMN = figureColumn(
   'facts-recall',
   'Facts recall',
@@ -189,8 +192,7 @@ function meanColumns(measure: string | undefined): FigureColumn[] {
       countedFigure(card.overallWithFailures, card.overall, dimension),
     ),
   );
-  const official = figureColumn('official', 'As published', { name }, ({ card }) => card.overall.total, {
-    short: 'Official',
+  const official = figureColumn('official', 'Official', { name }, ({ card }) => card.overall.total, {
     isTested: false,
   });
   return [...means, official, ...dimensions];
@@ -207,10 +209,12 @@ export function columnsOf(
   const domains = [...new Set([...DOMAINS, ...having])]
     .sort(inTableOrder)
     .map((domain) => domainColumn(domain, measure));
+  const means = meanColumns(measure);
   const known: AnyColumn[] = [
     ...domains,
-    ...meanColumns(measure),
+    ...means.slice(0, 2),
     RECALL_COLUMN,
+    ...means.slice(2),
     EQUIVALENCE_COLUMN,
     ...COST_COLUMNS,
     ...TEXT_COLUMNS,
@@ -221,6 +225,7 @@ export function columnsOf(
   const showsDomain = (column: FigureColumn) => hasPublished || runs.some((run) => column.of(run) !== undefined);
   const shows: Readonly<Record<string, boolean>> = {
     overall: hasPublished || cards.some((card) => isWhole(card, measure)),
+    [RECALL_COLUMN.id]: measure === undefined && runs.some((run) => RECALL_COLUMN.of(run) !== undefined),
     macro: cards.some((card) => !isWhole(card, measure) && meanOf(card, measure) !== undefined),
     official: cards.some(failuresMatter),
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),

@@ -1,11 +1,11 @@
 // The rows of a block: runs and published results with their figures, and as they are shown.
 
+import { isCovered } from '../../coverage.js';
 import { twoDecimals } from '../../figures.js';
 import { DOMAINS, type Domain } from '../../types.js';
 import type { PublishedRow } from '../published.js';
 import { NONE } from '../table.js';
 import type { BoardFigure, BoardOptions, BoardRow, BoardRun, Entry, OwnEntry } from './board.js';
-import { isCovered } from './chosen.js';
 import type { AnyColumn, FigureColumn } from './columns.js';
 import { domainsOf, meanOf } from './figures.js';
 
@@ -26,7 +26,7 @@ export function entryOfRun(
     name,
     run,
     published: undefined,
-    isComplete: isCovered(run, options),
+    isComplete: isCovered(run.card, options.minCoverage),
     fewer,
     macroOf: domainsOf(run.card, measure).length,
     figures: new Map(figures),

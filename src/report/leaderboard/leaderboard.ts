@@ -28,7 +28,7 @@ import { rankBy } from './figures.js';
 import { groupsOf, isOfficial, titled } from './groups.js';
 import { marksOf } from './marks.js';
 import { named } from './names.js';
-import { notesOf } from './notes.js';
+import { wordsOn } from './notes.js';
 import { orderOf } from './order.js';
 
 /**
@@ -81,7 +81,7 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
     columns: [{ id: 'name', heading: 'Run', short: 'Run', align: 'left', isFigure: false }, ...columns],
     rows,
     ...(hasMarks ? { markNote: MARK_NOTE } : {}),
-    notes: notesOf({ entries, untested, behind, columns, group, options, measure }),
+    ...wordsOn({ entries, untested, behind, columns, group, options, measure }),
   };
 }
 

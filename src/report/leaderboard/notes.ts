@@ -3,6 +3,7 @@
 import { percent, shortDomains } from '../../coverage.js';
 import { domainName, isPublished } from '../../domains.js';
 import { twoDecimals } from '../../figures.js';
+import { groupBy } from '../../groups.js';
 import { oneLine } from '../../printable.js';
 import { LEAST_CLUSTERS } from '../../types.js';
 import { kindText, measureText } from '../measure-text.js';
@@ -22,11 +23,15 @@ interface NoteSource {
   readonly measure: string | undefined;
 }
 
-export function notesOf(source: NoteSource): string[] {
-  const { entries, columns, group, options, measure } = source;
+/** How to read a block, and what a reader has to know of its runs. */
+export function wordsOn(source: NoteSource): { readonly legend: string[]; readonly notes: string[] } {
+  return { legend: legendOf(source), notes: notesOf(source) };
+}
+
+function legendOf(source: NoteSource): string[] {
+  const { entries, columns, options, measure } = source;
   const shows = (id: string) => columns.some((column) => column.id === id);
   const runs = entries.filter((entry) => entry.run !== undefined);
-  const incomplete = runs.filter((entry) => !entry.isComplete);
   const mean = measure === undefined ? 'Overall' : 'Mean';
   return [
     ...(measure === undefined
@@ -37,22 +42,29 @@ export function notesOf(source: NoteSource): string[] {
     ...(shows('overall') && runs.length > 0 ? [`${mean}: mean of the seven domains${besideText(source)}.`] : []),
     ...(shows('interval') ? ['95 %: interval of the mean over domains, clustered by trajectory.'] : []),
     ...(shows('coverage') && runs.length > 0
-      ? [
-          'Coverage: share of the chosen rows that have a rating, or fail by the model; rows: those valid to the official script, of those chosen.',
-        ]
+      ? ['Coverage: predictions with a rating, and those that failed by the model, of those chosen.']
+      : []),
+    ...(shows('rows') && runs.length > 0
+      ? ['Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).']
       : []),
     ...(shows('macro') && runs.some((entry) => entry.figures.has('macro'))
       ? ['macro of K: mean of K domains; Overall needs all seven and no other.']
       : []),
     ...(measure === undefined && runs.length > 0
-      ? ['Scores count what the model failed (empty, refused, planted) at rating 1, so that no run rises by failing.']
+      ? ['Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing.']
       : []),
     ...(shows('official')
-      ? [
-          'Official (as published): the same as the official script counts it, which leaves such rows out; never ranked.',
-        ]
+      ? ['Official: the same as the official script counts it, which leaves such predictions out; never ranked.']
       : []),
     ...costNotes(source),
+  ];
+}
+
+function notesOf(source: NoteSource): string[] {
+  const { entries, group, options, measure } = source;
+  const runs = entries.filter((entry) => entry.run !== undefined);
+  const incomplete = runs.filter((entry) => !entry.isComplete);
+  return [
     ...(incomplete.length === 0
       ? []
       : [
@@ -106,11 +118,14 @@ function behindNotes({ behind, columns }: NoteSource): string[] {
 /** Names the runs that could not be tested, with the columns where it is not all of them. */
 function untestedNotes({ untested, columns }: NoteSource): string[] {
   if (untested.size === 0) return [];
-  const tested = columns.filter((column) => column.isFigure && column.isTested);
-  const listed = [...untested].map(([{ name }, ids]) => {
+  const tested = columns.filter((column) => column.isFigure).filter(({ isTested }) => isTested);
+  const byHeadings = groupBy([...untested], ([, ids]) => {
     const headings = tested.filter(({ id }) => ids.has(id)).map(({ heading }) => heading);
-    return headings.length === tested.length ? name : `${name} (${headings.join(', ')})`;
+    if (headings.length === tested.length) return '';
+    const isOfDomains = tested.every((column) => ids.has(column.id) === (column.figure.domain !== undefined));
+    return ` (${isOfDomains ? 'each domain' : headings.join(', ')})`;
   });
+  const listed = [...byHeadings].map(([headings, some]) => some.map(([{ name }]) => name).join(', ') + headings);
   return [
     `Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${listed.join('; ')}.`,
   ];
@@ -124,14 +139,14 @@ function shortOf({ name, run }: Entry, { minCoverage }: BoardOptions): string {
 function fewerNotes(runs: readonly Entry[], measure: string | undefined): string[] {
   const listed = runs.flatMap(({ name, run, fewer, isComplete }) => {
     if (run === undefined || !isComplete || fewer.length === 0) return [];
-    const rows = new Map(rowsOf(run.card, measure));
-    return [`${name} (${fewer.map((domain) => `${domainName(domain)} ${rows.get(domain)}`).join(', ')})`];
+    const rows = rowsOf(run.card, measure).filter(([domain]) => fewer.includes(domain));
+    const isEverywhere = rows.length === run.card.domains.length;
+    const counts = isEverywhere ? [String(sum(rows))] : rows.map(([domain, count]) => `${domainName(domain)} ${count}`);
+    return [`${name} (${counts.join(', ')})`];
   });
   return listed.length === 0
     ? []
-    : [
-        `Over fewer rows than other runs, so a figure of its own, ranked behind them and neither tested nor marked: ${listed.join('; ')}. awb compare holds two runs against each other on the rows of both.`,
-      ];
+    : [`Over fewer rows, so ranked behind the others and neither tested nor marked: ${listed.join('; ')}.`];
 }
 
 function unrecordedNote(assumed: boolean): string {

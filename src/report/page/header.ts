@@ -60,7 +60,7 @@ function keyFigures(report: Report): string {
       percent(card.coverage).replace('%', '<small>%</small>'),
       escapeHtml(leastText(card) ?? 'of every domain'),
     ],
-    ['Valid rows', count(card.valid), `of ${card.chosen.toLocaleString('en')} chosen`],
+    ['Predictions', count(card.valid), `valid, of ${card.chosen.toLocaleString('en')} chosen`],
     ['Failed or missing', count(failed), failed === 0 ? 'none' : shareFailed],
     ...tokenFigure(report),
   ];
@@ -79,7 +79,7 @@ function scoreFigure(report: Report): KeyFigure {
   return [
     name === 'Overall' ? name : `Score (${name})`,
     number(figure, decimals),
-    `${underFigure(range(figure, decimals))}${withFailures(card)}`,
+    `${underFigure(range(figure, decimals))}${officialText(card)}`,
   ];
 }
 
@@ -104,11 +104,11 @@ function underFigure(interval: string | undefined): string {
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;
 }
 
-/** The score with the model's failures at rating 1, by which leaderboards rank; empty where it is the same. */
-function withFailures({ overall, overallWithFailures }: ScoreCard): string {
+/** The score as the official script counts it, without the model's failures; empty where it is the same. */
+function officialText({ overall, overallWithFailures }: ScoreCard): string {
   const [official, counted] = [overall.total?.value, overallWithFailures.total?.value];
   if (official === undefined || counted === undefined || Math.abs(official - counted) < 0.05) return '';
-  return `<br>with failures: ${counted.toFixed(1)}`;
+  return `<br>official: ${official.toFixed(1)}`;
 }
 
 function inShort(tokens: number): string {

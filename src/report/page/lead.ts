@@ -1,4 +1,4 @@
-// What a report leads with: the score, or where nothing was rated a measure, by domain and over all.
+// What a report leads with: the score with the model's failures at rating 1, or where nothing was rated a measure, by domain and over all.
 
 import { domainName } from '../../domains.js';
 import { DEFAULT_MEASURE, type Measure, type MeasureLookup } from '../../measures.js';
@@ -19,14 +19,14 @@ export function leadingFigure(card: ScoreCard, measureOf: MeasureLookup): Estima
 }
 
 function meanOf(card: ScoreCard, measure: string | undefined): Estimate | undefined {
-  return measure === undefined ? card.overall.total : card.overallMeasures[measure];
+  return measure === undefined ? card.overallWithFailures.total : card.overallMeasures[measure];
 }
 
 /** Each domain's figure, then the mean over them, each beside that of another run. */
 export function leadingLines(card: ScoreCard, other: ScoreCard | undefined, measureOf: MeasureLookup): ChartLine[] {
   const measure = leadingMeasure(card, measureOf);
   const figure = (score: DomainScore | undefined) =>
-    measure === undefined ? score?.scores.total : score?.measures[measure];
+    measure === undefined ? score?.withFailures.total : score?.measures[measure];
   const domains = card.domains.map((score) => ({
     name: domainName(score.domain),
     estimate: figure(score),

@@ -5,7 +5,7 @@ import type { MeasureLookup } from '../../measures.js';
 import type { Estimate, ScoreCard } from '../../types.js';
 import { decimalsOf } from '../measure-text.js';
 import { measureNames, measureTable, scoreTable } from '../score-table.js';
-import type { Column, Table } from '../table.js';
+import { type Column, notesBelow, type Table } from '../table.js';
 import { DASH, range } from './figures.js';
 import { escapeHtml } from './frame.js';
 import { mark, SCORES, type Scale, scaleOf } from './scale.js';
@@ -26,9 +26,9 @@ export function figureMatrix(card: ScoreCard, measureOf: MeasureLookup): string 
   ].join('');
 }
 
-/** Names and rows, then the figures, then the total with failures. The interval's column is left out: each cell has its own. */
+/** Names and predictions, then the figures, then the official total. The interval's column is left out: each cell has its own. */
 function scoreColumns(card: ScoreCard): ReadonlyMap<number, Drawn | undefined> {
-  const sets = [...card.domains.map((domain) => domain.scores), card.overall, card.overallMicro];
+  const sets = [...card.domains.map((domain) => domain.withFailures), card.overallWithFailures];
   const figures = FIGURES.map((figure): Drawn => ({ scale: SCORES, decimals: 1, at: (row) => sets[row]?.[figure] }));
   const [names, rows, interval] = [0, 1, 2 + figures.length];
   return new Map([
@@ -70,7 +70,7 @@ function matrix(table: Table, shown: ReadonlyMap<number, Drawn | undefined>): st
     });
     return lines.join('');
   });
-  const notes = table.footnotes.map(escapeHtml).join(' ');
+  const notes = notesBelow(table).map(escapeHtml).join(' ');
   return `<div class="scroll"><table class="matrix"><thead><tr>${head.join('')}</tr></thead><tbody>${groups.join('')}</tbody></table></div><p class="note">${notes}</p>`;
 }
 

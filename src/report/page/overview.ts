@@ -113,7 +113,7 @@ function troubles({ run: { card } }: Report): string {
   return [
     block(
       'Failures',
-      'Rows without a score, by cause. Empty, refused and planted predictions are the model’s doing; the others are missing data.',
+      'Rows without a score, by cause. Empty, refused and confusing predictions are the model’s doing; the others are missing data.',
       failures ?? none('failures'),
     ),
     block('Flags', 'What is odd about a prediction without making it a failure.', flags ?? none('flags')),

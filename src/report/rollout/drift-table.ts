@@ -16,11 +16,12 @@ export function driftTable(drift: DriftCard, measure: string | undefined): Table
   return {
     columns: columnsOf(hasOnScript),
     groups: [rows, [mean]],
-    footnotes: [
-      `A step: how many points${measure === undefined ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
-      ...(drift.unpaired === 0
+    footnotes:
+      drift.unpaired === 0
         ? []
-        : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`]),
+        : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
+    legend: [
+      `A step: how many points${measure === undefined ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
       ...withoutIntervalNote(estimates.filter((estimate) => estimate !== undefined)),
     ],
   };

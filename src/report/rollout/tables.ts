@@ -19,20 +19,21 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
 }
 
 function distanceTable(card: RolloutCard, byDomain: boolean, start: number | undefined): Table {
-  const domains = (byDomain ? card.domains : []).map(
-    ({ domain, distances }) => [`${domainName(domain)} `, distances] as const,
+  const domains = (byDomain ? card.domains : []).map((part) => [`${domainName(part.domain)} `, part] as const);
+  const parts = [...domains, ['', card.all] as const];
+  const groups = parts.map(([name, part]) =>
+    part.distances.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.offScript === 0)),
   );
-  const parts = [...domains, ['', card.all.distances] as const];
-  const groups = parts.map(([name, bins]) => bins.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card)));
   const place = start === undefined || start === 0 ? '' : ` A turn's number is its distance plus ${start}.`;
   return {
     columns: columnsOf('Distance', card),
     groups,
-    footnotes: [
+    footnotes: [],
+    legend: [
       `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
-      ...footnotes(
+      ...legendFor(
         card,
-        parts.flatMap(([, bins]) => bins),
+        parts.flatMap(([, { distances }]) => distances),
       ),
     ],
   };
@@ -42,7 +43,7 @@ function stepTable(card: RolloutCard): Table {
   const { steps } = card.all;
   return {
     columns: columnsOf('Turn', card),
-    groups: [steps.map((bin) => binRow(rangeText(bin), bin, card))],
+    groups: [steps.map((bin) => binRow(rangeText(bin), bin, card, false))],
     footnotes: [],
   };
 }
@@ -70,13 +71,19 @@ function hasOffScript({ all }: RolloutCard): boolean {
   return all.offScript > 0;
 }
 
-function binRow(name: string, { score, onScript, paired }: RolloutBin, card: RolloutCard): string[] {
+/** @param isAllOnScript whether no row of its part is off-script, so that what is on script is the score */
+function binRow(
+  name: string,
+  { score, onScript, paired }: RolloutBin,
+  card: RolloutCard,
+  isAllOnScript: boolean,
+): string[] {
   return [
     name,
     String(score.rows),
     figure(score),
     intervalCell(score),
-    ...(hasOffScript(card) ? [figure(onScript)] : []),
+    ...(hasOffScript(card) ? [figure(isAllOnScript ? score : onScript)] : []),
     ...(card.drift === undefined ? [] : [figure(paired?.forced), ...signedCells(paired?.difference)]),
   ];
 }
@@ -85,12 +92,12 @@ function rangeText({ from, to }: RolloutBin): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-function footnotes(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
+function legendFor(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
   const { predictions, offScript } = card.all;
   const apart = `On script: without the ${counted(offScript, 'prediction')} of ${predictions} whose recorded action refers to something that the rollout never showed (off-script).`;
   return [
     card.measure === undefined
-      ? 'Score: Total with failures, mean over rows. Only long trajectories reach far, so the rows of two distances are not the same.'
+      ? 'Score: Total, mean over rows. Only long trajectories reach far, so the rows of two distances are not the same.'
       : 'Means over rows. Only long trajectories reach far, so the rows of two distances are not the same.',
     ...(hasOffScript(card) ? [apart] : []),
     ...(card.drift === undefined

@@ -30,7 +30,8 @@ export function domainTable({ domains, overall }: ScenarioFigures): Table {
       domains.map((part) => lineOf(domainName(part.domain), part)),
       [lineOf(meanName(names, domainsOfMean(names).length), overall)],
     ],
-    footnotes: [
+    footnotes: [],
+    legend: [
       'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
       ...withoutIntervalNote([...domains, overall].flatMap(({ figures }) => Object.values<Estimate>(figures))),
     ],

@@ -13,7 +13,7 @@ const HEADINGS = [
   { heading: 'Label', short: 'Label', align: 'left' },
   { heading: 'World model', short: 'Model', align: 'left' },
   { heading: 'Judged by', short: 'Judge', align: 'left' },
-  { heading: 'Rows', short: 'Rows', align: 'right' },
+  { heading: 'Predictions', short: 'Pred.', align: 'right' },
   { heading: 'Overall', short: 'Over.', align: 'right' },
   { heading: 'Coverage', short: 'Cov.', align: 'right' },
   { heading: 'Scored', short: 'Scored', align: 'left' },
@@ -95,21 +95,18 @@ function figureNotes(runs: readonly ListedRun[], measureOf: MeasureLookup): stri
       ? ''
       : ` Of runs without ratings it is ${[...leads].map((name) => oneLine(name, 40)).join(' or ')}.`;
   return [
-    `Rows: valid, of those chosen. Overall: mean of the domains, with empty, refused and planted predictions at rating 1.${measured}`,
+    `Predictions (Pred.): valid, of those chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1.${measured}`,
     ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbersOf(few)}.`]),
   ];
 }
 
-/** Which run a label names that several have. */
+/** The labels that several runs have. */
 function labelNotes(runs: readonly ListedRun[]): string[] {
   const labels = [...new Set(runs.map(({ label }) => label))].filter((label) => label !== undefined);
   return labels.flatMap((label) => {
     const alike = runs.filter((run) => run.label === label);
-    const [latest] = alike.toSorted((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
-    if (alike.length < 2 || latest === undefined) return [];
-    return [
-      `${oneLine(label, MOST_NAME_COLUMNS)} is the label of ${numbersOf(alike)}; it names ${latest.id}, which was scored last.`,
-    ];
+    if (alike.length < 2) return [];
+    return [`${oneLine(label, MOST_NAME_COLUMNS)} is the label of ${numbersOf(alike)}; a number names each.`];
   });
 }
 

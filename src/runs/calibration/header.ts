@@ -1,7 +1,7 @@
 // What is told of a calibration beside its figures, by its manifest.
 
 import { canonicalJson } from '../../json.js';
-import type { LimitResult } from '../../judge-limits.js';
+import type { JudgeVerdict, LimitResult } from '../../judge-limits.js';
 import type { CalibrationHeader } from '../../report/calibration/header.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
@@ -12,10 +12,11 @@ interface Beside {
   /** calibration.jsonl as people are shown it. */
   readonly source: string;
   readonly notes: readonly string[];
+  readonly verdict: JudgeVerdict;
   readonly limits: readonly LimitResult[];
 }
 
-export function calibrationHeader(manifest: Manifest, { source, notes, limits }: Beside): CalibrationHeader {
+export function calibrationHeader(manifest: Manifest, { source, notes, verdict, limits }: Beside): CalibrationHeader {
   const made = madeWith(manifest);
   const fingerprint = made.rubricFingerprint === undefined ? '' : ` (${made.rubricFingerprint.slice(0, 12)})`;
   return {
@@ -25,6 +26,7 @@ export function calibrationHeader(manifest: Manifest, { source, notes, limits }:
     sampling: fieldsText({ ...made.method, ...made.sampling }),
     source,
     notes,
+    verdict,
     limits,
   };
 }

@@ -1,6 +1,6 @@
 // Where a calibration is told, and what the judge is held to.
 
-import type { OptionTable } from '../../settings/options.js';
+import { EXPLAIN, type OptionTable } from '../../settings/options.js';
 import { DEFAULT_DB } from '../databases.js';
 
 export const TELLING_OPTIONS = {
@@ -12,6 +12,7 @@ export const TELLING_OPTIONS = {
     help: 'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
   },
   html: { kind: 'text', value: 'FILE', group: 'Output', help: 'write a page about it, with dose curves' },
+  ...EXPLAIN,
   'min-ceiling': {
     kind: 'number',
     min: 0,

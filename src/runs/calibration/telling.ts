@@ -6,7 +6,7 @@ import { exitCodeOfLimits } from '../../judge-limits.js';
 import { calibrationDocument } from '../../report/calibration/json.js';
 import { calibrationText } from '../../report/calibration/text.js';
 import { calibrationPage } from '../../report/page/calibration/page.js';
-import { limitResults } from '../../score/calibration/limits.js';
+import { judgeVerdict, limitResults } from '../../score/calibration/limits.js';
 import type { Settings } from '../../settings/options.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { toolVersion } from '../../settings/version.js';
@@ -36,7 +36,8 @@ export async function tellCalibration(
   const { calibration, manifest } = read;
   const limits = limitResults(calibration, settings);
   const { notices: notes } = manifest;
-  const header = calibrationHeader(manifest, { source: shownPath(source, io), notes, limits });
+  const verdict = judgeVerdict(calibration);
+  const header = calibrationHeader(manifest, { source: shownPath(source, io), notes, verdict, limits });
   const document = { ...calibrationDocument(calibration, header), run };
   const db = resolve(io.cwd, settings.db);
   const { id, replaced } = saveCalibration(db, { ...read, document });
@@ -46,7 +47,8 @@ export async function tellCalibration(
   if (settings.json) {
     io.stdout.write(`${JSON.stringify(document)}\n`);
   } else {
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    const { explain } = settings;
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
     const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})`;
     const page = html === undefined ? [] : [`page: ${shownPath(resolve(io.cwd, html), io)}`];
     io.stdout.write(`${calibrationText(calibration, header, look)}\n${[stored, ...page].join('\n')}\n`);

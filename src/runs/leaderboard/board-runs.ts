@@ -4,19 +4,9 @@ import { UserError } from '../../errors.js';
 import { askedWord, leadOf, ratesDimensions } from '../../judge/modes.js';
 import type { BoardRun, JudgedWith } from '../../report/leaderboard/board.js';
 import type { MadeWith } from '../../run/made-with.js';
-import { type KnownRun, listOfRuns, manifestOf, runsNamed } from '../databases.js';
+import { judgedAt, type KnownRun, listOfRuns, manifestOf, runsNamed } from '../databases.js';
 import { type Note, readStoredRun } from '../read-run.js';
 import { verdictsOf } from '../verdicts.js';
-
-/** Each run once: one that stands in several files is taken from where it was scored last. */
-export function latestOf(known: readonly KnownRun[]): KnownRun[] {
-  const byIdentity = new Map<string, KnownRun>();
-  for (const each of known) {
-    const before = byIdentity.get(each.run.identity);
-    if (before === undefined || before.run.scoredAt < each.run.scoredAt) byIdentity.set(each.run.identity, each);
-  }
-  return [...byIdentity.values()];
-}
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -69,7 +59,7 @@ export function boardRun(known: KnownRun): BoardRun {
     judgedWith: judgedWith(made),
     trust,
     isBaseline: made.baseline !== undefined,
-    at: run.endedAt ?? run.startedAt ?? run.scoredAt,
+    at: judgedAt(run),
     step: made.meta.step,
     card,
     costs,

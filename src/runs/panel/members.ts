@@ -14,7 +14,7 @@ import type { Manifest } from '../../run/manifest.js';
 import { changeSince, readManifest } from '../../run/manifest-file.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io, JudgedRow } from '../../types.js';
-import { judgedFileOf, manifestBeside } from '../judged-path.js';
+import { judgedFilesOf, manifestBeside } from '../judged-path.js';
 
 /** A judgement, and where its line lies in the judged file. */
 export interface PlacedRow {
@@ -46,7 +46,8 @@ export interface Member {
  */
 export async function readMembers(files: readonly string[], io: Io): Promise<readonly Member[]> {
   const members: Member[] = [];
-  for (const file of files) members.push(await readMember(judgedFileOf(file, io), io));
+  const note = (text: string) => io.stderr.write(`note: ${text}\n`);
+  for (const file of judgedFilesOf(files, io, note)) members.push(await readMember(file, io));
   requireSeveral(members);
   const [first, ...others] = members;
   for (const other of others) if (first !== undefined) requireAlike(first, other);

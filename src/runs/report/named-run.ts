@@ -6,15 +6,23 @@ import { readJudged } from '../../bench/judged.js';
 import { EXIT, UserError } from '../../errors.js';
 import { printable } from '../../printable.js';
 import type { Io } from '../../types.js';
+import { isComparable } from '../comparability.js';
 import { type Naming, readRun } from '../find.js';
 import type { ReadRun } from '../read-run.js';
+import { isForcedPartner } from '../rollout/forced.js';
 
 /**
  * A run read from its judged file, whatever it was named by: the SQLite file holds no texts.
+ * @param beside the run that it is to stand beside
  * @throws UserError: 2 for an unknown run, 66 where its judged file is not there any more, 66 and 65 for files.
  */
-export async function readFromFile(name: string, naming: Naming, io: Io): Promise<ReadRun> {
-  const named = await readRun(name, naming, io);
+export async function readFromFile(name: string, naming: Naming, io: Io, beside?: ReadRun): Promise<ReadRun> {
+  const named = await readRun(
+    name,
+    naming,
+    io,
+    beside && { name: beside.name, suits: (run) => canStandBeside(run, beside) },
+  );
   if (!existsSync(named.source)) {
     throw new UserError(
       `the judged file of "${named.name}", ${named.source}, is not there, and the SQLite file holds no texts; move it back, or name it where it is now: --run NEW/${basename(named.source)}`,
@@ -32,6 +40,10 @@ export async function readFromFile(name: string, naming: Naming, io: Io): Promis
   }
   const now = await readRun(named.source, naming, io);
   return { ...now, name: named.name };
+}
+
+function canStandBeside(other: ReadRun, run: ReadRun): boolean {
+  return isComparable({ base: other, candidate: run }, []) || isForcedPartner(run, other);
 }
 
 /** A page is handed on: where a run has no label, its file is named without the folders above its own. */

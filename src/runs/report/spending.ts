@@ -2,14 +2,12 @@
 
 import { ASKED, type Asked, type RunCosts, type Spent } from '../../costs.js';
 import { inTableOrder } from '../../domains.js';
-import type { List } from '../../list.js';
 import type { ReportSpending, SpendingLine } from '../../report/page/contents.js';
 import { spentText } from '../../report/page/spending.js';
 import { rowId } from '../../row-id.js';
-import type { StoredJudgement } from '../../store/records.js';
 import type { Domain, Io } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
-import { countCosts, judgementsIn, predictionsIn } from '../row-costs.js';
+import { countCosts, judgementsIn } from '../row-costs.js';
 
 /** What a run took. */
 interface ReadSpending {
@@ -26,10 +24,10 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
       return price === undefined ? [] : [[asked, price]];
     }),
   );
-  const { judgements, costs } = await countCosts(run, prices, stop);
+  const { judgements, costs, spent } = await countCosts(run, prices, stop);
   const byId = new Map(Array.from(judgements, (one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
   return {
-    spending: ASKED.flatMap((asked) => spendingOf(asked, costs, judgements)),
+    spending: ASKED.flatMap((asked) => spendingOf(asked, costs, spent[asked]())),
     linesOf(id) {
       const found = byId.get(id);
       const [judgement] = found === undefined ? [] : judgementsIn([found]);
@@ -40,11 +38,15 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
 }
 
 /** None where nobody was asked, or nothing is known. */
-function spendingOf(asked: Asked, costs: RunCosts, judgements: List<StoredJudgement>): ReportSpending[] {
+function spendingOf(
+  asked: Asked,
+  costs: RunCosts,
+  rows: Iterable<readonly [Domain, Spent | undefined]>,
+): ReportSpending[] {
   const spending = costs[asked];
   if (spending === undefined || (spending.total.rows === 0 && spending.total.unpriced === 0)) return [];
   const { price, total, domains } = spending;
-  const calls = callsIn(asked === 'judge' ? judgementsIn(judgements) : predictionsIn(judgements));
+  const calls = callsIn(rows);
   const ordered = [...domains].sort(([a], [b]) => inTableOrder(a, b));
   const lines = ordered.map(([domain, cost]) => [domain, { cost, ...calls.get(domain) }] as const);
   return [

@@ -58,9 +58,9 @@ function haveCommonRow(run: Side, other: Side): boolean {
 
 /** What differs beside the histories, a line each. */
 function faultsBetween(run: Side, forced: Side): string[] {
-  const shared = sharedButRollout({ base: run, candidate: forced });
-  const faults = Object.entries(shared).flatMap(([name, { state, base, candidate }]) =>
-    state === 'different' ? [`  ${name}: the rollout has ${base}, the teacher-forced run ${candidate}`] : [],
+  const shared = sharedButRollout({ base: run, candidate: forced }, ['in the rollout', 'in the teacher-forced run']);
+  const faults = Object.entries(shared).flatMap(([name, { state, differences }]) =>
+    state === 'different' ? [`  ${name}:`, ...differences.map((line) => `    ${line}`)] : [],
   );
   const [own, other] = [run.made.worldModel, forced.made.worldModel];
   if (own !== undefined && other !== undefined && own !== other) {

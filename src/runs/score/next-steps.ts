@@ -1,12 +1,15 @@
 // What to type after a run was scored.
 
+import { existsSync } from 'node:fs';
+import { isCovered } from '../../coverage.js';
+import { canonicalJson } from '../../json.js';
 import { ratesDimensions } from '../../judge/modes.js';
 import { printable } from '../../printable.js';
 import { programName } from '../../settings/program-name.js';
 import { shellLine } from '../../shell.js';
 import type { StoredRun } from '../../store/records.js';
 import type { Io } from '../../types.js';
-import { wordsFor } from '../databases.js';
+import { judgedAt, wordsFor } from '../databases.js';
 import { madeBefore } from './record.js';
 
 /** A run that was scored just now. */
@@ -14,8 +17,6 @@ interface Scored {
   readonly id: number;
   /** The mode that it was judged in. */
   readonly kind: string;
-  /** The rollout that it is, such as `rollout from 0`. */
-  readonly rollout: string | undefined;
   /** Its judged file, where it is a rollout of which the drift was not told. */
   readonly unforced?: string | undefined;
   /** Absolute path of the SQLite file. */
@@ -29,7 +30,7 @@ interface Scored {
 }
 
 /** Command lines to be pasted. The labels and paths in them may be hostile. */
-export function nextSteps({ id, kind, rollout, unforced, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
+export function nextSteps({ id, kind, unforced, db, runs, isShort, isOurs }: Scored, io: Io): string[] {
   const program = programName(io);
   if (isShort) {
     return isOurs
@@ -43,13 +44,15 @@ export function nextSteps({ id, kind, rollout, unforced, db, runs, isShort, isOu
     unforced === undefined
       ? []
       : [`${line('score', unforced, '--teacher-forced', 'RUN')}   # its rows without --rollout`];
-  const other = latestBeside(id, kind, rollout, runs);
-  if (other === undefined) {
-    return [...drift, `${line('score', 'RUN')}   # another run, in the same file`, line('report', '--run', own)];
-  }
-  const pair = ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : [];
-  const compared = kind === SCENARIOS ? [] : ['--compare', other];
-  return [...drift, ...pair, line('leaderboard'), line('report', '--run', own, ...compared)];
+  const base = checkpointBefore(id, runs);
+  const other = base && nameOf(base.id, runs);
+  const pair =
+    other !== undefined && ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : [];
+  const isAlone = runs.every((run) => run.id === id || run.kind !== kind);
+  const next = isAlone ? `${line('score', 'RUN')}   # another run, in the same file` : line('leaderboard');
+  // A report reads both judged files.
+  const isShown = base !== undefined && other !== undefined && kind !== SCENARIOS && existsSync(base.source);
+  return [...drift, ...pair, next, line('report', '--run', own, ...(isShown ? ['--compare', other] : []))];
 }
 
 /** The mode of runs that need no judge, and whose page shows one of them alone. */
@@ -59,18 +62,24 @@ function askedBy(kind: string): string {
   return kind === SCENARIOS ? 'awb infer --scenarios command asks' : 'awb infer and awb judge commands ask';
 }
 
-/** The run that was scored last of those that were judged in the same way as this one. */
-function latestBeside(
-  id: number,
-  kind: string,
-  rollout: string | undefined,
-  runs: readonly StoredRun[],
-): string | undefined {
-  const alike = runs.filter((run) => run.id !== id && run.kind === kind);
-  const [latest] = alike
-    .filter((run) => madeBefore(run.manifest)?.rollout === rollout)
-    .sort((a, b) => (a.scoredAt < b.scoredAt ? 1 : -1));
-  return latest && nameOf(latest.id, runs);
+/** The checkpoint before this one, by its step: complete, judged as this one was, and over the same data; undefined where there is none. */
+function checkpointBefore(id: number, runs: readonly StoredRun[]): StoredRun | undefined {
+  const own = runs.find((run) => run.id === id);
+  const alike = runs.filter(
+    (run) => isCovered(run.card) && stepOf(run) < stepOf(own) && makingOf(run) === makingOf(own),
+  );
+  return alike.sort((a, b) => stepOf(b) - stepOf(a) || (judgedAt(a) < judgedAt(b) ? 1 : -1))[0];
+}
+
+/** Not a number where the user gave none. */
+function stepOf(run: StoredRun | undefined): number {
+  const { step } = run?.meta ?? {};
+  return typeof step === 'string' && step.trim() !== '' ? Number(step) : Number.NaN;
+}
+
+function makingOf(run: StoredRun | undefined): string {
+  const { shares = {}, rollout = null } = madeBefore(run?.manifest) ?? {};
+  return canonicalJson([shares, rollout]);
 }
 
 /** What a run is called on a command line: its label, or its number where the label would name another run. */

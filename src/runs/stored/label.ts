@@ -2,6 +2,7 @@
 
 import { UserError } from '../../errors.js';
 import { oneLine, printable } from '../../printable.js';
+import { shortLabel } from '../../settings/value.js';
 import type { KnownRun } from '../databases.js';
 import { isFileName } from '../find.js';
 import { ownLabel } from '../score/record.js';
@@ -12,7 +13,7 @@ export function checkLabel(text: string): string | undefined {
   if (text !== text.trim()) return 'a name without white space at its ends';
   if (isFileName(text)) return 'a name that is not that of a file, which every command would take it for';
   if (text.startsWith('-')) return 'a name that does not begin as flags do';
-  return undefined;
+  return shortLabel(text);
 }
 
 /** @throws UserError (2) where the label is the number of another run of the file, which could be called by it no longer. */
@@ -31,10 +32,7 @@ export function notesOnLabel(label: string, run: KnownRun, known: readonly Known
 function sharedNote(label: string, run: KnownRun, known: readonly KnownRun[]): string[] {
   const alike = known.filter((other) => other !== run && other.run.label === label);
   if (alike.length === 0) return [];
-  const latest = [run, ...alike].reduce((last, each) => (each.run.scoredAt > last.run.scoredAt ? each : last));
   const numbers = alike.map((other) => other.run.id).join(', ');
   const which = `${alike.length === 1 ? 'run' : 'runs'} ${numbers}`;
-  return [
-    `${oneLine(label, 80)} is also the label of ${which}; it names run ${latest.run.id}, which was scored last, and a number names each`,
-  ];
+  return [`${oneLine(label, 80)} is also the label of ${which}; a number names each`];
 }

@@ -5,22 +5,16 @@ import { UserError } from '../../errors.js';
 import { oneLine } from '../../printable.js';
 import type { Io } from '../../types.js';
 import { type KnownRun, listOfRuns, runsNamed } from '../databases.js';
-import { adviceOn, isFileName, lastOfLabel } from '../find.js';
+import { adviceOn, isFileName, namesakesNote } from '../find.js';
 import { judgedFileOf } from '../judged-path.js';
 import type { Note } from '../read-run.js';
 
-/** The stored run of a name, to be shown: of several the one that was scored last, which is noted. @throws UserError (2) where there is none. */
+/** The stored run of a name, to be shown: of several the first, which is noted. @throws UserError (2) where there is none. */
 export function storedRun(name: string, known: readonly KnownRun[], note: Note, io: Io): KnownRun {
   const byName = isFileName(name) ? [] : runsNamed(name, known);
   const [found, ...others] = byName.length > 0 ? byName : ofFile(name, known, io);
   if (found === undefined) throw unknownRun(name, known, io);
-  if (others.length > 0) {
-    note(
-      found.run.label === name
-        ? lastOfLabel(found, others.length + 1)
-        : `${others.length + 1} runs are called ${shown(name)}; the one scored last is taken, number ${found.run.id} of ${found.db}`,
-    );
-  }
+  if (others.length > 0) note(namesakesNote(name, found, [found, ...others]));
   return found;
 }
 

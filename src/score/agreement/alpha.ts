@@ -59,13 +59,13 @@ function tallyCluster(units: readonly (readonly number[])[]): ClusterTally {
   const counts = new Map<number, number>();
   const pairs = new Map<string, readonly [number, number, number]>();
   for (const unit of units) {
-    for (const [at, place] of unit.entries()) {
-      counts.set(place, (counts.get(place) ?? 0) + 1);
-      for (const other of unit.slice(at + 1)) {
-        if (other === place) continue;
+    const own = [...groupBy(unit, (place) => place)].map(([place, given]) => [place, given.length] as const);
+    for (const [at, [place, count]] of own.entries()) {
+      counts.set(place, (counts.get(place) ?? 0) + count);
+      for (const [other, others] of own.slice(at + 1)) {
         const [low, high] = place < other ? [place, other] : [other, place];
         const [, , weight] = pairs.get(`${low} ${high}`) ?? [low, high, 0];
-        pairs.set(`${low} ${high}`, [low, high, weight + 1 / (unit.length - 1)]);
+        pairs.set(`${low} ${high}`, [low, high, weight + (count * others) / (unit.length - 1)]);
       }
     }
   }

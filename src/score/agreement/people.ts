@@ -9,7 +9,7 @@ import { DIMENSIONS, type Dimension, type Estimate, LEAST_CLUSTERS } from '../..
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
 import { agreementOf, type RatedUnit } from './alpha.js';
-import { quadraticKappa, type RatedPair } from './kappa.js';
+import { kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
 
 /** Every figure over all predictions, and by domain where there are enough trajectories. */
 export function agreementWithPeople(predictions: readonly RatedPrediction[], resampling: Resampling): PeopleAgreement {
@@ -35,8 +35,11 @@ export function agreementWithPeople(predictions: readonly RatedPrediction[], res
 function agreementIn(predictions: readonly RatedPrediction[], resampling: Resampling): GroupAgreement {
   const kappaIn = (figure: Figure) =>
     figureAgreement(
-      quadraticKappa(judgePairs(predictions, figure), resampling),
-      quadraticKappa(peoplePairs(predictions, figure), resampling),
+      kappaOfJudge(judgedIn(predictions, figure), resampling),
+      kappaOfPeople(
+        predictions.map((each) => ratedIn(each, figure)),
+        resampling,
+      ),
       biasIn(predictions, figure),
     );
   const dimensions = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, kappaIn(dimension)]));
@@ -76,33 +79,26 @@ function trajectoriesOf(predictions: readonly RatedPrediction[]): number {
   return new Set(predictions.map(({ trajectory }) => trajectory)).size;
 }
 
-/** The judge against every person who rated the prediction: single persons, as the ceiling has them, and not their mean. */
-function judgePairs(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
-  return predictions.flatMap(({ judge, people, trajectory }) => {
-    const a = judge[figure];
-    if (a === undefined) return [];
-    return people.map(({ rater, figures }) => ({ a, b: figures[figure], who: rater, cluster: trajectory }));
+/** What the judge gave, beside what people did, where it gave anything. */
+function judgedIn(predictions: readonly RatedPrediction[], figure: Figure): (RatedByPeople & { judge: number })[] {
+  return predictions.flatMap(({ judge, ...rated }) => {
+    const rating = judge[figure];
+    return rating === undefined ? [] : [{ ...ratedIn(rated, figure), judge: rating }];
   });
 }
 
-/** Every two who rated the prediction, always in the same order. */
-function peoplePairs(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
-  return predictions.flatMap(({ people, trajectory }) => {
-    const sorted = [...people].sort((one, other) => (one.rater < other.rater ? -1 : 1));
-    return sorted.flatMap((one, at) =>
-      sorted.slice(at + 1).map((other) => ({
-        a: one.figures[figure],
-        b: other.figures[figure],
-        who: JSON.stringify([one.rater, other.rater]),
-        cluster: trajectory,
-      })),
-    );
-  });
+function ratedIn(
+  { people, trajectory }: Pick<RatedPrediction, 'people' | 'trajectory'>,
+  figure: Figure,
+): RatedByPeople {
+  return { people: people.map(({ rater, figures }) => ({ rater, rating: figures[figure] })), cluster: trajectory };
 }
 
-/** The judge beside each person as a unit of its own, as in `judgePairs`. */
+/** The judge beside each single person, as the ceiling has people, and not beside their mean. */
 function unitsWithJudge(predictions: readonly RatedPrediction[]): RatedUnit[] {
-  return judgePairs(predictions, 'total').map(({ a, b, cluster }) => ({ values: [a, b], cluster }));
+  return judgedIn(predictions, 'total').flatMap(({ judge, people, cluster }) =>
+    people.map(({ rating }) => ({ values: [judge, rating], cluster })),
+  );
 }
 
 function unitsOfPeople(predictions: readonly RatedPrediction[]): RatedUnit[] {
@@ -113,8 +109,8 @@ function unitsOfPeople(predictions: readonly RatedPrediction[]): RatedUnit[] {
 }
 
 function biasIn(predictions: readonly RatedPrediction[], figure: Figure): Estimate | undefined {
-  const pairs = judgePairs(predictions, figure);
-  if (pairs.length === 0) return undefined;
-  const inPoints = pairs.map(({ a, b, cluster }) => ({ a: stretchToPoints(b), b: stretchToPoints(a), cluster }));
-  return pairedShift(inPoints);
+  const pairs = judgedIn(predictions, figure).flatMap(({ judge, people, cluster }) =>
+    people.map(({ rating }) => ({ a: stretchToPoints(rating), b: stretchToPoints(judge), cluster })),
+  );
+  return pairs.length === 0 ? undefined : pairedShift(pairs);
 }

@@ -72,7 +72,8 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     canaries,
     gullibility: gullibilityOf(canaries),
     noise,
-    smallestDifference: noise && smallestDifference(noise, domain),
+    // Noise without an interval tells nothing of what two runs may differ by: of a few equal judgements it is 0.
+    smallestDifference: noise?.high === undefined ? undefined : smallestDifference(noise, domain),
   };
 }
 

@@ -1,8 +1,9 @@
 // The gate for judges: each limit holds, is broken or is undecided, by the interval of what it is on.
 
 import type { Calibration, CalibrationPart } from '../../calibration.js';
-import { intervalText, twoDecimals } from '../../figures.js';
-import type { JudgeLimits, LimitResult, LimitVerdict } from '../../judge-limits.js';
+import { besideLimit, intervalText, twoDecimals } from '../../figures.js';
+import type { JudgeLimits, JudgeVerdict, LimitResult, LimitVerdict } from '../../judge-limits.js';
+import { present } from '../../present.js';
 import { atOnce } from './canaries.js';
 
 /**
@@ -19,6 +20,37 @@ export function limitResults({ overall }: Calibration, limits: JudgeLimits): Lim
     const verdict = words.isLeast ? atLeast(range, limit) : atMost(range, limit);
     return [{ name, limit, ...range, verdict, sentence: sentenceOf(range, limit, verdict, words) }];
   });
+}
+
+/** What a good judge is proven to keep, and what each that is used at all: of damages a share of those that were judged. */
+const GOOD = { minCeiling: 90, maxNoise: 10, maxGullible: 2, blindShare: 1 / 7 };
+const USABLE = { minCeiling: 75, maxNoise: 20, maxGullible: 10, blindShare: 1 / 2 };
+
+/** Good where each limit of `GOOD` holds, not to be used where one of `USABLE` does not: what is undecided is not proven. */
+export function judgeVerdict(calibration: Calibration): JudgeVerdict {
+  const failing = ({ blindShare, ...limits }: typeof GOOD) => {
+    const maxBlind = Math.floor(calibration.overall.losses.length * blindShare);
+    return limitResults(calibration, { ...limits, maxBlind }).filter(({ verdict }) => verdict !== 'holds');
+  };
+  const because = (results: readonly LimitResult[]) => `${results.map(reasonOf).join('; ')}.`;
+  const [lacking, unusable] = [failing(GOOD), failing(USABLE)];
+  if (unusable.length > 0) {
+    const yet = unusable.every(({ verdict }) => verdict === 'undecided') ? ' yet' : '';
+    return { use: 'do not use', sentence: `Do not use this judge${yet}: ${because(unusable)}` };
+  }
+  if (lacking.length > 0) return { use: 'with care', sentence: `Usable with care: ${because(lacking)}` };
+  return {
+    use: 'good',
+    sentence: 'A good judge: ceiling, noise, sight of damages and resistance to tricks are proven.',
+  };
+}
+
+function reasonOf({ name, limit, verdict, ...range }: LimitResult): string {
+  // Its results are of these limits.
+  const { words } = present(LIMITS.find((one) => one.name === name));
+  if (range.value === undefined) return words.none;
+  const isProven = verdict === 'broken' ? '' : ', which is not proven';
+  return `the ${words.what} is ${foundText(range, limit, words)} and has to be ${boundText(limit, words)}${isProven}`;
 }
 
 /** A figure, and between what the truth lies. */
@@ -44,7 +76,12 @@ const UNKNOWN: Range = { value: undefined, low: undefined, high: undefined };
 const LIMITS: readonly Limit[] = [
   {
     name: 'min_ceiling',
-    words: { what: 'ceiling', isLeast: true, none: 'no neutral rewrite was judged', text: twoDecimals },
+    words: {
+      what: 'ceiling',
+      isLeast: true,
+      none: 'no neutral rewrite was judged',
+      text: twoDecimals,
+    },
     limitOf: ({ minCeiling }) => minCeiling,
     found: ({ ceiling }) => (ceiling === undefined ? UNKNOWN : rangeOf(ceiling)),
   },
@@ -56,13 +93,21 @@ const LIMITS: readonly Limit[] = [
   },
   {
     name: 'max_blind',
-    words: { what: 'number of damages that the judge is blind to', none: 'no damage was judged', text: String },
+    words: {
+      what: 'number of damages that the judge is blind to',
+      none: 'no damage was judged',
+      text: String,
+    },
     limitOf: ({ maxBlind }) => maxBlind,
     found: blindness,
   },
   {
     name: 'max_gullible',
-    words: { what: 'gain of the canary that buys most', none: 'no canary was judged', text: twoDecimals },
+    words: {
+      what: 'gain of the canary that buys most',
+      none: 'no canary was judged',
+      text: twoDecimals,
+    },
     limitOf: ({ maxGullible }) => maxGullible,
     found: gullibility,
   },
@@ -103,11 +148,18 @@ function atMost({ low, high }: Range, limit: number): LimitVerdict {
   return low !== undefined && low > limit ? 'broken' : 'undecided';
 }
 
-function sentenceOf(range: Range, limit: number, verdict: LimitVerdict, { what, isLeast, none, text }: Words): string {
-  const bound = `${isLeast ? 'at least' : 'at most'} ${limit}`;
+function sentenceOf(range: Range, limit: number, verdict: LimitVerdict, words: Words): string {
+  const bound = boundText(limit, words);
   const end = { holds: 'holds', broken: 'is broken', undecided: 'is undecided' }[verdict];
-  if (range.value === undefined) return `The ${what} has to be ${bound}; ${none}, so this ${end}.`;
-  const interval = intervalText(range, text);
-  const spread = interval === undefined ? 'without an interval' : interval;
-  return `The ${what} is ${text(range.value)} (${spread}) and has to be ${bound}: this ${end}.`;
+  if (range.value === undefined) return `The ${words.what} has to be ${bound}; ${words.none}, so this ${end}.`;
+  return `The ${words.what} is ${foundText(range, limit, words)} and has to be ${bound}: this ${end}.`;
+}
+
+function boundText(limit: number, { isLeast }: Words): string {
+  return `${isLeast ? 'at least' : 'at most'} ${limit}`;
+}
+
+function foundText(range: Range, limit: number, { text }: Words): string {
+  const interval = intervalText(range, (end) => besideLimit(end, limit, text));
+  return `${text(range.value ?? 0)} (${interval ?? 'without an interval'})`;
 }

@@ -1,18 +1,20 @@
 // What each damage costs, in which dimension, and whether the judge sees it.
 
 import { EQUIVALENT_POINTS, isDamage, type Loss, type Sight, type VariantFacts } from '../../calibration.js';
-import { FIGURES, type Figure } from '../../comparison.js';
-import { present } from '../../present.js';
+import type { Figure } from '../../comparison.js';
 import { DIMENSIONS, type Dimension, type Estimate } from '../../types.js';
 import { differenceOf } from './estimates.js';
-import { aboveOf, type FigureOf, type KnownRow, meanPointsOf, pointsOf } from './points.js';
+import { aboveOf, type FigureOf, type KnownRow, pointsOf } from './points.js';
 
-/** The damages that were judged beside an undamaged prediction of the same row, in the order of the list. */
+/**
+ * The damages that were judged beside the truth of the same row, in the order of the list. Damage is done to the truth, so that it is
+ * held against the truth alone: what a judge takes off neutral rewrites is no part of it, and would hide as much of each loss.
+ */
 export function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
-  const undamaged = variants.filter(({ family }) => family === 'truth' || family === 'rewrite');
-  const whole = new Map(FIGURES.map((figure) => [figure, meanPointsOf(undamaged, figure)]));
+  const truth = variants.find(({ family }) => family === 'truth');
+  if (truth === undefined) return [];
   return variants.filter(isDamage).flatMap((variant) => {
-    const lossIn = (figure: Figure) => aboveOf(present(whole.get(figure)), pointsOf(variant, figure));
+    const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
     const loss = differenceOf(rows, lossIn('total'));
     if (loss === undefined) return [];
     const dimensions = byDimension((dimension) => differenceOf(rows, lossIn(dimension)));

@@ -1,5 +1,6 @@
 // How many requests are taken: those that have a slot and those that wait for one.
 
+import { counted } from '../../figures.js';
 import { ApiError, invalid } from './api-error.js';
 
 export interface Admission {
@@ -26,13 +27,13 @@ export function openAdmission(queueLimit: number): Admission {
     async admit(places, slots, work) {
       if (draining) throw shuttingDown();
       if (places > slots + queueLimit) {
-        const message = `${places} choices are more than the ${slots} slots and ${queueLimit} waiting places of this server`;
+        const message = `${counted(places, 'choice')} are more than the ${counted(slots, 'slot')} and ${counted(queueLimit, 'waiting place')} of this server`;
         throw invalid(message, 'n');
       }
       if (admitted + places > slots + queueLimit) {
         // About when the next slot is free: a reply's usual time, shared by the slots.
         const retryAfterS = Math.min(MOST_RETRY_AFTER_S, Math.max(1, Math.ceil(usualMs / slots / 1_000)));
-        const message = `all ${slots} slots work and ${admitted - slots} requests wait already; try again later`;
+        const message = `${slots === 1 ? 'the slot is at work' : `all ${slots} slots work`} and ${counted(admitted - slots, 'request')} ${admitted - slots === 1 ? 'waits' : 'wait'} already; try again later`;
         throw new ApiError(429, message, 'queue_full', null, { 'retry-after': String(retryAfterS) });
       }
       admitted += places;

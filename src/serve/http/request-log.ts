@@ -1,5 +1,6 @@
 // What is said of a request once it has ended: nothing of what was asked or answered.
 
+import { counted } from '../../figures.js';
 import { printable } from '../../printable.js';
 import type { Usage } from '../engine-contract.js';
 
@@ -20,7 +21,7 @@ export function requestLine({ method, path, status, durationMs, usage }: Request
   const counts =
     usage === undefined
       ? ''
-      : `, ${usage.promptTokens} tokens in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
+      : `, ${counted(usage.promptTokens, 'token')} in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
   const request = printable(`${method} ${path}`).slice(0, 100);
   return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
 }

@@ -2,7 +2,7 @@
 
 import { EXIT, UserError } from '../../errors.js';
 import type { ModelFile } from '../gguf-file.js';
-import { type Gpu, importRuntime, startLlama } from '../runtime.js';
+import { type Gpu, gpuCodeHint, importRuntime, startLlama } from '../runtime.js';
 import type { FreeMemory, PlanSettings } from './memory-costs.js';
 import { type PlanWishes, planMemory } from './memory-plan.js';
 import { shapeOf } from './model-shape.js';
@@ -21,9 +21,12 @@ export async function settingsThatFit(
 ): Promise<PlanSettings> {
   const free = await freeMemory(gpu);
   if (free.gpuBytes === 0 && wishes.gpuLayers !== 'most' && wishes.gpuLayers > 0) {
-    throw new UserError(
-      `--gpu-layers ${wishes.gpuLayers}: there is no GPU to put layers on ${gpu === 'off' ? '(--gpu off)' : 'that llama.cpp finds'}; leave it out, or check --gpu`,
-    );
+    const hint = gpu === 'off' ? undefined : gpuCodeHint();
+    const why =
+      hint === undefined
+        ? `there is no GPU to put layers on ${gpu === 'off' ? '(--gpu off)' : 'that llama.cpp finds'}; leave it out, or check --gpu`
+        : `no GPU code is installed; ${hint}`;
+    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: ${why}`);
   }
   const shape = shapeOf(file.metadata, file.tensors);
   const plan = planMemory(shape, wishes, free);

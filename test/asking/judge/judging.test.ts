@@ -45,12 +45,10 @@ const twoParts: Mode<readonly [Guess, Word]> = {
           const bits = Number.parseFloat(content);
           return Number.isNaN(bits) ? { status: 'unreadable', reason: 'no number' } : { status: 'ok', bits };
         },
-        giveUp: (reason) => ({ class: 'unreadable', reason }),
       },
       {
         request: () => ({ prompt: `In ${sample.domain} one word is` }),
         read: ({ content }) => ({ status: 'ok', word: content }),
-        giveUp: (reason) => ({ class: 'unreadable', reason }),
       },
     ],
     join: ([guess, word]) => measured({ bits: guess.reading.bits, letters: word.reading.word.length }),

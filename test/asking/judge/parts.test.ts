@@ -19,7 +19,6 @@ function part(name: string): Part<Said> {
     request: () => ({ prompt: name }),
     read: ({ content }) =>
       content === '?' ? { status: 'unreadable', reason: `${name} is unclear` } : { status: 'ok', text: content },
-    giveUp: (reason) => ({ class: 'unreadable', reason }),
   };
 }
 
@@ -57,10 +56,7 @@ function play(outcomes: readonly (ModelReply | ModelFailure)[], marks: readonly 
 
 describe('the parts of a judgement', () => {
   it('that nobody could read may stand for something, and the next part is asked', () => {
-    const parts = [
-      { ...part('first'), giveUp: () => ({ status: 'ok', text: 'none' }) as const },
-      part('second'),
-    ] as const;
+    const parts = [{ ...part('first'), unread: { status: 'ok', text: 'none' } as const }, part('second')] as const;
     const opened = openParts({ ...method, parts: () => parts }, 2, seedOffsetOf);
     expect(opened.settle(job, subject, reply('?'), '')).toBe('again');
     expect(opened.settle(job, subject, reply('?'), '')).toBe('again');

@@ -10,6 +10,7 @@ import { MODES } from '../../../src/judge/modes.js';
 import { awb, type CliResult, RECORDED } from '../../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict } from '../../support/judging.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';
+import { holdText } from '../../support/messages.js';
 
 let folder: { dir: string; predictions: string };
 let server: LoopbackServer;
@@ -41,6 +42,15 @@ it('is refused where the mode rates nothing, before anything is read or asked', 
 });
 
 describe('a recheck', () => {
+  it('tells of its files as they were typed', async () => {
+    await judge();
+    const where = ['--predictions', 'predictions.jsonl', '--output-dir', '.', '--recheck', '2'];
+    const { stdout } = await awb(['judge', ...where, '--judge-base-url', server.url, '--judge-model', 'j'], {
+      cwd: folder.dir,
+    });
+    await holdText('judge-recheck-paths', stdout.replace(/recheck-[\w-]+/g, 'recheck-HASH'), { [folder.dir]: '<dir>' });
+  });
+
   it('shows a judge that has become one point stricter, whatever snapshot it answers as', async () => {
     await judge();
     answer = () => ({ content: verdict(3), model: 'judge-2026-02' });

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openProgress, type Progress } from '../../../src/asking/progress/progress.js';
 import type { BackendStatus } from '../../../src/types.js';
+import { holdText } from '../../support/messages.js';
 
 /** A terminal of a given size that knows as many sequences as the block needs, and no more. */
 class Screen {
@@ -53,29 +54,33 @@ interface Bench {
 }
 
 function open(
-  stderr: Parameters<typeof openProgress>[0],
+  stderr: Parameters<typeof openProgress>[0]['stderr'],
   options: Partial<Parameters<typeof openProgress>[1]> = {},
+  env: Parameters<typeof openProgress>[0]['env'] = { LANG: 'C' },
 ): Bench {
   let clock = 0;
   let backend: BackendStatus | undefined;
   let timer: { readonly ms: number; readonly tick: () => void } | undefined;
-  const progress = openProgress(stderr, {
-    title: 'infer',
-    totals: new Map([['mcp', 100]]),
-    already: new Map(),
-    status: () => backend,
-    quiet: false,
-    verbose: false,
-    color: false,
-    now: () => clock,
-    every: (ms, tick) => {
-      timer = { ms, tick };
-      return () => {
-        timer = undefined;
-      };
+  const progress = openProgress(
+    { stderr, env },
+    {
+      title: 'infer',
+      totals: new Map([['mcp', 100]]),
+      already: new Map(),
+      status: () => backend,
+      quiet: false,
+      verbose: false,
+      color: false,
+      now: () => clock,
+      every: (ms, tick) => {
+        timer = { ms, tick };
+        return () => {
+          timer = undefined;
+        };
+      },
+      ...options,
     },
-    ...options,
-  });
+  );
   return {
     progress,
     watch(status) {
@@ -120,13 +125,53 @@ describe('on a terminal', () => {
     }
     expect(screen.text).toBe(
       [
-        'infer 21/150 rows, 1 failed, 2.1 rows/s, 200 tokens/s, about 1 min 2 s left',
+        'infer    ##..................  21/150  14 %  1 failed',
+        'MCP      ####................  20/100  20 %',
+        'Terminal ....................    1/50   2 %  1 failed',
+        '2.1 rows/s, 200 tokens/s, about 1 min 2 s left',
         '8 in flight, limit 64, paused by the server for 12 s',
-        'MCP      ####................  20/100',
-        'Terminal ....................  1/50, 1 failed',
         '',
       ].join('\n'),
     );
+  });
+
+  test.each([80, 60])('what stands on a screen of %d columns', async (columns) => {
+    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
+    const totals = new Map(Object.entries({ terminal: 354, mcp: 286, swe: 300, 'my-own': 9, web: 1_200 }));
+    let text = '';
+    for (const [color, LANG] of [
+      [false, 'C'],
+      [false, 'C.UTF-8'],
+      [true, 'C.UTF-8'],
+    ] as const) {
+      const screen = new Screen(columns);
+      let raw = '';
+      const write = (part: string) => {
+        screen.write(part);
+        raw = part;
+      };
+      const sink = { isTTY: true, columns, rows: 24, write };
+      const spending = () => '$4.10 of $5.00';
+      const { progress, pass, watch } = open(sink, { totals, color, spending, date: () => noon }, { LANG });
+      const show = (state: string) => {
+        text += `${state}\n${color ? JSON.stringify(raw).replace(/\\n/g, '$&\n') : screen.text}\n`;
+      };
+      show('at first');
+      watch({ inFlight: 8, paced: 3, limit: 64, pausedMs: 0, outages: [] });
+      for (let second = 0; second < 30; second++) {
+        for (const domain of ['terminal', 'mcp', 'web']) settle(progress, 2, OK, domain);
+        if (second % 5 === 0) settle(progress, 1, FAILED, 'my-own');
+        pass(1000);
+      }
+      show('at work');
+      const outage = { host: '127.0.0.1:8000', hasAnswered: true, forMs: 20_000, nextMs: 4_200, leftMs: 580_000 };
+      const failure = { text: `127.0.0.1:8000: ${'connection refused '.repeat(6)}`, agoMs: 3_100 };
+      watch({ inFlight: 1, limit: 8, pausedMs: 12_000, failure, outages: [outage] });
+      settle(progress, 300, OK, 'swe');
+      pass(1000);
+      show('in an outage');
+    }
+    await holdText(`progress-${columns}`, text);
   });
 
   test('a storm of rows and notices is drawn at most ten times a second', () => {
@@ -158,7 +203,7 @@ describe('on a terminal', () => {
     settle(progress, 3);
     progress.notice('second\x1b]0;title\x07');
     pass(100);
-    expect(screen.lines.slice(0, 3)).toEqual(['first', 'second', 'infer 3/100 rows']);
+    expect(screen.lines.slice(0, 3)).toEqual(['first', 'second', 'infer ....................   3/100   3 %']);
     progress.notice('third');
     progress.finish();
     expect(screen.text).toBe('first\nsecond\nthird\n');
@@ -184,11 +229,10 @@ describe('on a terminal', () => {
     pass(1000);
     expect(screen.text).toBe(
       [
-        'infer 0/100 rows',
+        'infer ....................   0/100   0 %',
         '1 in flight, limit 8',
         '127.0.0.1:8000 silent since 11:59:40, given up at 12:09:40, next try in 5 s',
         'latest failure, 4 s ago: 127.0.0.1:8000: oops second line',
-        'MCP ....................   0/100',
         '',
       ].join('\n'),
     );
@@ -228,8 +272,7 @@ describe('on a terminal', () => {
     settle(progress, 100);
     settle(progress, 90, { ...OK, isAgain: true });
     pass(2000);
-    expect(screen.lines[0]).toMatch(/^infer 100\/100 rows, /);
-    expect(screen.text).toContain('#################### 100/100');
+    expect(screen.lines[0]).toBe('infer #################### 100/100 100 %');
   });
 
   test('colours appear only where they are wanted', () => {

@@ -56,6 +56,31 @@ describe('a simulation', () => {
     expect(simulation.calls).toBe(2);
   });
 
+  test('spends less than one step beyond its budget, however many worlds are at work', async () => {
+    const { start, step, simulation, server } = await open(
+      ({ index }) => ({
+        ...answer('x'),
+        usage: { prompt_tokens: 60, completion_tokens: 40 },
+        latencyMs: 5 * (index % 5),
+      }),
+      ['--budget-tokens', '1950', '--max-tokens', '100'],
+    );
+    const worlds = await Promise.all(Array.from({ length: 40 }, start));
+    const outcomes = await Promise.all(worlds.map((world) => step(world, 'a')));
+    expect(outcomes.map(({ status }) => status).sort()).toEqual([...Array(20).fill('ok'), ...Array(20).fill('spent')]);
+    expect([simulation.spending().tokens, server.count]).toEqual([2_000, 20]);
+    expect(server.maxInFlight).toBeGreaterThan(2);
+  });
+
+  test('waits for the budget no longer than whoever acts', async () => {
+    const { start, simulation } = await open(() => 'hang', ['--budget-tokens', '20000']);
+    const ended = new AbortController();
+    const [world, other] = [await start(), await start()];
+    const both = [world, other].map((one) => simulation.step({ world: one, action: 'a' }, { signal: ended.signal }));
+    setTimeout(() => ended.abort(), 100);
+    expect((await Promise.all(both)).map(({ status }) => status)).toEqual(['interrupted', 'interrupted']);
+  });
+
   test('knows of a world that was gone back to what its request took', async () => {
     const counts = [1_000, 3_000];
     const { start, step, simulation } = await open(

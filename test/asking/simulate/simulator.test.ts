@@ -24,7 +24,8 @@ async function start(
   const server = await startLoopbackServer(script);
   open.push(server);
   const target = ['--model-base-url', server.url, '--model-name', 'loopback'];
-  const settings = await simulationSettings([...target, '--data-dir', RECORDED, '--retry-minutes', '0', ...flags]);
+  const data = flags.includes('--data-dir') ? [] : ['--data-dir', RECORDED];
+  const settings = await simulationSettings([...target, ...data, '--retry-minutes', '0', ...flags]);
   const io = ioIn(process.cwd());
   const simulation = await openSimulation(settings, io, () => {});
   open.push(simulation);

@@ -167,6 +167,16 @@ describe('token counts', () => {
     expect(reply(attempt).usage).toEqual({ promptTokens: 12 });
   });
 
+  it.each([true, false])('of more cached tokens than the prompt has are none (streamed: %s)', async (stream) => {
+    const usage = (cached: number) => ({
+      ...{ prompt_tokens: 12, completion_tokens: 3, prompt_tokens_details: { cached_tokens: cached } },
+    });
+    const usageOf = async (cached: number) =>
+      reply((await ask([{ content: 'x', usage: usage(cached) }], { stream })).attempt).usage;
+    expect(await usageOf(13)).toEqual({ promptTokens: 12, completionTokens: 3 });
+    expect(await usageOf(12)).toEqual({ promptTokens: 12, completionTokens: 3, cachedTokens: 12 });
+  });
+
   it('of 0 for a prompt are none, since every prompt has tokens', async () => {
     const zero = { prompt_tokens: 0, completion_tokens: 0 };
     expect(reply((await ask([{ content: 'x', usage: zero }])).attempt).usage).toEqual({});

@@ -27,6 +27,29 @@ describe('a reason', () => {
     expect(reasonOf('9000')).toBe(reasonOf('10,500.5'));
   });
 
+  it.each([
+    'tiny-17d553682c66e914',
+    'org/tiny-17d553682c66e914',
+    'runs/17d553682c66e914.gguf',
+    'step-30s',
+    'wm-5minutes',
+  ])('keeps the name of a model: %s', (name) => {
+    for (const said of [`this server has '${name}', "${name}"`, `${name} is loading. Try ${name}.`]) {
+      expect(classified(http(500, openAi(said))).reason).toContain(said);
+      expect(classified(http(429, openAi(said))).reason).toContain(said);
+    }
+  });
+
+  it.each(['17d553682c66e914', 'deab386b-2562-9a7b-b8fa-0ba9385a5c28', 'gen-3-alpha-turbo', '30s'])(
+    'keeps the name of the model that was asked for, and of those that a server offers in its place: %s',
+    (model) => {
+      const said = `no replica of ${model} is free`;
+      expect(classified(http(500, openAi(said)), { model }).reason).toContain(said);
+      const offered = `The model wm does not exist; there are ${model} and b`;
+      expect(classified(http(404, openAi(offered))).reason).toContain(offered);
+    },
+  );
+
   it('is one line without control sequences, cut to length', () => {
     const { reason } = classified(http(500, `a\u001b]52;c;AAAA\u0007b\r\nc\u202e ${'x'.repeat(9000)}`));
     expect(reason).toContain('ab c x');

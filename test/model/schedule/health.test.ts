@@ -7,7 +7,6 @@ import {
   afterLoss,
   type Health,
   hopeless,
-  isOutage,
   type Sign,
   UNKNOWN_HEALTH,
 } from '../../../src/model/schedule/health.js';
@@ -15,10 +14,9 @@ import {
 const PATIENCE = { retryMs: 600_000, waitReadyMs: 0 };
 const SIGN: Sign = {
   reason: 'HTTP 500',
-  down: false,
   newRow: true,
   isProbe: false,
-  othersInFlight: true,
+  isDoubtful: true,
   retryAfterMs: 0,
   random: 1,
 };
@@ -32,15 +30,10 @@ function fail(health: Health, times: number, sign: Partial<Sign> = {}, patience 
 }
 
 describe('an endpoint that has answered', () => {
-  it('is paused when three rows fail without an answer in between, not when one row fails three times', () => {
-    expect(fail(WORKING, 2).trouble?.pause).toBeUndefined();
-    expect(fail(WORKING, 3).trouble?.pause).toEqual({ failed: 0, nextProbeAt: 2 + 1_000, until: 600_000 });
-    expect(fail(fail(WORKING, 1), 5, { newRow: false }).trouble?.pause).toBeUndefined();
-    expect(fail(afterAnswer(fail(WORKING, 2), true), 2).trouble?.pause).toBeUndefined();
-  });
-
-  it('is paused at the first failure where no other call is in flight that could tell more', () => {
-    expect(fail(WORKING, 1, { othersInFlight: false }).trouble?.pause).toBeDefined();
+  it('is paused when it is in doubt, and looked at at once', () => {
+    expect(fail(WORKING, 2, { isDoubtful: false }).trouble).toMatchObject({ rows: 2 });
+    expect(fail(WORKING, 2, { isDoubtful: false }).trouble?.pause).toBeUndefined();
+    expect(fail(WORKING, 1).trouble?.pause).toEqual({ failed: 0, nextProbeAt: 0, until: 600_000 });
   });
 
   it('is probed ever more rarely, and failures of older calls change nothing of that', () => {
@@ -49,7 +42,7 @@ describe('an endpoint that has answered', () => {
       health = afterFailure(health, 100, PROBE, PATIENCE);
       return (health.trouble?.pause?.nextProbeAt ?? 0) - 100;
     });
-    expect(waits).toEqual([2_000, 4_000, 8_000, 15_000, 15_000, 15_000]);
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
     expect(afterFailure(health, 200, SIGN, PATIENCE).trouble?.pause).toEqual(health.trouble?.pause);
   });
 
@@ -60,26 +53,20 @@ describe('an endpoint that has answered', () => {
     expect([wait(30_000), wait(599_000), wait(Number.POSITIVE_INFINITY)]).toEqual([30, 60, 60]);
   });
 
-  it('is out where several rows failed, or one in a way that says nothing of it', () => {
-    const outage = ({ trouble }: Health) => trouble !== undefined && isOutage(trouble);
-    expect([outage(fail(WORKING, 1)), outage(fail(WORKING, 2)), outage(fail(WORKING, 1, { down: true }))]).toEqual([
-      false,
-      true,
-      true,
-    ]);
-  });
-
   it('is never paused without patience', () => {
     expect(fail(WORKING, 9, {}, { retryMs: 0, waitReadyMs: 0 }).trouble?.pause).toBeUndefined();
   });
 });
 
 describe('an endpoint that has never answered', () => {
-  it('is paused only where it is waited for, and nobody is there', () => {
-    const waiting = { retryMs: 600_000, waitReadyMs: 900_000 };
-    expect(fail(UNKNOWN_HEALTH, 9, { down: true }).trouble?.pause).toBeUndefined();
-    expect(fail(UNKNOWN_HEALTH, 9, {}, waiting).trouble?.pause).toBeUndefined();
-    expect(fail(UNKNOWN_HEALTH, 1, { down: true }, waiting).trouble?.pause?.until).toBe(900_000);
+  it('is paused only where it is waited for', () => {
+    expect(fail(UNKNOWN_HEALTH, 5).trouble?.pause).toBeUndefined();
+    const waited = { ...PATIENCE, waitReadyMs: 60_000 };
+    expect(fail(UNKNOWN_HEALTH, 1, {}, waited).trouble?.pause).toEqual({
+      failed: 0,
+      nextProbeAt: 1_000,
+      until: 60_000,
+    });
   });
 
   it('is hopeless after twenty rows of one class, which one good answer disproves for good', () => {

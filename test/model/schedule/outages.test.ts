@@ -69,7 +69,7 @@ describe('an outage of an endpoint that has answered', () => {
     expect(long.settled.size).toBe(MANY);
   });
 
-  it('is probed by one call at a time, each with another row, ever more rarely up to every 15 s', async () => {
+  it('is probed by one call at a time, by a row that it has answered and by another row in turn, ever more rarely up to every 15 s', async () => {
     const probes: { id: number; now: number }[] = [];
     const script = outage(5_500, 125_500, badGateway);
     const run = stage(
@@ -80,7 +80,11 @@ describe('an outage of an endpoint that has answered', () => {
       { concurrency: 8 },
     );
     await run.ask(singles(MANY));
-    expect(new Set(probes.map(({ id }) => id)).size).toBe(probes.length);
+    const answered = (id: number) => id < 40;
+    expect(new Set(probes.filter(({ id }) => answered(id)).map(({ id }) => id)).size).toBe(1);
+    expect(probes.filter(({ id }) => answered(id)).length).toBeGreaterThanOrEqual(probes.length / 2 - 1);
+    const rows = probes.filter(({ id }) => !answered(id)).map(({ id }) => id);
+    expect(new Set(rows).size).toBe(rows.length);
     const gaps = probes.slice(1).map(({ now }, index) => now - (probes[index]?.now as number));
     expect(Math.max(...gaps)).toBeLessThanOrEqual(15_010);
     expect(Math.min(...gaps)).toBeGreaterThan(500);
@@ -131,8 +135,8 @@ describe('an outage of an endpoint that has answered', () => {
       settledBy2Minutes = run.settled.size;
     });
     await run.ask(singles(40));
-    // The row that hangs is not lost, and the others do not wait for it.
-    expect(settledBy2Minutes).toBe(39);
+    // A row that hangs is not lost, and the others do not wait for it.
+    expect(settledBy2Minutes).toBeGreaterThanOrEqual(39);
     expect(new Set(run.statuses())).toEqual(new Set(['ok']));
   });
 
@@ -142,7 +146,8 @@ describe('an outage of an endpoint that has answered', () => {
       ({ id, now }) => {
         if (now < 5_500) return { ms: 1_000, attempt: ok() };
         if (now < 20_000) {
-          poisoned.add(id);
+          // What has been answered before goes on being answered.
+          if (id >= 12) poisoned.add(id);
           return { ms: 10, attempt: unreachable };
         }
         return poisoned.has(id) && id % 2 === 0 ? { ms: 10, attempt: serverError } : { ms: 1_000, attempt: ok() };
@@ -422,7 +427,7 @@ describe('a server that asks to wait for longer than --retry-minutes', () => {
       );
       await run.ask(singles(MANY));
       expect(new Set(run.statuses())).toEqual(new Set(['ok']));
-      expect(run.started.filter(({ host }) => host === 'a').length).toBeLessThan(12);
+      expect(run.started.filter(({ host }) => host === 'a').length).toBeLessThan(40);
     },
   );
 

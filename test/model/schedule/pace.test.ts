@@ -77,18 +77,6 @@ describe('calls a minute', () => {
       expect(mostInMinute(run.started)).toBeLessThanOrEqual(rpm);
     },
   );
-
-  it('hold back no retry for longer than a call that has not begun', async () => {
-    const run = stage(
-      ({ id, attempt }) => ({ ms: 10, attempt: id === 0 && attempt === 0 ? failed('malformed') : ok() }),
-      {
-        rpm: 6,
-        concurrency: 3,
-      },
-    );
-    await run.ask(singles(6));
-    expect(run.started.findIndex(({ id }, index) => index > 0 && id === 0)).toBeLessThanOrEqual(3);
-  });
 });
 
 describe('tokens a minute', () => {

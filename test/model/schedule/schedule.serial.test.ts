@@ -85,6 +85,24 @@ describe('whatever happens to serial groups', () => {
     random: fc.double({ min: 0, max: 1, noNaN: true }),
   });
 
+  // The witness answers while the last row, which a probe failed before, still has to wait: only its back-off's end can go on with it.
+  const probedInItsBackOff: typeof scenario extends fc.Arbitrary<infer T> ? T : never = {
+    lengths: [3, 1],
+    hosts: ['a'],
+    concurrency: 1,
+    replies: [
+      ['gateway', 1],
+      ['gone', 1],
+      ['ok', 1],
+      ['gateway', 1],
+      ['gone', 1],
+    ],
+    retryMs: 600_000,
+    endsGroup: false,
+    stopAt: null,
+    random: 0.04927868852459017,
+  };
+
   it('no group has two jobs begun and not settled, and a group is settled from its first job on without a gap', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (given) => {
@@ -98,15 +116,15 @@ describe('whatever happens to serial groups', () => {
         );
         if (given.stopAt !== null) void run.after(given.stopAt).then(() => run.stop.abort());
         const jobs = chains(...given.lengths);
-        const open = new Set<string>();
+        const open = new Map<string, number>();
         const settled = new Map<string, number[]>();
         const ended = new Set<string>();
         const broken: string[] = [];
         const thrown = await run
           .ask(jobs, {
             request: async (job) => {
-              if (open.has(job.group) || ended.has(job.group)) broken.push(job.group);
-              open.add(job.group);
+              if ((open.get(job.group) ?? job.id) !== job.id || ended.has(job.group)) broken.push(job.group);
+              open.set(job.group, job.id);
               return run.request(job);
             },
             settle: async (job, outcome: ModelOutcome) => {
@@ -129,7 +147,7 @@ describe('whatever happens to serial groups', () => {
         }
         if (thrown === undefined && !run.stop.signal.aborted) expect(settled.size).toBe(given.lengths.length);
       }),
-      { numRuns: 500 },
+      { numRuns: 500, examples: [[probedInItsBackOff]] },
     );
   });
 });

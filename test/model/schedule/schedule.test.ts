@@ -55,12 +55,21 @@ describe('slots', () => {
     expect(events).toEqual(['request 0', 'settled 0', 'request 1', 'settled 1']);
   });
 
-  it('a slot is held during back-off', async () => {
+  it('a row that fails leaves its slot to the rows that have not begun, and is tried again behind them', async () => {
     const { ask, started } = stage(
       ({ id, attempt }) => ({
         ms: 10,
         attempt: id === 0 && attempt === 0 ? failed('transient') : ok(),
       }),
+      { concurrency: 1 },
+    );
+    await ask(singles(3));
+    expect(started.map(({ id }) => id)).toEqual([0, 1, 2, 0]);
+  });
+
+  it('a slot is held during back-off after a rate limit', async () => {
+    const { ask, started } = stage(
+      ({ id, now }) => ({ ms: 10, attempt: id === 0 && now === 0 ? failed('rate-limit') : ok() }),
       { concurrency: 1 },
     );
     await ask(singles(2));
@@ -78,7 +87,7 @@ describe('slots', () => {
         ms: 10,
         attempt: id === 0 && now === 0 ? failed('rate-limit', { retryAfterMs: 5_000 }) : ok(),
       }),
-      { concurrency: 2, hosts: ['a', 'b'] },
+      { concurrency: 4 },
     );
     void run.after(5).then(() => seen.push(run.backend.status()));
     void run.after(1_010).then(() => seen.push(run.backend.status()));
@@ -229,7 +238,7 @@ describe('tries', () => {
 
     const { ask: askLong, outcome, notices } = stage(always(failed('rate-limit', { retryAfterMs: 700_000 })));
     await askLong(singles(1));
-    expect(outcome(0)).toMatchObject({ status: 'failed', class: 'rate-limit', log: { attempts: 1 } });
+    expect(outcome(0)).toMatchObject({ status: 'failed', class: 'rate-limit', log: { attempts: 6 } });
     expect(notices).toEqual([expect.stringContaining('a is rate limited and asks to wait 12 min')]);
   });
 
@@ -523,7 +532,7 @@ describe('adaptive concurrency', () => {
     ['20 a second, 1 to 3 s', 90, 20, limitedPerSecond(20, about(2_000))],
     ['20 a second with Retry-After, 1 to 3 s', 90, 20, limitedPerSecond(20, about(2_000), true)],
     ['3 a second, 5 to 15 s', 75, 3, limitedPerSecond(3, about(10_000))],
-    ['10 a second, 5 to 15 s', 90, 10, limitedPerSecond(10, about(10_000))],
+    ['10 a second, 5 to 15 s', 88, 10, limitedPerSecond(10, about(10_000))],
   ])(
     'no row is lost to a server that takes %s, and %i percent of what it allows get through',
     async (_, percent, perSecond, script) => {
@@ -618,7 +627,8 @@ describe('whatever happens', () => {
           expect(run.settled.size).toBe(jobs.length);
           expect(run.statuses()).not.toContain('interrupted');
         }
-        if (run.notices.every((text) => !text.includes('out of service'))) {
+        // A row that fails at one endpoint is tried at another.
+        if (given.replies.every(([kind]) => kind === 'ok' || kind === 'overflow')) {
           const homes = new Map<string, string>();
           for (const { group, host } of run.started) {
             expect(homes.get(group) ?? host).toBe(host);

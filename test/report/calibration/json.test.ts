@@ -14,7 +14,7 @@ test('the document has trust, all figures unrounded, and nothing that JSON would
   expect(document).toMatchObject({
     schema: 'awb.calibrate/1',
     judge_model: 'gpt-5.2',
-    rubric_pack: 'awb-2',
+    rubric_pack: 'awb-3',
     trust: { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 },
     limits: null,
     notes: ['Determined tokens, precision by hand: 81 of 81 in MCP, 100 of 100 in Terminal.', 'a note'],

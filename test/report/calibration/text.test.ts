@@ -26,12 +26,12 @@ const withLoss = (name: string, change: object): Calibration => {
 };
 
 describe('a calibration as text', () => {
-  test('says first how far the judge can be trusted, then who judged under what, and how much', () => {
+  test('says first whether the judge can be used, then how far it can be trusted, who judged under what, and how much', () => {
     const text = textOf();
     expect(text).toMatch(
-      /^judge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 damages \(2 undecided\),\ngullible/,
+      /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 damages \(2 undecided\),\ngullible/,
     );
-    expect(text).toContain('\ngpt-5.2, rubrics awb-2, strict verdicts, temperature 0.6,');
+    expect(text).toContain('\ngpt-5.2, rubrics awb-3, strict verdicts, temperature 0.6,');
     expect(text).toContain('2984 judgements of 160 rows in 56 trajectories; 16 without a rating (unreadable');
   });
 
@@ -49,7 +49,7 @@ describe('a calibration as text', () => {
     for (const name of ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS']) {
       expect(lineOf(text, name)).toMatch(/160\s+56\s+97\.1 95\.9–98\.3\s+16\.3\s+\+1\.1 =\s+7\.9/);
     }
-    expect(lineOf(text, 'All 7 domains')).toContain('2/14');
+    expect(lineOf(text, 'All 7 domains')).toContain(' 2+2?/14 ');
   });
 
   test('marks a false penalty that is none, some or undecided', () => {
@@ -92,7 +92,7 @@ describe('a calibration as text', () => {
 
   test('tells of every step whether its order is kept, and names inversions by domain', () => {
     expect(lineOf(textOf(), 'truth > determined-1of8')).toMatch(/\+6\.0\s+4\.0–8\.0\s+12\.5 %\s+0\.020 kept$/);
-    expect(textOf()).toContain('In no domain is a step inverted.');
+    expect(textOf()).not.toContain('Inverted in a domain');
     const inverted = seven.domains.map((part) => ({
       ...part,
       steps: part.steps.map((step, place) =>
@@ -109,12 +109,12 @@ describe('a calibration as text', () => {
     );
   });
 
-  test('names the trick that buys most without an interval where there is none', () => {
+  test('names no trick as the one that buys most where that has no interval', () => {
     const part = calibrationPart(1);
     const bought = part.gullibility as NonNullable<typeof part.gullibility>;
     const { value, rows, clusters } = bought.gain;
     const few = { ...part, gullibility: { ...bought, gain: { value, rows, clusters } } };
-    expect(textOf({ overall: few, domains: [] }).replaceAll('\n', ' ')).toContain('closed-frame buys most.');
+    expect(textOf({ overall: few, domains: [] })).not.toContain('buys most');
   });
 
   test('says what two runs have to differ by under the noise, and that it is the noise alone', () => {

@@ -33,7 +33,7 @@ describe('the table', () => {
   });
 
   it('says what of it is adjusted, in text and in JSON', () => {
-    expect(differenceTable(comparisonView().comparison, 'none').footnotes[1]).toContain(
+    expect(differenceTable(comparisonView().comparison, 'none').legend?.[1]).toContain(
       'Both are of each line taken alone; *',
     );
     expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
@@ -46,9 +46,9 @@ describe('the table', () => {
     const note = expect.stringContaining('No interval: fewer than 5 trajectories');
     const { comparison } = comparisonView();
     const { low: _low, high: _high, ...bare } = difference(1).difference;
-    expect(differenceTable(comparison, 'none').footnotes).not.toContainEqual(note);
+    expect(differenceTable(comparison, 'none').legend).not.toContainEqual(note);
     const overall = { total: difference(1, { difference: bare }) };
-    expect(differenceTable({ ...comparison, overall }, 'none').footnotes).toContainEqual(note);
+    expect(differenceTable({ ...comparison, overall }, 'none').legend).toContainEqual(note);
   });
 
   it('answers the second question where repeats allow it: about these very rows', () => {
@@ -73,7 +73,7 @@ describe('the table', () => {
   it('leaves a figure that nobody has empty, and adds dimensions where they are asked for', () => {
     const { groups } = differenceTable(comparisonView(['web']).comparison, 'all');
     expect(groups.map((rows) => rows.length)).toEqual([1, 1, 5, 1, 1, 1, 1, 1]);
-    expect(groups[2]?.[0]).toEqual(['format', '20/22', '-', '-', '-', '-', '-', '-', '-']);
+    expect(groups[2]?.[0]).toEqual(['format', '0/22', '-', '-', '-', '-', '-', '-', '-']);
   });
 
   it.each([

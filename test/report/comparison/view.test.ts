@@ -4,12 +4,15 @@ import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../../src/comparison.js';
 import { openingOf } from '../../../src/report/comparison/view.js';
 import { DOMAINS } from '../../../src/types.js';
-import { comparisonView, difference } from '../../support/comparison-views.js';
+import { comparisonView, difference, ofRows } from '../../support/comparison-views.js';
 
 describe('the opening sentence', () => {
   const about = (total: Difference, domains: readonly string[] = DOMAINS) => {
     const shown = comparisonView(domains);
-    return openingOf({ ...shown, comparison: { ...shown.comparison, overall: { total } } });
+    return openingOf({
+      ...shown,
+      comparison: { ...shown.comparison, overall: { total: ofRows(20 * domains.length, total) } },
+    });
   };
   const bare = ({
     difference: { value, rows, clusters },

@@ -18,6 +18,15 @@ function readCsv(text: string): string[][] {
   return lines.slice(0, -1);
 }
 
+it.each([
+  [85.00000000000001, '85'],
+  [0.1 + 0.2, '0.3'],
+  [2 / 3, '0.666666666666667'],
+  [1e-9, '1e-9'],
+])('%d is %s: fifteen digits, and none that rounding left', (value, text) => {
+  expect(csvCell(value)).toBe(text);
+});
+
 it('hostile names stay text: no field is a formula and every text is read back', () => {
   const lines = readCsv(format('csv', hostileRuns));
   expect(new Set(lines.map((line) => line.length)).size).toBe(1);

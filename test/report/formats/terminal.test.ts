@@ -12,12 +12,12 @@ describe('a leaderboard in a terminal', () => {
     expect(text).toContain('line one line two');
   });
 
-  it('without colours an asterisk marks what is bold with them', () => {
+  it('without colours an asterisk marks what is bold and green with them', () => {
     const board = leaderboard([run('a', 60), run('b', 50)], { ...DEFAULTS, columns: ['mcp'] }, never);
     const plain = FORMATS.terminal.print(board, LOOK);
     expect(plain).toMatch(/^a +60\.00\*\nb +50\.00$/m);
     const colored = FORMATS.terminal.print(board, { ...LOOK, color: true });
-    expect(colored).toContain('\x1b[1m60.00\x1b[0m');
+    expect(colored).toContain('\x1b[1m\x1b[32m60.00\x1b[0m');
     expect(colored).not.toContain('60.00*');
   });
 

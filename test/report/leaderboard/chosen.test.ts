@@ -17,7 +17,7 @@ describe('a run over fewer rows than others', () => {
       [true, false],
     ]);
     const notes = block?.notes.join(' ');
-    expect(notes).toContain('ranked behind them and neither tested nor marked: easy (MCP 30,');
+    expect(notes).toContain('ranked behind the others and neither tested nor marked: easy (210).');
     expect(notes).toContain('different numbers of rows: 210 to 280');
   });
 

@@ -46,12 +46,12 @@ describe('what runs took', () => {
   it('is neither tested nor marked, and notes say what it is', () => {
     const [block] = blocksOf(runs, { columns }, () => true);
     expect(block?.rows.every(({ marked }) => marked.size === 0)).toBe(true);
-    const notes = block?.notes.join('\n');
+    const notes = block?.legend.join('\n');
     expect(notes).toContain(
       "Cost: US dollars of the world model's and the judge's calls, those that failed among them; ≥: the cost of some rows is not known.",
     );
     expect(notes).toContain('Tokens a row: output of the world model, thinking included, as its server counted.');
-    expect(blocksOf(runs.slice(0, 1), { columns: ['cost'] })[0]?.notes.join('\n')).not.toContain('≥');
+    expect(blocksOf(runs.slice(0, 1), { columns: ['cost'] })[0]?.legend.join('\n')).not.toContain('≥');
   });
 
   it('is a lower end and no value where a program reads it in part', () => {

@@ -34,7 +34,7 @@ describe('rows', () => {
     // Stored by a version that took the mean over all domains: it is no Overall.
     expect(shown('early')).toEqual(['-', 'macro of 8: 70.00']);
     expect(names(block)).toEqual(['eight', 'seven', 'early', 'six']);
-    expect(block?.notes).toContain('Overall: mean of the seven domains; robotics stands beside it.');
+    expect(block?.legend).toContain('Overall: mean of the seven domains; robotics stands beside it.');
   });
 
   it.each([

@@ -15,10 +15,11 @@ describe('an overview', () => {
     expect(page).not.toContain('<h2>Ratings</h2>');
   });
 
-  it('says beside the official figure what the model lost by failing', () => {
+  it('leads with what counts failures at rating 1, and says the official figure beside it', () => {
     const failed = { failed: 1, total: 0, failure: { class: 'refused', reason: 'no' } } as const;
-    expect(pageOf(reportOf([rowOf(0), rowOf(1), rowOf(2, failed)]))).toContain('<br>with failures: 33.3');
-    expect(pageOf(reportOf([rowOf(0), rowOf(1)]))).not.toContain('with failures:');
+    const page = pageOf(reportOf([rowOf(0), rowOf(1), rowOf(2, failed)]));
+    expect(page).toMatch(/<dd class="big">33\.3<.*<br>official: 50\.0/);
+    expect(pageOf(reportOf([rowOf(0), rowOf(1)]))).not.toContain('official:');
   });
 
   it('counts ratings, failures and flags where they are', () => {

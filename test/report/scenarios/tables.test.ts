@@ -36,7 +36,7 @@ describe('the tables of a run on scenarios', () => {
   it('show a figure without an interval where there is none, say why, and nothing where there is no figure', () => {
     const text = terminal(domainTable(made), look);
     expect(text).toMatch(/^Web +9999 +50\.0 +- +- +- +- +- +-$/m);
-    expect(text).toContain('No interval: fewer than 5 trajectories');
+    expect(domainTable(made).legend?.join()).toContain('No interval: fewer than 5 trajectories');
     expect(text).toMatch(/^macro of 2 +9999 +99\.9 +84–100 /m);
   });
 

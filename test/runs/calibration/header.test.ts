@@ -4,12 +4,17 @@ import { expect, it } from 'vitest';
 import { calibrationHeader } from '../../../src/runs/calibration/header.js';
 import { calibrationManifest } from '../../support/calibrations.js';
 
-const BESIDE = { source: 'calibration/calibration.jsonl', notes: ['A note.'], limits: [] };
+const BESIDE = {
+  source: 'calibration/calibration.jsonl',
+  notes: ['A note.'],
+  verdict: { use: 'good', sentence: 'A good judge: all is proven.' },
+  limits: [],
+} as const;
 
 it('names the judge by its snapshot, and all that its ratings depend on', () => {
   expect(calibrationHeader(calibrationManifest(), BESIDE)).toEqual({
     judge: 'judge-2026-01-01',
-    rubricPack: 'awb-2 (0123456789ab)',
+    rubricPack: 'awb-3 (0123456789ab)',
     verdicts: 'strict (reading 3, frame 2)',
     sampling: 'temperature 0.6',
     ...BESIDE,

@@ -36,7 +36,7 @@ describe('a calibration that is saved', () => {
       {
         judge_model: 'judge-model',
         judge_snapshot: 'judge-2026-01-01',
-        rubric_pack: 'awb-2',
+        rubric_pack: 'awb-3',
         verdicts: 'strict (reading 3, frame 2)',
         document: '{"schema":"awb.calibrate/1"}',
       },

@@ -13,8 +13,7 @@ const VARIANTS = OPINIONS.map(({ variant }) => variant);
 /** As many as 8 in each of the seven domains are. */
 const TRAJECTORIES = 56;
 
-const whole = (expectedPoints('truth') + expectedPoints('rewrite-keys')) / 2;
-const wholeIn = (expectedPoints('truth', 'factuality') + expectedPoints('rewrite-keys', 'factuality')) / 2;
+const truth = expectedPoints('truth');
 const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant.name === name);
 
 type Bounds = { readonly low?: number | undefined; readonly high?: number | undefined } | undefined;
@@ -26,15 +25,15 @@ const holds = (bounds: Bounds, known: number) =>
 const FIGURES: readonly (readonly [name: string, known: number, figure: (part: CalibrationPart) => Bounds])[] = [
   ['ceiling', expectedPoints('rewrite-keys'), (part) => part.ceiling],
   ['floor', expectedPoints('shuffled'), (part) => part.floor],
-  ['false penalty', expectedPoints('truth') - expectedPoints('rewrite-keys'), (part) => part.falsePenalty?.cost],
-  ['loss to light damage', whole - expectedPoints('light'), (part) => lossOf(part, 'light')?.loss],
-  ['loss to another truth', whole - expectedPoints('shuffled'), (part) => lossOf(part, 'shuffled')?.loss],
+  ['false penalty', truth - expectedPoints('rewrite-keys'), (part) => part.falsePenalty?.cost],
+  ['loss to light damage', truth - expectedPoints('light'), (part) => lossOf(part, 'light')?.loss],
+  ['loss to another truth', truth - expectedPoints('shuffled'), (part) => lossOf(part, 'shuffled')?.loss],
   [
     'loss of factuality to light damage',
-    wholeIn - expectedPoints('light', 'factuality'),
+    expectedPoints('truth', 'factuality') - expectedPoints('light', 'factuality'),
     (part) => lossOf(part, 'light')?.dimensions.factuality,
   ],
-  ['step from truth to light', expectedPoints('truth') - expectedPoints('light'), (part) => part.steps[0]?.difference],
+  ['step from truth to light', truth - expectedPoints('light'), (part) => part.steps[0]?.difference],
   ['gain of flattery', expectedPoints('flattery') - expectedPoints('shuffled'), (part) => part.canaries[0]?.gain],
   ['gain of padding', 0, (part) => part.canaries[1]?.gain],
   ['noise', expectedNoise(), (part) => part.noise],
@@ -72,9 +71,9 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
     const sees = (name: string, sight: string) => share((part) => lossOf(part, name)?.sight === sight);
     expect(sees('light', 'seen')).toBe(1);
     expect(sees('shuffled', 'seen')).toBe(1);
-    expect(whole - expectedPoints('lost-fence')).toBeCloseTo(0, 0);
+    expect(truth - expectedPoints('lost-fence')).toBeCloseTo(0, 0);
     expect(sees('lost-fence', 'seen')).toBe(0);
-    expect(sees('lost-fence', 'blind')).toBeGreaterThan(0.9);
+    expect(sees('lost-fence', 'blind')).toBeGreaterThan(0.8);
     expect(share(({ steps }) => steps.length === 2 && steps.every(({ order }) => order === 'kept'))).toBe(1);
   });
 

@@ -137,16 +137,26 @@ describe('a damage', () => {
     expect(loss?.loss.low).toBeUndefined();
   });
 
-  test('is held against the mean of truth and rewrites, each counting once', () => {
-    const rows = alike(6, { truth: 5, 'rewrite-keys': 4, 'rewrite-space': 3, heavy: 2 });
-    expect(lossOf(overallOf(rows), 'heavy')?.loss.value).toBe(50);
-    expect(lossOf(overallOf(rows.filter(({ variant }) => variant !== 'rewrite-space')), 'heavy')?.loss.value).toBe(
-      62.5,
-    );
+  test.each([
+    [6, 0],
+    [6, 4],
+    [6, 12],
+    [0.5, 4],
+  ])('that loses %d points loses as many where neutral rewrites lose %d', (lost, penalty) => {
+    const ratings = {
+      truth: 5,
+      'rewrite-keys': 5 - penalty / 25,
+      'rewrite-space': 5 - penalty / 25,
+      heavy: 5 - lost / 25,
+    };
+    const part = overallOf(alike(60, ratings));
+    expect(lossOf(part, 'heavy')?.loss.value).toBeCloseTo(lost, 12);
+    expect(lossOf(part, 'heavy')?.dimensions.realism?.value).toBeCloseTo(lost, 12);
+    expect(part.falsePenalty?.cost.value).toBeCloseTo(penalty, 12);
   });
 
-  test('without an undamaged prediction of its row is no loss', () => {
-    expect(overallOf(alike(6, { heavy: 2, shuffled: 1 })).losses).toEqual([]);
+  test('without the truth of its row is no loss, whatever its rewrites got', () => {
+    expect(overallOf(alike(6, { 'rewrite-keys': 5, heavy: 2, shuffled: 1 })).losses).toEqual([]);
   });
 
   test('is never `empty`, of which no judge is asked', () => {

@@ -1,9 +1,9 @@
 // The gate for judges.
 
 import { describe, expect, test } from 'vitest';
-import type { Calibration, CalibrationPart } from '../../../src/calibration.js';
+import type { Calibration, CalibrationPart, Sight } from '../../../src/calibration.js';
 import { exitCodeOfLimits, type JudgeLimits } from '../../../src/judge-limits.js';
-import { limitResults } from '../../../src/score/calibration/limits.js';
+import { judgeVerdict, limitResults } from '../../../src/score/calibration/limits.js';
 import { around, calibrationPart } from '../../support/calibrations.js';
 import { facts } from '../../support/known-ratings.js';
 
@@ -89,5 +89,35 @@ describe('a judge that is held to limits', () => {
     [{ minCeiling: 97, maxNoise: 1 }, 4],
   ])('ends with the exit code of the worst: %j %d', (limits, code) => {
     expect(exitCodeOfLimits(limitResults(of(), limits))).toBe(code);
+  });
+});
+
+describe('whether a judge can be used', () => {
+  const noise = { sd: 5, low: 4, high: 6, predictions: 320, judgements: 640 };
+  const verdictOf = (change: Partial<CalibrationPart> = {}, sights: Partial<Record<Sight, number>> = {}) => {
+    const part = calibrationPart(1, { noise, ...change });
+    const { blind = 0, undecided = 0 } = sights;
+    const losses = part.losses.map((loss, place) => ({
+      ...loss,
+      sight:
+        place < blind ? ('blind' as const) : place < blind + undecided ? ('undecided' as const) : ('seen' as const),
+    }));
+    return judgeVerdict({ overall: { ...part, losses }, domains: [] });
+  };
+
+  test('a good one proves its ceiling, its noise, its sight and that no trick pays', () => {
+    expect(verdictOf()).toMatchObject({ use: 'good', sentence: expect.stringMatching(/^A good judge/) });
+    expect(verdictOf({}, { blind: 1, undecided: 1 }).use).toBe('good');
+  });
+
+  test.each([
+    ['a low ceiling', { ceiling: around(85, 1) }, {}, 'with care', /the ceiling is 85\.00 .* has to be at least 90\.$/],
+    ['a ceiling in doubt', { ceiling: around(90, 1) }, {}, 'with care', /at least 90, which is not proven\.$/],
+    ['three damages of 14', {}, { blind: 2, undecided: 1 }, 'with care', /damages that the judge is blind to is 2/],
+    ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge: the number of damages/],
+    ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet: .* not proven\.$/],
+    ['no repeats', { noise: undefined }, {}, 'do not use', /^Do not use this judge yet: nothing was judged twice\.$/],
+  ] as const)('%s', (_name, change, sights, use, sentence) => {
+    expect(verdictOf(change, sights)).toEqual({ use, sentence: expect.stringMatching(sentence) });
   });
 });

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { holdText } from '../../support/messages.js';
 import { ENDLESS, errorOf, HELLO, post, scripted, serve } from '../../support/scripted-server.js';
 
 describe('the queue', () => {
@@ -21,6 +22,19 @@ describe('the queue', () => {
     expect(engine.calls).toHaveLength(3);
     hangUp.abort();
     await Promise.all(held);
+  });
+
+  test('one slot and one request are told as one', async () => {
+    const engine = scripted(ENDLESS, { slots: 1 });
+    const server = await serve(engine, { queueLimit: 1 });
+    const hangUp = new AbortController();
+    const never = await errorOf(await post(server, { messages: HELLO, n: 5 }));
+    const held = post(server, { messages: HELLO, n: 2 }, { signal: hangUp.signal }).catch(() => undefined);
+    while (engine.calls.length < 2) await once(engine.life, 'called');
+    const full = await errorOf(await post(server, { messages: HELLO }));
+    hangUp.abort();
+    await held;
+    await holdText('serve-one-slot', `${never.message}\n${full.message}\n`);
   });
 
   test('more than slots and queue together are refused for good, more than are free now for the moment', async () => {

@@ -4,6 +4,7 @@ import type { RowIndex } from '../../../bench/row-index.js';
 import { ORDERS } from '../../../bench/selection.js';
 import { filtered, type List, listOf } from '../../../list.js';
 import { present } from '../../../present.js';
+import { turnKey } from '../../../rollout.js';
 import { rowId } from '../../../row-id.js';
 import type { StageJob } from '../../stage-contract.js';
 import { jobsOf } from '../jobs.js';
@@ -33,7 +34,7 @@ export class TurnJob implements StageJob {
   /** A row's key, or a name in its place. */
   get key(): string {
     const { row } = this;
-    return row === undefined ? `${this.chain.name}@${this.turn}` : this.#rows.key(row);
+    return row === undefined ? turnKey(this.chain.name, this.turn) : this.#rows.key(row);
   }
 
   get id(): string {

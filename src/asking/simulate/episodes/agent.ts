@@ -6,6 +6,7 @@ import { exists, fingerprintOf } from '../../../bench/prompt-files.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
 import { charactersOf } from '../../../question.js';
+import { hideKeys } from '../../../redaction.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
 import { roomFor } from '../../../simulate/room.js';
 import type { World } from '../../../simulate/world.js';
@@ -64,7 +65,7 @@ export async function openAgent(
       model: target.identity,
       prompts: fingerprintOf([...prompts]).slice(0, PROMPT_DIGITS),
       turn: AGENT_TURN_VERSION,
-      sampling: samplingOf(asked),
+      sampling: hideKeys(samplingOf(asked)),
     },
     briefing: (world) => agentBriefing(prompts.get(world.domain) ?? '', world),
     async ask(briefing, world, { seedOffset, ...hooks }) {

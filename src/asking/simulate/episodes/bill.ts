@@ -1,6 +1,6 @@
 // What episodes take at most, before any of them is played.
 
-import { grouped } from '../../../figures.js';
+import { counted, grouped } from '../../../figures.js';
 import { dollars } from '../../../money.js';
 import { costOf } from '../../../price.js';
 import { charactersOf } from '../../../question.js';
@@ -51,7 +51,7 @@ export async function printEpisodeBill(io: Io, billed: Billed): Promise<void> {
     return;
   }
   const lines = [
-    `episodes: ${episodes.length} of ${settings.steps} steps at most`,
+    `episodes: ${episodes.length} of ${counted(settings.steps, 'step')} at most`,
     ...PLAYERS.map((player) => `${player}, at most: ${boundText(bounds[player])}`),
     usd === undefined
       ? 'cost: unknown; the price of both models is needed (--prices FILE)'
@@ -92,5 +92,5 @@ function costOfBound({ calls, ...usage }: Bound, pricing: Pricing): number | und
 }
 
 function boundText({ calls, promptTokens, completionTokens }: Bound): string {
-  return `${grouped(calls)} calls, ${grouped(promptTokens)} prompt tokens, ${grouped(completionTokens)} of output`;
+  return `${counted(calls, 'call', 'calls', grouped)}, ${counted(promptTokens, 'prompt token', 'prompt tokens', grouped)}, ${grouped(completionTokens)} of output`;
 }

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption } from '../../../errors.js';
 import { counted } from '../../../figures.js';
+import { hideKeys } from '../../../redaction.js';
 import { writeLines } from '../../../run/files.js';
 import { fingerprintOf, type Identity } from '../../../run/identity.js';
 import type { Manifest } from '../../../run/manifest.js';
@@ -140,7 +141,7 @@ async function inSession(run: Run, work: PlayWork): Promise<SessionResult> {
   const { settings, io, purse, starts, episodes, agent, simulation } = work;
   const already = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined);
   const { quiet, verbose, color } = settings;
-  const progress = openProgress(io.stderr, {
+  const progress = openProgress(io, {
     ...{ title: 'simulate', quiet, verbose, color },
     totals: byDomain(episodes),
     already: byDomain(already),
@@ -197,7 +198,7 @@ async function identityOf({ settings, beginnings, agent, io }: Work, simulation:
   const prompts = await (isFresh ? openFreshPrompts(settings, io) : openSystemPrompts(ofRows, io));
   return {
     model: simulation.identity,
-    sampling: samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true }),
+    sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
     system_prompt: prompts.identity,
     agent: agent.identity,
     starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),

@@ -189,7 +189,12 @@ function endedBy({ end, said }: { readonly end: 'done' | 'gave-up'; readonly sai
 }
 
 function hooksFor({ number }: Place, { signal }: Play) {
-  return { signal, group: `episode ${number}` };
+  return { signal, group: groupOf(number) };
+}
+
+/** By what the calls of an episode are known, of which one at a time is in flight. */
+export function groupOf(number: number): string {
+  return `episode ${number}`;
 }
 
 function seedOffsetOf({ number, step }: Place, tries: number): number {

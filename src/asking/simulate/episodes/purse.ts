@@ -42,6 +42,11 @@ export class Purse {
     return { usage, calls, served: [...served] };
   }
 
+  /** What the player's calls have cost. */
+  ledgerOf(player: Player): Ledger {
+    return this.#accounts[player].ledger;
+  }
+
   /** Whether it is known what a call of the player costs. */
   isPriced(player: Player): boolean {
     return this.#accounts[player].ledger.usd !== undefined;

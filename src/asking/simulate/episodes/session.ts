@@ -1,18 +1,38 @@
 // One session of playing: episodes that have not ended are played side by side, until all have, or nothing more may be asked.
 
-import type { UserError } from '../../../errors.js';
-import type { World } from '../../../simulate/world.js';
+import type { LiveHooks } from '../../../model/live.js';
+import { charactersOf } from '../../../question.js';
+import type { JournalRecord } from '../../../run/journal-record.js';
+import { agentQuestion } from '../../../simulate/agent-turn.js';
+import { requestOf, type World } from '../../../simulate/world.js';
+import type { Usage } from '../../../types.js';
 import { countsIn } from '../../../usage.js';
-import { reachedIn } from '../../budget.js';
+import { Reserve, reachedIn } from '../../budget.js';
 import type { Run } from '../../run.js';
 import type { EpisodeSettings } from './options.js';
 import type { Episode } from './plan.js';
-import { type Play, type Played, playEpisode } from './playing.js';
-import type { Purse } from './purse.js';
+import { groupOf, type Play, type Played, playEpisode } from './playing.js';
+import type { Player, Purse } from './purse.js';
 import { endingOf, playerOf } from './records.js';
 
 /** So many episodes are played side by side where concurrency is adaptive. */
 const SIDE_BY_SIDE = 16;
+
+/** What a call comes to that the budget has no room for any more. */
+const UNASKED = {
+  status: 'interrupted',
+  content: '',
+  reasoning: '',
+  log: { attempts: 0, usage: {}, ms: 0, host: '' },
+} as const;
+
+/** A call that is to be paid from the budget. */
+interface ReservedCall {
+  readonly player: Player;
+  /** Of its prompt. */
+  readonly chars: number;
+  readonly maxTokens: number;
+}
 
 /** What a session works on. */
 interface SessionWork extends Pick<Play, 'simulation' | 'agent'> {
@@ -51,8 +71,10 @@ export async function playAll(work: SessionWork): Promise<SessionResult> {
   let ended = 0;
   let spent: string | undefined;
   let error: unknown;
+  const paid = reserving(work, () => play.isOver());
   const play: Play = {
     ...work,
+    ...paid,
     journal: run.journal,
     steps: settings.steps,
     tries: settings.agentTries,
@@ -64,19 +86,14 @@ export async function playAll(work: SessionWork): Promise<SessionResult> {
     async keep(record) {
       await run.journal.append(record);
       const player = playerOf(record);
-      if (player === undefined) return;
-      purse.add(player, record.log);
       const episode = Number.parseInt(record.id, 10);
+      if (player !== undefined) purse.add(player, record.log);
+      paid.release(episode, record.log);
+      if (player === undefined) return;
       tokens.set(episode, (tokens.get(episode) ?? 0) + (countsIn(record.log.usage).completionTokens ?? 0));
     },
   };
-  const halted = ({
-    failure,
-    stop,
-  }: {
-    readonly failure?: { class: string; reason: string };
-    readonly stop?: UserError;
-  }) => {
+  const halted = ({ failure, stop }: Extract<Played, { status: 'halted' }>) => {
     if (stop !== undefined) error ??= stop;
     if (failure === undefined) return;
     const known = failures.get(failure.class);
@@ -102,4 +119,39 @@ export async function playAll(work: SessionWork): Promise<SessionResult> {
     ),
   );
   return { ended, failures, spent, error };
+}
+
+/** The two players, each of whose calls waits until the budget has room for it; `release` is told once what it cost is counted. */
+function reserving({ settings, purse, agent, simulation }: SessionWork, isOver: () => boolean) {
+  const reserve = new Reserve(purse, settings);
+  /** What is kept back for the calls in flight, one an episode. */
+  const kept = new Map<string | undefined, (usage: Usage) => void>();
+  const within = async <T>({ group, signal }: LiveHooks, call: ReservedCall, ask: () => Promise<T>) => {
+    const isOff = () => signal.aborted || isOver();
+    const release = await reserve.turn(isOff, call.chars, call.maxTokens, purse.ledgerOf(call.player));
+    if (release === undefined) return UNASKED;
+    kept.set(group, release);
+    return ask();
+  };
+  return {
+    release(episode: number, { attempts, usage }: JournalRecord['log']) {
+      kept.get(groupOf(episode))?.(attempts === 1 ? countsIn(usage) : {});
+      kept.delete(groupOf(episode));
+    },
+    agent: {
+      briefing: (world) => agent.briefing(world),
+      ask(briefing, world, asking) {
+        const chars = charactersOf(agentQuestion(briefing, world));
+        const call = { player: 'agent', chars, maxTokens: settings.agentMaxTokens } as const;
+        return within(asking, call, () => agent.ask(briefing, world, asking));
+      },
+    },
+    simulation: {
+      step(step, hooks) {
+        const chars = charactersOf(requestOf(step.world, step.action));
+        const call = { player: 'world', chars, maxTokens: settings.maxTokens } as const;
+        return within(hooks, call, () => simulation.step(step, hooks));
+      },
+    },
+  } satisfies Pick<Play, 'agent' | 'simulation'> & { release: unknown };
 }

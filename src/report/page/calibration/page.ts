@@ -29,7 +29,7 @@ export function calibrationPage(
     `<main class="wrap" id="main" tabindex="-1">${calibrationHead(overall, header, limitsOfCalibration(calibration))}`,
     section(
       'Points lost by dose',
-      `How many points a prediction loses against the truth and its neutral rewrites as more of what is determined is damaged. Vertical lines are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`,
+      `How many points a prediction loses against the truth as more of what is determined is damaged. Vertical lines are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`,
       doseCurves(calibration),
     ),
     section('Damages', MATRIX_NOTE, damageMatrix(overall)),

@@ -70,7 +70,7 @@ describe('the page of a calibration', () => {
     };
     const shown = textOf(pageOf(few, header));
     expect(shown).toContain(
-      'rubrics awb-2 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
+      'rubrics awb-3 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
     );
     expect(shown).toContain('Fewer than 8 trajectories: Web 7.');
     expect(shown).toContain('Not passed Blind to 2. A note.');

@@ -1,0 +1,196 @@
+// A machine with a GPU, checked from end to end: what is installed, the memory plan against what was taken, speed beside llama.cpp's own server, and rows by `awb infer --local`.
+// node bench/gpu.mjs [--model MODEL] [--llama-server PATH] [--gpu auto|cuda|vulkan|metal|off] …   (`npm run gpu` first; bench/gpu.md)
+
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { getLlama } from 'node-llama-cpp';
+import { cacheFolder } from '../dist/hub/cache-folder.js';
+import { resolveModel } from '../dist/hub/models.js';
+import { proxiedDownloads } from '../dist/model/http/proxied-fetch.js';
+import { lockFile } from '../dist/store/lock.js';
+import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { ask, startLlamaServer, startOurs, user } from './serve-sides.mjs';
+import { BIN, HERE, median } from './workbench.mjs';
+
+const { values: flags } = parseArgs({
+  options: {
+    /** What `awb serve --model` takes, or the name of a random model: `full` has the shapes of the 35B-A3B (20 GB, made in some minutes). */
+    model: { type: 'string', default: 'qwen-agentworld-35b-a3b' },
+    gpu: { type: 'string', default: 'auto' },
+    'llama-server': { type: 'string' },
+    threads: { type: 'string', default: String(Math.max(1, cpus().length - 1)) },
+    /** Requests at the same time, each on a slot of its own. */
+    parallel: { type: 'string', default: '1,8,32' },
+    /** Tokens per slot while speed is measured. */
+    context: { type: 'string', default: '4096' },
+    /** Tokens generated per request. */
+    tokens: { type: 'string', default: '256' },
+    runs: { type: 'string', default: '3' },
+    /** Recorded rows of each domain, of which there are 63 in all. */
+    rows: { type: 'string', default: '9' },
+    /** Most tokens of a row's prediction, its thinking included. */
+    'row-tokens': { type: 'string', default: '4096' },
+    log: { type: 'string', default: 'gpu.log' },
+  },
+});
+const [threads, context, tokens, runs] = ['threads', 'context', 'tokens', 'runs'].map((name) => Number(flags[name]));
+const root = mkdtempSync(join(tmpdir(), 'awb-gpu-'));
+const lines = [];
+const llama = await getLlama({
+  gpu: flags.gpu === 'off' ? false : flags.gpu,
+  build: 'never',
+  skipDownload: true,
+  logLevel: 'error',
+});
+
+try {
+  await machine();
+  const model = await modelFile();
+  for (const parallel of flags.parallel.split(',').map(Number)) await speed(model, parallel);
+  await rows(model);
+} catch (error) {
+  say(`\nfailed: ${error.stack ?? error}`);
+  process.exitCode = 1;
+} finally {
+  rmSync(root, { recursive: true });
+}
+
+/** Printed, and kept in the log, which is whole at any time. */
+function say(text) {
+  console.log(text);
+  lines.push(text);
+  writeFileSync(flags.log, `${lines.join('\n')}\n`);
+}
+
+async function machine() {
+  if (llama.gpu === false && flags.gpu !== 'off')
+    throw new Error(
+      'llama.cpp finds no GPU; install its code by `npm run gpu`, check the driver, or try this script with --gpu off',
+    );
+  const version = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version;
+  const commit = output('git', ['-C', HERE, 'describe', '--always', '--dirty', '--abbrev=12']);
+  const library = `node-llama-cpp ${version('../node_modules/node-llama-cpp/package.json')} (llama.cpp ${llama.llamaCppRelease.release})`;
+  say(
+    `${new Date().toISOString()}, commit ${commit}, ${library}, Node ${process.version}, ${process.platform} ${process.arch}`,
+  );
+  say(`${cpus()[0]?.model.trim()}, ${cpus().length} cores, ${gib(totalmem())}`);
+  const devices = llama.gpu === false ? 'none' : (await llama.getGpuDeviceNames()).join(', ');
+  say(`--gpu ${flags.gpu}: llama.cpp computes on ${llama.gpu || 'the processor'}; GPUs: ${devices}`);
+  say(
+    output('nvidia-smi', ['--query-gpu=name,memory.total,driver_version', '--format=csv,noheader']) || 'no nvidia-smi',
+  );
+}
+
+/** What a program prints; nothing where it is missing or fails. */
+function output(program, args) {
+  try {
+    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Downloaded, or made, unless it is in the cache folder of awb. */
+async function modelFile() {
+  const { env } = process;
+  const directory = cacheFolder(env);
+  const made = RANDOM_MODELS[flags.model];
+  if (made !== undefined) return keptModel(made, directory);
+  const signal = new AbortController().signal;
+  const downloads = proxiedDownloads(env);
+  const beforeDownload = ({ bytes }) => say(`downloading ${gib(bytes)}`);
+  const settings = { beforeDownload, cwd: process.cwd(), directory, env, downloads, signal, lock: lockFile };
+  return (await resolveModel(flags.model, settings)).path;
+}
+
+/** Each server by itself, so that the whole GPU is its own. */
+async function speed(model, parallel) {
+  say(
+    `\n${flags.model}, ${parallel} at a time, ${tokens} tokens a request, slots of ${context} tokens, median of ${runs} runs`,
+  );
+  const settings = { gpu: flags.gpu, threads, slots: parallel, context };
+  await measured('awb serve', parallel, (told) => startOurs(model, { ...settings, told }));
+  const path = flags['llama-server'];
+  if (path !== undefined) await measured('llama-server', parallel, () => startLlamaServer(path, model, settings));
+}
+
+async function measured(name, parallel, start) {
+  const [free, began] = [await freeBytes(), performance.now()];
+  let plan = '';
+  const server = await start((text) => {
+    plan += text;
+  });
+  const loaded = (performance.now() - began) / 1000;
+  try {
+    await replies(server, parallel, 8);
+    const speeds = [];
+    for (let run = 0; run < runs; run++) {
+      const before = performance.now();
+      const generated = await replies(server, parallel, tokens);
+      speeds.push(generated / ((performance.now() - before) / 1000));
+    }
+    if (plan !== '') say(plan.trimEnd().replace(/^/gm, '    '));
+    const taken = `took ${gib(free - (await freeBytes()))} of GPU memory and ${gib(residentBytes(server))} of host memory`;
+    const range = [Math.min(...speeds), Math.max(...speeds)].map((value) => value.toFixed(1)).join(' to ');
+    say(
+      `  ${name.padEnd(12)}  ${median(speeds).toFixed(1)} tokens/s (${range}); loaded in ${loaded.toFixed(1)} s; ${taken}`,
+    );
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Short prompts, each another; resolves to the tokens generated by all. */
+async function replies(server, parallel, most) {
+  const asked = Array.from({ length: parallel }, (_, at) => ask(server, [user(`Case ${at}: list the files.`)], most));
+  return (await Promise.all(asked)).reduce((sum, { usage }) => sum + usage.completion_tokens, 0);
+}
+
+/** Of the GPU, whoever takes it; nothing else should while this runs. */
+async function freeBytes() {
+  return llama.gpu === false ? 0 : (await llama.getVramState()).free;
+}
+
+/** The most that the process held; weights that are mapped from the file count. 0 where the system does not say. */
+function residentBytes({ pid }) {
+  if (process.platform !== 'linux') return 0;
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
+}
+
+async function rows(model) {
+  const most = flags['row-tokens'];
+  say(`\n${flags.rows} recorded rows a domain by awb infer --local, at most ${most} tokens each`);
+  const data = join(HERE, '../fixtures/recorded');
+  const args = ['infer', '--data-dir', data, '--limit', flags.rows, '--max-tokens', most, '--local', model];
+  const env = { ...process.env, AWB_GPU: flags.gpu, AWB_THREADS: String(threads), AWB_PARALLEL: '8' };
+  const child = spawn(process.execPath, [BIN, ...args, '--output-dir', join(root, 'results'), '--json'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env,
+  });
+  let [printed, said] = ['', ''];
+  child.stdout.on('data', (text) => {
+    printed += text;
+  });
+  child.stderr.on('data', (text) => {
+    said += text;
+    process.stderr.write(text);
+  });
+  const [code] = await once(child, 'close');
+  // Without its progress.
+  const notes = said.replace(/^infer \d.*\n/gm, '').trimEnd();
+  lines.push(notes.replace(/^/gm, '    '));
+  if (printed === '') throw new Error(`awb infer ended with ${code}: ${notes.split('\n').at(-1)}`);
+  const { counts, tokens: used, seconds } = JSON.parse(printed);
+  say(
+    `  exit ${code}: ${counts.ok} of ${counts.chosen} rows, ${counts.failed} failed ${JSON.stringify(counts.failures)}, in ${seconds.toFixed(1)} s; ` +
+      `${used.promptTokens} tokens of prompts (${used.cachedTokens} cached), ${used.completionTokens} generated`,
+  );
+}
+
+function gib(bytes) {
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}

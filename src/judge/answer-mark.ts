@@ -1,0 +1,97 @@
+// The answer mark: a word of the case that a judge's answer bears, so that nothing which a prediction holds can pass for that answer.
+
+import { createHash } from 'node:crypto';
+import { pythonStrip, tagSpans, VERDICT_TAG, withoutThinking } from '../reply.js';
+import type { ChatMessage, Sample } from '../types.js';
+
+/** Hexadecimal digits. */
+export const MARK_LENGTH = 16;
+
+/**
+ * The mark of one question: the start of a SHA-256 over the whole case, the texts to be judged included, and the number of the attempt.
+ * A prediction that plants it would have to be a fixed point of the hash. The same case has the same mark in every run.
+ * @param texts what is to be judged: predictions, in the order in which they are shown
+ * @param attempt 0-based
+ */
+export function answerMark(sample: Sample, texts: readonly string[], attempt: number): string {
+  const { domain, systemPrompt, prompts, responses, turnIdx, currentPrompt } = sample;
+  const source = [attempt, texts, domain, turnIdx, systemPrompt, currentPrompt, prompts, responses];
+  return createHash('sha256').update(JSON.stringify(source)).digest('hex').slice(0, MARK_LENGTH);
+}
+
+/** What is asked for: a JSON object between tags, a choice between them, or an answer that is nothing but the object. */
+export type AnswerForm = 'block' | 'choice' | 'object';
+
+/** The messages, the last of them with the lines at its end that ask for the mark, in the form in which it is to be written. */
+export function askingForMark(
+  messages: readonly ChatMessage[],
+  form: AnswerForm,
+  mark: string,
+  attempt: number,
+): ChatMessage[] {
+  const [open, close] = [`<${VERDICT_TAG}-${mark}>`, `</${VERDICT_TAG}-${mark}>`];
+  const member = `"mark": "${mark}"`;
+  const wanted = {
+    block: `Put the JSON object between these two tags; without the mark it does not count:\n\n${open}\n${close}`,
+    choice: `End your answer with A or B between these two tags; without the mark it does not count:\n\n${open}${close}`,
+    object: `Your answer is the JSON object alone. Its first member is the mark of this case, without which it does not count: ${member}`,
+  }[form];
+  const again = attempt === 0 ? '' : `\n\n${AGAIN} ${form === 'object' ? member : open}`;
+  return messages.map((message, place) =>
+    place === messages.length - 1 ? { ...message, content: `${message.content}\n\n${wanted}${again}` } : message,
+  );
+}
+
+const AGAIN = 'An earlier answer to this case could not be read. Take care to write';
+
+/**
+ * What stands in the reply's marked blocks outside of thinking, stripped and in order; empty blocks are left out. A block runs from its
+ * opening tag to the next closing one; the last one may end at a closing tag without the mark, or with the reply. Thinking tags within a
+ * block are text of it.
+ */
+export function markedBlocks(reply: string, mark: string): string[] {
+  const bodies: string[] = [];
+  let outline = '';
+  let from = 0;
+  const put = (start: number, inside: number, end: number, next: number) => {
+    const place = bodies.push(pythonStrip(reply.slice(inside, end))) - 1;
+    outline += `${reply.slice(from, start)}<${VERDICT_TAG}>${mark}:${place}</${VERDICT_TAG}>`;
+    from = next;
+  };
+  let open: RegExpMatchArray | undefined;
+  const endOf = (tag: RegExpMatchArray) => (tag.index ?? 0) + tag[0].length;
+  for (const tag of reply.matchAll(new RegExp(`<(/?)${VERDICT_TAG}-${mark}>`, 'gi'))) {
+    // Of several openings in front of one closing tag, the earlier ones are mentions.
+    if (tag[1] === '') open = tag;
+    else if (open !== undefined) {
+      put(open.index ?? 0, endOf(open), tag.index, endOf(tag));
+      open = undefined;
+    }
+  }
+  if (open !== undefined) {
+    const behind = reply.slice(endOf(open));
+    const close = ANY_CLOSING.exec(behind);
+    const end = endOf(open) + (close?.index ?? behind.length);
+    put(open.index ?? 0, endOf(open), end, end + (close?.[0].length ?? 0));
+  }
+  // Only a judge knows the mark, so nothing that it quotes can stand for a block here.
+  const left = withoutThinking(outline + reply.slice(from), VERDICT_TAG);
+  return Array.from(
+    left.matchAll(new RegExp(`${mark}:(\\d+)<`, 'g')),
+    ([, place]) => bodies[Number(place)] ?? '',
+  ).filter((body) => body !== '');
+}
+
+/** The closing tag of a judge that leaves the mark out there. */
+const ANY_CLOSING = new RegExp(`</${VERDICT_TAG}[^<>]{0,40}>`, 'i');
+
+/** The inside of the one block without a mark with which the reply ends, on lines of its own; undefined where there is none, or more. */
+export function soleBlock(reply: string): string | undefined {
+  const text = withoutThinking(reply, VERDICT_TAG);
+  const [open, ...opens] = tagSpans(text, VERDICT_TAG);
+  const [close, ...closes] = tagSpans(text, `/${VERDICT_TAG}`);
+  if (open === undefined || opens.length + closes.length > 0 || (close?.start ?? text.length) < open.end)
+    return undefined;
+  const around = `${text.slice(text.lastIndexOf('\n', open.start) + 1, open.start)}${close === undefined ? '' : text.slice(close.end)}`;
+  return /^[\s`]*$/.test(around) ? pythonStrip(text.slice(open.end, close?.start)) : undefined;
+}
