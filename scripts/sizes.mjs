@@ -1,0 +1,49 @@
+// The sizes of src, each beside the most that it may be: a ratchet, which a change that takes away turns further down.
+// node scripts/sizes.mjs prints them, and exits with 1 where one is too large. Lines of code are those neither blank nor comment.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+const MOST = { lines: 65_689, files: 892, loose: 102, modules: 306 };
+
+const SRC = new URL('../src/', import.meta.url).pathname;
+const files = readdirSync(SRC, { recursive: true })
+  .filter((name) => /\.(?:ts|tsx|cts|css)$/.test(name))
+  .map((name) => join(SRC, name));
+
+function linesOfCode(text) {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''));
+  return code.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('//')).length;
+}
+
+/** The modules of src that a file loads at once: what is imported for types alone, or when it is needed, does not count. */
+function loadedBy(file, found = new Set()) {
+  if (found.has(file)) return found;
+  found.add(file);
+  const imports = /^(?:import|export) (?!type\b)(?:[^'";]*? from )?'(\.[^']+)';/gms;
+  for (const [statement, target] of readFileSync(file, 'utf8').matchAll(imports)) {
+    const names = /\{([\s\S]*)\}/.exec(statement)?.[1];
+    if (names?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '))) continue;
+    const path = resolve(dirname(file), target.replace(/\.js$/, '.ts'));
+    if (existsSync(path)) loadedBy(path, found);
+  }
+  return found;
+}
+
+const sizes = {
+  lines: files.reduce((sum, file) => sum + linesOfCode(readFileSync(file, 'utf8')), 0),
+  files: files.length,
+  loose: files.filter((file) => !relative(SRC, file).includes('/')).length,
+  modules: loadedBy(join(SRC, 'commands/infer.ts'), loadedBy(join(SRC, 'bin.ts'))).size,
+};
+const WHAT = {
+  lines: 'lines of code in src',
+  files: 'files in src',
+  loose: 'loose files in src',
+  modules: 'own modules that awb infer loads',
+};
+for (const [name, size] of Object.entries(sizes)) {
+  const verdict = size > MOST[name] ? '  TOO LARGE' : '';
+  console.log(`${WHAT[name].padEnd(34)}${String(size).padStart(7)} of ${MOST[name]}${verdict}`);
+}
+process.exitCode = Object.entries(sizes).some(([name, size]) => size > MOST[name]) ? 1 : 0;
