@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
+import { caseIn, marked, type Row, verdict } from '../support/judging.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
@@ -24,14 +25,19 @@ const OVERFLOW = {
 const FAILED: Answer = { status: 500, body: { error: { message: 'try again', type: 'server_error' } } };
 
 /** The same answer for the same request; what it is depends on the messages, and for the first try on the seed, too. */
-function answerOf({ messages, seed }: { messages: unknown; seed: number }, mayFail: boolean): Answer {
-  const hash = createHash('sha256').update(JSON.stringify(messages)).digest('hex');
+function answerOf(body: Row, mayFail: boolean): Answer {
+  const { messages, seed } = body;
+  const asked = JSON.stringify(messages);
+  const isJudge = asked.includes('"factuality');
+  const hash = createHash('sha256')
+    .update(isJudge ? caseIn(body) : asked)
+    .digest('hex');
   const kind = Number.parseInt(hash.slice(0, 2), 16) % 8;
   const isFirst = seed === 5;
-  if (JSON.stringify(messages).includes('"factuality')) {
+  if (isJudge) {
     const scores = SCORES.map((name, at) => [name, 1 + (Number.parseInt(hash[at] ?? '0', 16) % 5)]);
-    const verdict = JSON.stringify({ scores: Object.fromEntries(scores), strengths: ['s'], weaknesses: ['w'] });
-    return { content: kind < 2 && isFirst ? 'I would rather not say.' : `\`\`\`json\n${verdict}\n\`\`\`` };
+    const reply = marked(verdict(Object.fromEntries(scores)), { body });
+    return { content: kind < 2 && isFirst ? 'I would rather not say.' : reply };
   }
   const content = `<predicted_observation>\nsaw ${hash.slice(0, 8)}\n</predicted_observation>`;
   if (kind === 0) return { status: 400, body: OVERFLOW };

@@ -5,7 +5,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
-import { jsonOf, type Row, rowsOf, verdict } from '../support/judging.js';
+import { caseIn, jsonOf, marked, type Row, rowsOf, verdict } from '../support/judging.js';
 import {
   type Answer,
   deterministicAnswer,
@@ -30,13 +30,13 @@ let dir: string;
 const ended: Partial<Record<Name, Row>> = {};
 
 /** A server that says no the first times it sees a row, as `answer` has it, and charges for whatever it answers. */
-async function serve(name: Name, answer: (seen: number, row: number, messages: unknown) => Answer): Promise<string> {
+async function serve(name: Name, answer: (seen: number, row: number, body: Row) => Answer): Promise<string> {
   const rows = new Map<string, { readonly row: number; seen: number }>();
   const server = await startLoopbackServer(({ body }) => {
-    const hash = createHash('sha256').update(JSON.stringify(body.messages)).digest();
+    const hash = createHash('sha256').update(caseIn(body)).digest();
     const state = rows.get(hash.toString('hex')) ?? { row: rows.size, seen: 0 };
     rows.set(hash.toString('hex'), state);
-    const reply = answer(state.seen++, state.row, body.messages);
+    const reply = answer(state.seen++, state.row, body);
     if (typeof reply !== 'object' || 'status' in reply) return reply;
     // Every other row is beyond the bound, whatever call it is.
     const prompt = 120_000 * (1 + (state.row % 2)) + state.row;
@@ -66,13 +66,15 @@ beforeAll(async () => {
   const models = { wm: wmRates, judge: { like: 'google/gemini-2.5-pro' } };
   await writeFile(join(dir, 'prices.json'), JSON.stringify({ unit: 'million-tokens', models }));
   // Of three rows one is refused without a charge, and one is given empty replies, which are charged, five times: by two in each session.
-  const wm = await serve('wm', (seen, row, messages) => {
+  const wm = await serve('wm', (seen, row, { messages }) => {
     if (row % 3 === 0 && seen === 0) return { status: 400, body: { error: { message: 'bad request: no' } } };
     if (row % 3 === 1 && seen < 5) return { message: { role: 'assistant' } };
     return { content: deterministicAnswer(messages) };
   });
   // Every row is asked twice for nothing in the first session; in the second, some are read at the second try.
-  const judge = await serve('judge', (seen, row) => ({ content: seen < 2 + (row % 3) ? 'no verdict' : verdict(4) }));
+  const judge = await serve('judge', (seen, row, body) => ({
+    content: seen < 2 + (row % 3) ? 'no verdict' : marked(verdict(4), { body }),
+  }));
   await session(
     ...(['wm', [3, 3, 0], 'infer', '--data-dir', RECORDED, '--output-dir', 'run', '--domains', 'os,web,mcp'] as const),
     ...['--limit', '3', '--model-base-url', wm, '--model-name', 'wm', '--max-attempts', '2'],
