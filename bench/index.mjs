@@ -1,49 +1,47 @@
-// From the start of `awb infer` to its first request over much data, read for the first time and unchanged since; what reading every
-// row a second time takes; and the memory that a row takes in the index. What it showed stands in bench/README.md.
-// node bench/index.mjs [--megabytes 1000] [start] [again] [row]   (all where none is named; `npm run build` first)
-// BENCH_DIST names another build (a folder such as dist) to measure; `again` and `row` look into it.
+// What a start over much data takes: from the start of `awb infer` to its first request, and, of a finished run, until the same command
+// has ended again. What it showed stands in bench/README.md.
+// node bench/index.mjs [--megabytes 402] [start] [again]   (both where none is named; `npm run build` first)
+// BENCH_DIST names another build (a folder such as dist) to measure.
 
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
-import { HERE, inferOf, makeData, makeRecordedData, median } from './workbench.mjs';
+import { parseArgs } from 'node:util';
+import { HERE, inferOf, makeData, makeRecordedData, measured, median } from './workbench.mjs';
 
 const ROUNDS = 3;
+/** The benchmark's. */
+const ROWS = 2_170;
 const { values, positionals } = parseArgs({
-  options: { megabytes: { type: 'string', default: '1000' } },
+  options: { megabytes: { type: 'string', default: '402' } },
   allowPositionals: true,
 });
-const megabytes = Number(values.megabytes);
-const dist = process.env.BENCH_DIST ?? join(HERE, '../dist');
+const bin = join(process.env.BENCH_DIST ?? join(HERE, '../dist'), 'bin.js');
 const does = (name) => positionals.length === 0 || positionals.includes(name);
 const root = mkdtempSync(join(tmpdir(), 'awb-index-'));
 
 try {
-  if (does('start')) await start();
-  if (does('again')) await again();
-  if (does('row')) await row();
+  const data = makeRecordedData(root, Number(values.megabytes));
+  const what = `${values.megabytes} MB in ${data.rows} rows`;
+  if (does('start')) await rounds(`first request, ${what}`, (round) => firstRequest(data.dir, join(root, `${round}`)));
+  if (does('again')) {
+    await again(`a finished run again, ${ROWS} rows of 2 kB`, await makeData(root, ROWS, 2_000));
+    await again(`a finished run again, ${what}`, data.dir);
+  }
 } finally {
   rmSync(root, { recursive: true });
 }
 
-async function start() {
-  const data = makeRecordedData(root, megabytes);
-  console.log(`start: to the first request, over ${megabytes} MB in ${data.rows} rows`);
-  for (const [name, folder] of [
-    ['read for the first time', (round) => join(root, `out-${round}`)],
-    ['unchanged since', () => join(root, 'out-0')],
-  ]) {
-    const found = [];
-    for (let round = 0; round < ROUNDS; round++) found.push(await firstRequest(data.dir, folder(round)));
-    const seconds = median(found.map((each) => each.seconds)).toFixed(2);
-    const cpu = median(found.map((each) => each.cpuSeconds)).toFixed(2);
-    const peak = Math.max(...found.map((each) => each.peakMb)).toFixed(0);
-    console.log(`  ${name.padEnd(24)} ${seconds} s (median of ${ROUNDS}), ${cpu} s CPU, peak ${peak} MB`);
-  }
+async function rounds(name, once) {
+  const found = [];
+  for (let round = 0; round < ROUNDS; round++) found.push(await once(round));
+  const middle = (of) => median(found.map(of)).toFixed(2);
+  const peak = Math.max(...found.map(({ peakMb }) => peakMb)).toFixed(0);
+  const [wall, cpu] = [middle(({ wall }) => wall), middle(({ cpuMs }) => cpuMs / 1000)];
+  console.log(`${name}: ${wall} s (median of ${ROUNDS}), ${cpu} s CPU, peak ${peak} MB`);
 }
 
 /** Starts infer, and ends it when its first request is there. */
@@ -54,7 +52,7 @@ async function firstRequest(data, out) {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const started = performance.now();
-  const child = spawn(process.execPath, [join(dist, 'bin.js'), ...inferOf(server.address(), data, out)], {
+  const child = spawn(process.execPath, [bin, ...inferOf(server.address(), data, out)], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(child, 'close');
@@ -62,36 +60,21 @@ async function firstRequest(data, out) {
   if (at === undefined) throw new Error('infer ended without a request');
   // Clock ticks of 10 ms, in user mode and in the kernel, of all threads.
   const [user, system] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13);
-  const cpuSeconds = (Number(user) + Number(system)) / 100;
   const peakMb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024;
   child.kill('SIGKILL');
   await ended;
   server.closeAllConnections();
   server.close();
-  return { seconds: (at - started) / 1000, cpuSeconds, peakMb };
+  return { wall: (at - started) / 1000, cpuMs: (Number(user) + Number(system)) * 10, peakMb };
 }
 
-/** Indexing, and then every row in order. */
-async function again() {
-  const { indexSeconds, againSeconds, cpuSeconds, peakMb } = await reading(
-    makeRecordedData(root, megabytes / 2).dir,
-    'again',
-  );
-  console.log(
-    `again: ${megabytes / 2} MB indexed in ${indexSeconds.toFixed(2)} s, every row read again in ${againSeconds.toFixed(2)} s, ` +
-      `${cpuSeconds.toFixed(2)} s CPU, peak ${peakMb.toFixed(0)} MB`,
-  );
-}
-
-async function row() {
-  const few = await reading(await makeData(root, 2_000, 900));
-  const many = await reading(await makeData(root, 100_000, 900));
-  const bytes = (many.live - few.live) / (many.rows - few.rows);
-  console.log(`row: ${bytes.toFixed(0)} bytes in the index, from ${few.rows} to ${many.rows} rows`);
-}
-
-async function reading(...args) {
-  const flags = ['--expose-gc', '--heap-growing-percent=40', join(HERE, 'reading.mjs'), dist];
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args]);
-  return JSON.parse(stdout);
+async function again(name, data) {
+  const out = mkdtempSync(join(root, 'finished-'));
+  const run = () =>
+    measured(root, [
+      ...[bin, 'infer', '--data-dir', data, '--output-dir', out],
+      ...['--baseline', 'persistence', '--quiet', '--json'],
+    ]);
+  await run();
+  await rounds(name, run);
 }

@@ -64,9 +64,14 @@ async function plan() {
   const seconds = [];
   for (let round = 0; round < rounds; round++) {
     const dataset = await openDataset(dir);
-    const chosen = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
     const started = performance.now();
-    await planRollout({ dataset, chosen, recorded: new Set(), from: 0, stop: new AbortController().signal });
+    await planRollout({
+      dataset,
+      chosen: dataset.rows,
+      recorded: new Set(),
+      from: 0,
+      stop: new AbortController().signal,
+    });
     seconds.push((performance.now() - started) / 1000);
     await dataset.close();
   }

@@ -2,16 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  createWriteStream,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  utimesSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, createWriteStream, mkdtempSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const HERE = new URL('.', import.meta.url).pathname;
@@ -78,8 +69,6 @@ export function makeRecordedData(root, megabytes) {
       written += writeSync(file, `${JSON.stringify(lengthened(recorded[at % recorded.length], at))}\n`);
     }
     closeSync(file);
-    // Of files that were written just now no index is kept.
-    utimesSync(join(dir, name), 1, 1);
   }
   return { dir, rows };
 }

@@ -1,5 +1,6 @@
 // World models that need no model: for calibration, and as the leaderboard's lower and upper marks.
 
+import { groupBy } from './groups.js';
 import { present } from './present.js';
 import { groundTruthOf } from './turn.js';
 import type { Sample } from './types.js';
@@ -23,33 +24,31 @@ export function previousState(sample: Sample): string | undefined {
   return sample.turnIdx === 1 ? initialState(sample) : sample.responses[sample.turnIdx - 2];
 }
 
-/** The rows of a dataset, by number. */
-interface Rows {
-  readonly length: number;
-  domain(row: number): string;
-  /** Rows of one trajectory have one number. */
-  trajectoryNumber(row: number): number;
+/** A row of a dataset. */
+interface Row {
+  readonly domain: string;
+  readonly trajectory: string;
 }
 
 /**
  * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the
  * end, or from its own trajectory where there is no other. Undefined for a domain's only row.
  */
-export function donorsOf(rows: Rows): (row: number) => number | undefined {
-  const domains = new Map<string, number[]>();
-  const places = new Uint32Array(rows.length);
-  for (let row = 0; row < rows.length; row++) {
-    const members = domains.get(rows.domain(row)) ?? [];
-    domains.set(rows.domain(row), members);
-    places[row] = members.push(row) - 1;
+export function donorsOf<R extends Row>(rows: readonly R[]): (row: R) => R | undefined {
+  const donors = new Map<R, R>();
+  for (const members of groupBy(rows, ({ domain }) => domain).values()) {
+    for (const [place, row] of members.entries()) {
+      const donor = donorFor(row, place, members);
+      if (donor !== undefined) donors.set(row, donor);
+    }
   }
-  return (row) => donorFor(rows, row, present(places[row]), present(domains.get(rows.domain(row))));
+  return (row) => donors.get(row);
 }
 
-function donorFor(rows: Rows, row: number, place: number, members: readonly number[]): number | undefined {
+function donorFor<R extends Row>(row: R, place: number, members: readonly R[]): R | undefined {
   for (let step = 1; step < members.length; step++) {
     const other = present(members[(place + step) % members.length]);
-    if (rows.trajectoryNumber(other) !== rows.trajectoryNumber(row)) return other;
+    if (other.trajectory !== row.trajectory) return other;
   }
   return members.length > 1 ? members[(place + 1) % members.length] : undefined;
 }

@@ -2,7 +2,6 @@
 
 import type { BatchReport } from './batch-report.js';
 import type { Fact } from './facts.js';
-import type { List } from './list.js';
 import type { RolloutStep } from './rollout.js';
 
 /** The seven published domains, in the order of the published table's columns. */
@@ -343,7 +342,7 @@ export interface AskHooks<J extends Job> {
    */
   recalled?(job: J, chars: number, madeFrom: string): void;
   /** By what those jobs are known about which nobody is asked: requests that were written for them before need no answer. */
-  alone?(): AsyncIterable<string>;
+  alone?(): Iterable<string>;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */
@@ -364,7 +363,7 @@ export interface Backend {
    * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
    * `request` or `settle` threw; calls in flight are aborted first.
    */
-  ask<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
+  ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
   status(): BackendStatus;
   /** What a backend by batch files waits for; absent where replies come at once. */
   report?(): BatchReport | undefined;

@@ -15,7 +15,7 @@ function firstTurn(prompt: string, currentPrompt = prompt): Sample {
 
 async function recorded(): Promise<Sample[]> {
   const dataset = await openDataset(RECORDED);
-  const samples = await Promise.all([...dataset.rows].map((row) => dataset.readSample(row.position)));
+  const samples = await Promise.all(dataset.rows.map((row) => dataset.readSample(row)));
   await dataset.close();
   return samples;
 }
@@ -85,21 +85,17 @@ describe('shuffled', () => {
     await dataset.close();
     const donorOf = donorsOf(dataset.rows);
     for (const row of dataset.rows) {
-      const donor = dataset.rows.at(donorOf(row.position) as number);
-      expect(donor.domain).toBe(row.domain);
-      expect(donor.trajectory).not.toBe(row.trajectory);
+      const donor = donorOf(row);
+      expect(donor?.domain).toBe(row.domain);
+      expect(donor?.trajectory).not.toBe(row.trajectory);
     }
   });
 
   /** The donors of rows with these domains and trajectories. */
-  function donorsAmong(...rows: readonly (readonly [domain: string, trajectory: number])[]) {
-    const at = (row: number) => rows[row] as readonly [string, number];
-    const donorOf = donorsOf({
-      length: rows.length,
-      domain: (row) => at(row)[0],
-      trajectoryNumber: (row) => at(row)[1],
-    });
-    return rows.map((_, row) => donorOf(row));
+  function donorsAmong(...places: readonly (readonly [domain: string, trajectory: number])[]) {
+    const rows = places.map(([domain, trajectory], place) => ({ domain, trajectory: String(trajectory), place }));
+    const donorOf = donorsOf(rows);
+    return rows.map((row) => donorOf(row)?.place);
   }
 
   test('another row of the same trajectory stands in where there is no other; a lone row has none', () => {

@@ -1,7 +1,7 @@
 // What stages over rows of the data have in common: where a row lies, and what the manifest says of the data and of who is asked.
 
 import { basename, resolve } from 'node:path';
-import type { Dataset } from '../bench/dataset.js';
+import type { Dataset, RowRef } from '../bench/dataset.js';
 import { present } from '../present.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { Io } from '../types.js';
@@ -23,8 +23,11 @@ interface DataWork {
 }
 
 /** The line of a file that a row is, and its length. */
-export function placeOfRow({ rows, files }: Dataset, row: number): { readonly place: string; readonly bytes: number } {
-  return { place: `${basename(present(files[rows.file(row)]))}:${rows.line(row)}`, bytes: rows.bytes(row) };
+export function placeOfRow(
+  { files }: Dataset,
+  { file, line, length }: RowRef,
+): { readonly place: string; readonly bytes: number } {
+  return { place: `${basename(present(files[file]))}:${line}`, bytes: length };
 }
 
 /** What the manifest holds beside the counts; a calibration has no label. */

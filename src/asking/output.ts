@@ -1,6 +1,5 @@
 // The output file of a run, assembled from its journal in output order.
 
-import { inTurns } from '../bench/loop-turn.js';
 import { sha256Of, sizeOf } from '../run/file-reading.js';
 import { writeLines } from '../run/files.js';
 import { fingerprintOf } from '../run/identity.js';
@@ -13,7 +12,7 @@ type Output = NonNullable<Manifest['output']>;
 export async function assemble<J extends StageJob>(stage: Stage<J>, changed: boolean): Promise<Output> {
   const { run } = stage;
   const lines = async function* () {
-    for await (const job of inTurns(stage.rows)) {
+    for (const job of stage.rows) {
       if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
     }
   };

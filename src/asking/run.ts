@@ -12,7 +12,7 @@ import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
 import { callsIn, isUncounted } from '../usage.js';
 import { Ledger } from './ledger.js';
-import { type RowState, type RowSummary, SummaryShelf } from './row-summary.js';
+import { behind, type RowState, type RowSummary } from './row-summary.js';
 
 /** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
 export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
@@ -75,17 +75,18 @@ export async function openRun(options: {
   const ledger = new Ledger(() => pricing(servedModels) ?? before?.price);
   ledger.add(unrecorded);
   let isOpen = false;
-  const summarise = (record: JournalRecord) => {
+  const summarise = (record: JournalRecord, before: RowSummary | undefined) => {
     const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
     if (!isOpen) ledger.add(entryOf(summary, record.log));
-    return summary;
+    return behind(before, summary);
   };
-  const shelf = new SummaryShelf();
   const folder = await (dryRun
-    ? viewFolder({ ...rest, summarise, shelf })
-    : openFolder({ ...rest, summarise, shelf, lock: lockFile }));
+    ? viewFolder({ ...rest, summarise })
+    : openFolder({ ...rest, summarise, lock: lockFile }));
   isOpen = true;
   const { stored, journal } = folder;
+  let finishedBefore = 0;
+  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') finishedBefore++;
   // A run that holds nothing yet binds nobody.
   if (stored === undefined) servedModels.clear();
   return {
@@ -99,7 +100,7 @@ export async function openRun(options: {
       ),
     ],
     ledger,
-    finishedBefore: shelf.finished,
+    finishedBefore,
     unrecorded,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
     servedModels,

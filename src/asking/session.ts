@@ -1,10 +1,8 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import type { BatchReport } from '../batch-report.js';
-import { filteredInTurns, inTurns, roomInTurn } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { isInteger } from '../json.js';
-import type { List } from '../list.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
 import type { Backend, CallCost, Domain, Io, Settled } from '../types.js';
@@ -59,7 +57,7 @@ export function wayOn(fresh: boolean, exitCode: ExitCode): string {
  */
 export function askRows<J extends StageJob>(
   stage: Stage<J>,
-  todo: List<J>,
+  todo: readonly J[],
   listeners: readonly StageListener[],
   save: () => Promise<void>,
   isHeld: (job: J) => boolean,
@@ -99,7 +97,7 @@ class Session<J extends StageJob> {
     });
   }
 
-  async run(todo: List<J>): Promise<SessionResult> {
+  async run(todo: readonly J[]): Promise<SessionResult> {
     const { io, run, settings } = this.stage;
     this.#listeners.tell((listener) => listener.begins?.(this.#beginning(todo)));
     if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
@@ -132,7 +130,7 @@ class Session<J extends StageJob> {
     };
   }
 
-  #beginning(todo: List<J>): Beginning {
+  #beginning(todo: readonly J[]): Beginning {
     const { rows, between = [], run } = this.stage;
     const totals = byDomain(rows, between);
     const waiting = byDomain(todo);
@@ -172,7 +170,7 @@ class Session<J extends StageJob> {
     this.#tell(`stopping: ${reason}${end}`);
   }
 
-  async #askAll(todo: List<J>, abort: AbortSignal): Promise<void> {
+  async #askAll(todo: readonly J[], abort: AbortSignal): Promise<void> {
     let missing = await this.#settleAlone(todo);
     const { batch, stored } = this.stage.run;
     const wasAwaited = this.#asked > 0 && batch !== undefined && stored?.batch !== undefined;
@@ -184,20 +182,17 @@ class Session<J extends StageJob> {
       // What is awaited does not come by asking again.
       if (report !== undefined && !report.isLive) return;
       // What a row was asked with may have changed since it was settled.
-      missing = await filteredInTurns(
-        todo,
-        (job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group),
-      );
+      missing = todo.filter((job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group));
     }
   }
 
   /** Settles the rows that need no model; the others are returned in their order. */
-  async #settleAlone(todo: List<J>): Promise<List<J>> {
+  async #settleAlone(todo: readonly J[]): Promise<readonly J[]> {
     const { stage } = this;
     let settling: Promise<unknown>[] = [];
     /** The latest job of each serial group. */
     let latest = new Map<string, Promise<unknown>>();
-    for await (const job of inTurns(todo)) {
+    for (const job of todo) {
       if (this.#stop.aborted) break;
       if (stage.asks(job)) continue;
       const before = job.serial ? latest.get(job.group) : undefined;
@@ -212,10 +207,10 @@ class Session<J extends StageJob> {
       latest = new Map();
     }
     await Promise.all(settling);
-    return filteredInTurns(todo, (job) => stage.asks(job));
+    return todo.filter((job) => stage.asks(job));
   }
 
-  async #ask(jobs: List<J>, todo: List<J>, abort: AbortSignal): Promise<void> {
+  async #ask(jobs: readonly J[], todo: readonly J[], abort: AbortSignal): Promise<void> {
     const { stage } = this;
     const { run } = stage;
     this.#backend ??= await stage.openBackend((text, more) => this.#say(text, more));
@@ -232,12 +227,10 @@ class Session<J extends StageJob> {
           isHeld: this.isHeld(job),
         }),
         recalled: (job, chars, madeFrom) => stage.recalled?.(job, chars, madeFrom),
-        alone: () => idsAlone(stage, todo),
+        alone: () => todo.filter((job) => !stage.asks(job)).map(({ id }) => id),
         settle: async (job, outcome): Promise<Settled> => {
           if (outcome.status === 'interrupted') {
             stage.left?.(job);
-            // A backend leaves a hundred thousand jobs in one go where their results are awaited.
-            await roomInTurn();
             return 'done';
           }
           this.#calls++;
@@ -296,10 +289,6 @@ class Session<J extends StageJob> {
     this.#listeners.tell((listener) => listener.settled?.(job, summary));
     return summary;
   }
-}
-
-async function* idsAlone<J extends StageJob>(stage: Stage<J>, todo: List<J>): AsyncGenerator<string> {
-  for await (const job of inTurns(todo)) if (!stage.asks(job)) yield job.id;
 }
 
 function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {

@@ -1,6 +1,5 @@
 // What a stage is: the rows that a run is about, and what infer or judge does with each of them.
 
-import type { List } from '../list.js';
 import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
@@ -22,11 +21,11 @@ export interface Stage<J extends StageJob> {
   readonly run: Run;
   readonly settings: { readonly fresh: boolean };
   /** Every row that the run chose or has a record of, in output order. */
-  readonly rows: List<J>;
+  readonly rows: readonly J[];
   /** The chosen ones in the order of asking, and whatever else they need to have been asked before. */
-  readonly order: List<J>;
+  readonly order: readonly J[];
   /** What of this is no row of the output: it is kept in the journal, and costs as much. */
-  readonly between?: List<J>;
+  readonly between?: readonly J[];
   /** Whether a record was made from something that has changed since: it then counts as not there. */
   isStale(job: J, summary: RowSummary): boolean;
   /** Whether a row with this record need not be asked again when the command is repeated. */

@@ -2,7 +2,6 @@
 
 import { hostname } from 'node:os';
 import type { BatchReport } from '../batch-report.js';
-import { filteredInTurns } from '../bench/loop-turn.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
@@ -48,12 +47,12 @@ export async function runStage<J extends StageJob>(
   const isAwaited = run.batch !== undefined;
   const isHeld = (job: J) => isAwaited && summaryOf(stage, job) !== undefined;
   const isOver = (job: J) => isDone(stage, job) || (isHeld(job) && !stage.asks(job));
-  const todo = await filteredInTurns(stage.order, (job) => !isOver(job));
+  const todo = stage.order.filter((job) => !isOver(job));
   let session: SessionResult | undefined;
   if (todo.length > 0) {
     await stage.ready?.();
     const save = async () =>
-      writeManifest(run.manifestPath, manifestOf(stage, await tallyOf(stage), { startedAt, state: 'running' }));
+      writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
     // From here on the manifest names no output, so a run killed before the end is assembled anew.
     await save();
     session = await askRows(stage, todo, listeners, save, isHeld);
@@ -67,7 +66,7 @@ export async function runStage<J extends StageJob>(
   };
   const output = await assemble(stage, asked > 0).catch(note);
   const beside = await assembleBeside(stage, asked > 0).catch(note);
-  const tally = await tallyOf(stage);
+  const tally = tallyOf(stage);
   // Killed behind the last result: nothing of what was chosen then is awaited any more.
   if (session === undefined && tally.counts.chosen >= (run.stored?.counts.chosen ?? 0)) run.batch = undefined;
   const state = stateOf(stage, tally, session, error !== undefined);

@@ -1,6 +1,5 @@
 // What a run has come to: rows chosen, done and failed, and the tokens that they cost.
 
-import { inTurns } from '../bench/loop-turn.js';
 import { CostSums, usdOfBoth } from '../costs.js';
 import { costOf, type Price } from '../price.js';
 import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
@@ -26,7 +25,7 @@ export interface Tally {
 }
 
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
-export async function tallyOf<J extends StageJob>(stage: Stage<J>): Promise<Tally> {
+export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
   const chosen: Record<Domain, number> = {};
   const totals: Record<Domain, number> = {};
   const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };
@@ -34,7 +33,7 @@ export async function tallyOf<J extends StageJob>(stage: Stage<J>): Promise<Tall
   const costs = new Costs();
   const { price } = stage.manifest;
   let isDone = true;
-  for await (const job of inTurns(stage.rows)) {
+  for (const job of stage.rows) {
     const { domain } = job;
     if (!job.isFurther) add(chosen, domain, 1);
     add(totals, domain, 1);
@@ -45,7 +44,7 @@ export async function tallyOf<J extends StageJob>(stage: Stage<J>): Promise<Tall
     addUsage(tokens, summary.usage);
     costs.add(domain, summary, price);
   }
-  for await (const job of inTurns(stage.between ?? [])) {
+  for (const job of stage.between ?? []) {
     add(totals, job.domain, 1);
     const summary = summaryOf(stage, job);
     if (summary === undefined) continue;

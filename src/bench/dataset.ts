@@ -1,53 +1,75 @@
-// The benchmark on disk: *_test.jsonl files -> an index of rows, so that memory holds no row before its turn comes.
+// The benchmark on disk: *_test.jsonl files -> a reference to each row, so that memory holds no row's text before its turn comes.
 
+import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { present } from '../present.js';
-import { SpanReader } from '../spans.js';
-import type { Sample } from '../types.js';
-import type { BadRow, IndexedData } from './index-format.js';
-import { indexRows } from './indexing.js';
-import { decoded, openToRead, unreadable } from './line-file.js';
-import { roomInTurn } from './loop-turn.js';
-import { isMuch } from './pieces.js';
-import { RowIndex } from './row-index.js';
-import { readSampleAgain } from './sample.js';
-import {
-  dropIndex,
-  type FileStamp,
-  loadIndex,
-  sameStamps,
-  saveIndex,
-  stampOf,
-  wouldShowChanges,
-} from './saved-index.js';
+import type { Domain, Sample } from '../types.js';
+import { decoded, openToRead, readLines, readSpan, textOf, unreadable } from './line-file.js';
+import { EqualRows, readRow, readSampleAgain } from './sample.js';
 
 const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
 
+/** A row without its text: where it lies, and what choosing and ordering need to know of it. */
+export interface RowRef {
+  /** In input order over all files, from 0. */
+  readonly position: number;
+  /** The hash of the row's fields, with `-N` behind it for the Nth further row that is equal. */
+  readonly key: string;
+  readonly trajectory: string;
+  /** Counts the trajectories in the order of their first rows, from 0. */
+  readonly trajectoryNumber: number;
+  readonly domain: Domain;
+  /** The row's `id`: a string's text, or a number's digits; empty where there is none. */
+  readonly id: string;
+  /** 1-based. */
+  readonly turnIdx: number;
+  /** A number of `Dataset.files`. */
+  readonly file: number;
+  /** 1-based. */
+  readonly line: number;
+  /** Of the line's first byte. */
+  readonly offset: number;
+  /** Bytes of the line. */
+  readonly length: number;
+  /** CRC-32 of the line's bytes. */
+  readonly checksum: number;
+}
+
+/** A line that is not a usable row. */
+export interface BadRow {
+  /** The name of its file. */
+  readonly file: string;
+  readonly line: number;
+  readonly reason: string;
+  /** Where at least that could be read. */
+  readonly domain?: Domain;
+}
+
 export interface Dataset {
   readonly files: readonly string[];
-  readonly rows: RowIndex;
+  /** In input order. */
+  readonly rows: readonly RowRef[];
   readonly bad: readonly BadRow[];
-  /** SHA-256 hex over the keys of all rows in order. */
+  /** SHA-256 hex over the keys of all rows in order, a line each. */
   readonly fingerprint: string;
-  /** The text of the row with this number. @throws UserError (65) where another text lies in its place by now. */
-  readText(row: number): Promise<string>;
-  /** The row with this number, decoded. @throws UserError (65) where another text lies in its place by now. */
-  readSample(row: number): Promise<Sample>;
-  /** Keeps the index where `openDataset` was told, so that the next start need not read the files. Where that fails, there is none. */
-  keepIndex(): Promise<void>;
+  /** The row with this key; undefined where there is none. */
+  find(key: string): RowRef | undefined;
+  /** The text of the row. @throws UserError (65) where another text lies in its place by now. */
+  readText(row: RowRef): Promise<string>;
+  /** The row, decoded. @throws UserError (65) where another text lies in its place by now. */
+  readSample(row: RowRef): Promise<Sample>;
   close(): Promise<void>;
 }
 
 /**
- * Indexes every `*_test.jsonl` in a folder, in name order.
- * @param kept the file that an earlier run has kept the index in, or that this one may keep it in
+ * Goes once through every `*_test.jsonl` in a folder, in name order.
  * @throws UserError: 66 where the folder or a file cannot be read, or the folder holds no such file; 130 or 143 once `stop` is aborted.
  */
-export async function openDataset(dir: string, stop?: AbortSignal, kept?: string): Promise<Dataset> {
+export async function openDataset(dir: string, stop?: AbortSignal): Promise<Dataset> {
   const files = (await listFiles(dir)).map((name) => join(dir, name));
   const handles: FileHandle[] = [];
   const close = async () => {
@@ -55,68 +77,77 @@ export async function openDataset(dir: string, stop?: AbortSignal, kept?: string
   };
   try {
     for (const path of files) handles.push(await openToRead(path, HINT));
-    const open = files.map((path, file) => ({ path, handle: present(handles[file]) }));
-    const { data, keepIndex } = await indexOf(dir, open, kept, stop);
-    const rows = new RowIndex(data.columns);
-    const readers = handles.map((handle) => new SpanReader(handle));
-    const changed = async (row: number) => {
-      if (kept !== undefined) await dropIndex(kept);
-      return changedError(present(files[rows.file(row)]));
-    };
+    const reader = new RowReader();
+    for (const [file, path] of files.entries()) await reader.read(file, path, present(handles[file]), stop);
+    const { rows, bad } = reader;
+    const byKey = new Map(rows.map((row) => [row.key, row]));
     // A row's bytes are checked whenever they are taken: a run may last for days, and files may be replaced under it.
-    const readText = async (row: number) => {
-      const bytes = await present(readers[rows.file(row)]).read(rows.offset(row), rows.bytes(row));
-      await roomInTurn();
-      const text = crc32(bytes) === rows.checksum(row) ? decoded(bytes) : undefined;
-      if (text === undefined) throw await changed(row);
+    const readText = async (row: RowRef) => {
+      const bytes = await readSpan(present(handles[row.file]), row.offset, row.length);
+      const text = crc32(bytes) === row.checksum ? decoded(bytes) : undefined;
+      if (text === undefined) throw changedError(present(files[row.file]));
       return text;
     };
-    const readSample = async (row: number) => {
-      const keys = { key: rows.key(row), trajectory: rows.trajectory(row) };
-      const sample = readSampleAgain(parseObject(await readText(row)), keys);
-      if (sample === undefined) throw await changed(row);
+    const readSample = async (row: RowRef) => {
+      const sample = readSampleAgain(parseObject(await readText(row)), row);
+      if (sample === undefined) throw changedError(present(files[row.file]));
       return sample;
     };
-    const { bad, fingerprint } = data;
-    return { files, rows, bad, fingerprint, readText, readSample, keepIndex, close };
+    const fingerprint = createHash('sha256')
+      .update(rows.map(({ key }) => key).join('\n'))
+      .digest('hex');
+    return { files, rows, bad, fingerprint, find: (key) => byKey.get(key), readText, readSample, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-interface DataFile {
-  readonly path: string;
-  readonly handle: FileHandle;
-}
+/** Takes in the rows of files, one behind the other. */
+class RowReader {
+  readonly rows: RowRef[] = [];
+  readonly bad: BadRow[] = [];
+  readonly #equals = new EqualRows();
+  readonly #trajectories = new Map<string, Pick<RowRef, 'trajectory' | 'trajectoryNumber'>>();
+  readonly #domains = new Map<Domain, Domain>();
 
-/** The index of open files: the one that was kept of them, or a new one and how to keep it. */
-async function indexOf(
-  dir: string,
-  files: readonly DataFile[],
-  kept: string | undefined,
-  stop: AbortSignal | undefined,
-): Promise<{ readonly data: IndexedData; keepIndex(): Promise<void> }> {
-  const openedMs = Date.now();
-  const stamps = await stampsOf(files);
-  const known = kept === undefined ? undefined : await loadIndex(kept, stamps);
-  if (known !== undefined) return { data: known, keepIndex: async () => {} };
-  const sized = files.map((file, number) => ({ ...file, bytes: present(stamps[number]).bytes }));
-  const { columns, bad: badLines } = await indexRows(sized, HINT, stop);
-  const bad = badLines.map((line) => ({ ...line, file: basename(present(files[line.file]).path) }));
-  const data = { columns, bad, fingerprint: await new RowIndex(columns).fingerprint() };
-  const isUntouched = sameStamps(stamps, await stampsOf(files));
-  return {
-    data,
-    async keepIndex() {
-      if (kept === undefined || !isMuch(sized)) return;
-      if (isUntouched && wouldShowChanges(stamps, openedMs)) await saveIndex(kept, dir, stamps, data);
-    },
-  };
-}
+  async read(file: number, path: string, handle: FileHandle, stop: AbortSignal | undefined): Promise<void> {
+    for await (const line of readLines(handle, path, HINT, stop)) {
+      const found = textOf(line);
+      const reading = 'flaw' in found ? { ok: false as const, flaw: { reason: found.flaw } } : readRow(found.text);
+      if (!reading.ok) {
+        this.bad.push({ file: basename(path), line: line.number, ...reading.flaw });
+        continue;
+      }
+      const { sample, id } = reading.row;
+      this.rows.push({
+        position: this.rows.length,
+        key: this.#equals.keyOf(sample.key),
+        ...this.#trajectoryOf(sample.trajectory),
+        domain: this.#shared(sample.domain),
+        id: id.startsWith('"') ? String(JSON.parse(id)) : id,
+        turnIdx: sample.turnIdx,
+        file,
+        line: line.number,
+        offset: line.offset,
+        length: line.bytes.length,
+        checksum: crc32(line.bytes),
+      });
+    }
+  }
 
-function stampsOf(files: readonly DataFile[]): Promise<FileStamp[]> {
-  return Promise.all(files.map(({ path, handle }) => stampOf(path, handle)));
+  #trajectoryOf(trajectory: string): Pick<RowRef, 'trajectory' | 'trajectoryNumber'> {
+    const known = this.#trajectories.get(trajectory) ?? { trajectory, trajectoryNumber: this.#trajectories.size };
+    this.#trajectories.set(trajectory, known);
+    return known;
+  }
+
+  /** One string for all rows of a domain. */
+  #shared(domain: Domain): Domain {
+    const known = this.#domains.get(domain) ?? domain;
+    this.#domains.set(known, known);
+    return known;
+  }
 }
 
 async function listFiles(dir: string): Promise<string[]> {

@@ -17,8 +17,7 @@ import type { JudgedRow } from '../types.js';
 import { type Confusing, ConfusingRows } from './confusing.js';
 import { badLine, parseJudgedLine } from './judged-line.js';
 import { openToRead, readLines } from './line-file.js';
-import { EqualRows } from './row-keys.js';
-import { domainOf, readRow } from './sample.js';
+import { domainOf, EqualRows, readRow } from './sample.js';
 
 interface JudgedFile<Rows> {
   /** In file order. */

@@ -2,7 +2,6 @@
 // milliseconds. Timers, signals and the sockets of other calls wait for all that one turn does.
 
 import { throwIfStopped } from '../errors.js';
-import { itemsAt, type List } from '../list.js';
 import type { Steps } from '../steps.js';
 
 /** A turn that has been at work for so long takes up no further row. */
@@ -57,16 +56,4 @@ export async function stepsInTurns<T>(steps: Steps<T>, stop: AbortSignal | undef
     // What is returned here goes nowhere.
     steps.return(undefined as never);
   }
-}
-
-/** The same as `filtered`, in as many turns as it takes. */
-export async function filteredInTurns<T>(list: List<T>, holds: (item: T) => boolean): Promise<List<T>> {
-  const places = new Uint32Array(list.length);
-  let count = 0;
-  let place = 0;
-  for await (const item of inTurns(list)) {
-    if (holds(item)) places[count++] = place;
-    place++;
-  }
-  return itemsAt(list, places.slice(0, count));
 }

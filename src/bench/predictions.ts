@@ -1,19 +1,41 @@
-// A predictions file, whole or lean, ours or the official script's -> an index of rows, each read when its turn comes.
+// A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
 
+import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
-import { TextNumbers } from '../hashed-texts.js';
-import { parseObject } from '../json.js';
-import type { List } from '../list.js';
-import { type ReadPrediction, readPredictionRow } from '../prediction.js';
-import { rowId, WORDS_OF_KEY } from '../row-id.js';
-import type { Sample } from '../types.js';
-import type { Dataset } from './dataset.js';
-import { decoded, openToRead, readSpan } from './line-file.js';
-import { filteredInTurns } from './loop-turn.js';
-import { indexPredictions } from './prediction-indexing.js';
-import type { PredictionRef } from './prediction-ref.js';
-import { readSampleAgain } from './sample.js';
+import { type JsonObject, parseObject } from '../json.js';
+import { judgementIndexIn } from '../judged-row.js';
+import type { Line } from '../lines.js';
+import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../prediction.js';
+import { rowId } from '../row-id.js';
+import type { Domain, Sample } from '../types.js';
+import type { Dataset, RowRef } from './dataset.js';
+import { decoded, openToRead, readLines, readSpan, textOf } from './line-file.js';
+import { domainOf, EqualRows, isKeyOf, readParsedRow, readSampleAgain } from './sample.js';
+
+const HINT = '--predictions names the file that awb infer wrote';
+
+/** Where a prediction lies, and what judging needs to know of it before it is read. */
+export interface PredictionRef {
+  readonly key: string;
+  readonly trajectory: string;
+  readonly repeat: number;
+  /** Of a judged file: which judgement of its prediction the row holds, from 0. */
+  readonly index: number;
+  readonly domain: Domain;
+  readonly turnIdx: number;
+  readonly line: number;
+  readonly offset: number;
+  readonly length: number;
+  /** CRC-32 of the line's bytes. */
+  readonly checksum: number;
+  /** Changes whenever `gen`, or the failure in its place, changes. */
+  readonly stamp: string;
+  /** Why there is no prediction. */
+  readonly failure?: NoPrediction;
+  /** The data's row that a lean prediction belongs to. */
+  readonly row?: RowRef;
+}
 
 /** A prediction, read. */
 export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
@@ -24,8 +46,8 @@ export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
 
 export interface PredictionFile {
   readonly path: string;
-  /** In file order; each is made when it is looked at. */
-  readonly refs: List<PredictionRef>;
+  /** In file order. */
+  readonly refs: readonly PredictionRef[];
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
   /** @throws UserError (65) where another text lies in the row's place by now. */
@@ -36,7 +58,8 @@ export interface PredictionFile {
 }
 
 /**
- * Indexes a predictions file, each prediction once: of a judged file that holds several judgements of it, the first stands for it.
+ * Goes once through a predictions file and takes each prediction once: of a judged file that holds several judgements of it, the first
+ * stands for it.
  * @throws UserError as `openRows`, and 65 for a file without a single `gen`.
  */
 export async function openPredictions(
@@ -51,31 +74,30 @@ export async function openPredictions(
     await file.close();
     throw error;
   }
-  const seen = new TextNumbers(WORDS_OF_KEY);
-  const refs = await filteredInTurns(file.refs, ({ key, repeat }) => {
-    const before = seen.size;
-    seen.add(rowId(key, repeat));
-    return seen.size > before;
-  });
-  return { ...file, refs };
+  const first = new Map<string, PredictionRef>();
+  for (const ref of file.refs) {
+    const id = rowId(ref.key, ref.repeat);
+    if (!first.has(id)) first.set(id, ref);
+  }
+  return { ...file, refs: [...first.values()] };
 }
 
 /**
- * Indexes the rows of a predictions file, or of a judged one. Lean rows are looked up in `data` by their key. A row without `gen`
- * (absent or null) was not predicted: it fails as `absent`, and the others are judged.
+ * Goes once through a predictions file, or a judged one. Lean rows are looked up in `data` by their key. A row without `gen` (absent or
+ * null) was not predicted: it fails as `absent`, and the others are judged.
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
- * there twice, or a lean row without its data.
+ * there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */
 export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
-  const hint = '--predictions names the file that awb infer wrote';
-  const handle = await openToRead(path, hint);
+  const handle = await openToRead(path, HINT);
   try {
-    const { size: bytes } = await handle.stat();
-    const { refs, sha256 } = await indexPredictions({ path, handle, bytes }, { rows: data?.rows, hint, stop });
+    const hash = createHash('sha256');
+    const reader = new RefReader(path, data);
+    for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) reader.take(line);
     return {
       path,
-      refs,
-      sha256,
+      refs: reader.refs,
+      sha256: hash.digest('hex'),
       async read(ref) {
         const bytes = await readSpan(handle, ref.offset, ref.length);
         // The same bytes hold the same prediction of the same row.
@@ -88,7 +110,7 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
         if (sample === undefined) throw changed(path);
         return { text, gen, awb, sample: { ...sample, key: ref.key } };
       },
-      bytesOf: ({ length, row }) => length + (row === undefined ? 0 : (data?.rows.bytes(row) ?? 0)),
+      bytesOf: ({ length, row }) => length + (row?.length ?? 0),
       close: () => handle.close(),
     };
   } catch (error) {
@@ -98,14 +120,10 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
 }
 
 /** @throws UserError (65) for a file without a single prediction. */
-function requirePredicted(path: string, refs: Iterable<PredictionRef>): void {
-  let rows = 0;
-  for (const { failure } of refs) {
-    if (failure?.class !== 'absent') return;
-    rows++;
-  }
+function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
+  if (refs.some(({ failure }) => failure?.class !== 'absent')) return;
   throw new UserError(
-    rows === 0
+    refs.length === 0
       ? `${path} holds no rows; run awb infer first`
       : `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
     EXIT.badData,
@@ -114,4 +132,111 @@ function requirePredicted(path: string, refs: Iterable<PredictionRef>): void {
 
 function changed(path: string): UserError {
   return new UserError(`${path} was changed while it was being judged; run the same command again`, EXIT.badData);
+}
+
+/** What a row's own fields, or the data's, say of a prediction. */
+type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
+
+/** Takes in the lines of a file in their order. */
+class RefReader {
+  readonly refs: PredictionRef[] = [];
+  readonly #lineOf = new Map<string, number>();
+  /** The rows of the official script, which have no key of ours. */
+  readonly #equals = new EqualRows();
+  readonly #shared = new Map<string, string>();
+
+  constructor(
+    private readonly path: string,
+    private readonly data: Dataset | undefined,
+  ) {}
+
+  /** @throws UserError (65) */
+  take(line: Line): void {
+    const ref = this.#refOf(line);
+    if (typeof ref === 'string') throw this.#refused(line, ref);
+    const id = rowId(ref.key, ref.repeat, ref.index);
+    const earlier = this.#lineOf.get(id);
+    if (earlier !== undefined) {
+      throw this.#refused(line, `the row of line ${earlier} stands here again; take one of the two out`);
+    }
+    this.#lineOf.set(id, line.number);
+    this.refs.push(ref);
+  }
+
+  #refused({ number }: Line, reason: string): UserError {
+    return new UserError(`${this.path}:${number}: ${reason}`, EXIT.badData);
+  }
+
+  /** The prediction of a line, or why the line cannot be used. */
+  #refOf(line: Line): PredictionRef | string {
+    const found = textOf(line);
+    if ('flaw' in found) return `${found.flaw}; make the file again with awb infer`;
+    const fields = parseObject(found.text);
+    if (fields === undefined) return 'not a JSON object; make the file again with awb infer';
+    const prediction = readPredictionRow(fields);
+    if (prediction === undefined) {
+      return '"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none';
+    }
+    const { gen, id, awb, failure } = prediction;
+    const row = 'prompt' in fields ? this.#wholeRow(found.text, fields, id) : this.#leanRow(fields, id);
+    if (typeof row === 'string') return row;
+    return {
+      ...row,
+      // One string for all rows of a trajectory, and one for all of a domain.
+      trajectory: this.#one(row.trajectory),
+      domain: this.#one(row.domain),
+      repeat: id?.repeat ?? 0,
+      index: judgementIndexIn(awb),
+      line: line.number,
+      offset: line.offset,
+      length: line.bytes.length,
+      checksum: crc32(line.bytes),
+      stamp: stampOf(gen, failure),
+      ...(failure === undefined ? {} : { failure }),
+    };
+  }
+
+  #one(text: string): string {
+    const known = this.#shared.get(text) ?? text;
+    this.#shared.set(known, known);
+    return known;
+  }
+
+  #wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): Identified | string {
+    const reading = readParsedRow(text, fields);
+    if (!reading.ok) return reading.flaw.reason;
+    const { key, trajectory, domain, turnIdx } = reading.row.sample;
+    if (id !== undefined && !isKeyOf(id.key, key)) {
+      return 'the row was changed after awb infer wrote it (its key does not fit); make it again';
+    }
+    return { key: id?.key ?? this.#equals.keyOf(key), trajectory, domain, turnIdx };
+  }
+
+  /** The row in a line from which the trajectory's text was left out. */
+  #leanRow({ task, scenario, twin }: JsonObject, id: ReadPrediction['id']): Identified | string {
+    if (scenario !== undefined || twin !== undefined) {
+      return 'it is of awb infer --scenarios, whose predictions are verified and not judged; awb score tells what came of them';
+    }
+    if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
+    if (this.data === undefined) {
+      return 'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir';
+    }
+    const row = this.data.find(id.key);
+    if (row === undefined) {
+      return `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`;
+    }
+    if (row.domain !== domainOf(typeof task === 'string' ? task : '')) {
+      return '"task" was changed after awb infer wrote it; make it again';
+    }
+    return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
+  }
+}
+
+/** Changes whenever a prediction, or the failure in its place, changes. */
+export function stampOf(gen: string, failure: NoPrediction | undefined): string {
+  return createHash('sha256')
+    .update(`${failure?.class ?? ''}\n`)
+    .update(gen)
+    .digest()
+    .toString('hex', 0, 8);
 }

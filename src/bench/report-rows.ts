@@ -2,12 +2,10 @@
 
 import { parseObject } from '../json.js';
 import { type Remarks, remarksIn } from '../judged-row.js';
-import type { List } from '../list.js';
 import { shownPrediction, withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../turn.js';
 import type { Dataset } from './dataset.js';
-import type { PredictionRef } from './prediction-ref.js';
-import { openRows, type PredictedRow } from './predictions.js';
+import { openRows, type PredictedRow, type PredictionRef } from './predictions.js';
 
 /** A turn before the one that was predicted. */
 interface EarlierTurn {
@@ -28,14 +26,14 @@ export interface RowTexts extends Remarks {
 
 interface JudgedTexts {
   /** Key, repeat and judgement index of every row, in file order. */
-  readonly refs: List<PredictionRef>;
+  readonly refs: readonly PredictionRef[];
   /** @throws UserError (65) where another text lies in the row's place by now. */
   read(ref: PredictionRef): Promise<RowTexts>;
   close(): Promise<void>;
 }
 
 /**
- * Indexes a judged file, ours or the official script's. Lean rows are looked up in `data` by their key.
+ * Goes once through a judged file, ours or the official script's. Lean rows are looked up in `data` by their key.
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a judged row, or a lean row without its data.
  */
 export async function openJudgedTexts(

@@ -25,9 +25,6 @@ interface RowFlaw {
   readonly domain?: Domain;
 }
 
-/** Grows whenever `readRow` makes something else of the same text: indexes that earlier readers have left are made anew then. */
-export const READER = 1;
-
 /**
  * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names a domain, whichever it is; the
  * other official keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.
@@ -76,6 +73,22 @@ function sampleOf(
   { key, trajectory }: Pick<Sample, 'key' | 'trajectory'>,
 ): Sample {
   return { key, trajectory, domain: domainOf(task), turnIdx, prompts, responses, currentPrompt, systemPrompt };
+}
+
+/** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
+export class EqualRows {
+  readonly #seen = new Map<string, number>();
+
+  keyOf(hash: string): string {
+    const before = this.#seen.get(hash) ?? 0;
+    this.#seen.set(hash, before + 1);
+    return before === 0 ? hash : `${hash}-${before}`;
+  }
+}
+
+/** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
+export function isKeyOf(key: string, hash: string): boolean {
+  return key === hash || key.startsWith(`${hash}-`);
 }
 
 /** A domain names files and columns: letters and digits of any script, and `_`, `-` and `.` between them. */

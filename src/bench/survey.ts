@@ -6,7 +6,7 @@ import { throwIfStopped } from '../errors.js';
 import { present } from '../present.js';
 import type { Place, Survey, SurveyedRow } from '../survey.js';
 import type { Sample } from '../types.js';
-import type { Dataset } from './dataset.js';
+import type { Dataset, RowRef } from './dataset.js';
 
 /** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
 export type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
@@ -21,26 +21,25 @@ export async function surveyRows(
   stop: AbortSignal,
   onRow: (rows: number) => void,
 ): Promise<Survey> {
-  const { rows: index, bad } = dataset;
   const files = dataset.files.map((path) => basename(path));
-  const placeOf = (row: number): Place => ({ file: present(files[index.file(row)]), line: index.line(row) });
+  const placeOf = ({ file, line }: RowRef): Place => ({ file: present(files[file]), line });
   const rows: SurveyedRow[] = [];
-  for (let row = 0; row < index.length; row++) {
+  for (const row of dataset.rows) {
     // Lets a signal in: to count the tokens of a row keeps the thread busy.
     await nextTurn();
     throwIfStopped(stop);
-    const [hash = '', ordinal] = index.key(row).split('-');
-    const first = ordinal === undefined ? undefined : index.find(hash);
+    const [hash = '', ordinal] = row.key.split('-');
+    const first = ordinal === undefined ? undefined : dataset.find(hash);
     rows.push({
       ...placeOf(row),
-      domain: index.domain(row),
-      id: index.id(row),
-      turnIdx: index.turnIdx(row),
-      trajectory: index.trajectoryNumber(row),
+      domain: row.domain,
+      id: row.id,
+      turnIdx: row.turnIdx,
+      trajectory: row.trajectoryNumber,
       ...(first !== undefined && { equals: placeOf(first) }),
       ...sizesOf(await dataset.readSample(row)),
     });
     onRow(rows.length);
   }
-  return { files, rows, unusable: bad };
+  return { files, rows, unusable: dataset.bad };
 }

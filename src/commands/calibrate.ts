@@ -22,7 +22,6 @@ import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
-import { indexBeside } from '../bench/saved-index.js';
 import { chooseRows } from '../bench/selection.js';
 import { chosenVariants } from '../calibrate/choice.js';
 import { EXIT, type ExitCode } from '../errors.js';
@@ -86,8 +85,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
   const rubrics = rubricsOf(settings.rubrics, settings.quiet, io);
   const method = await MODES.rubric.open({ verdicts: settings.verdicts, ...holdingOf(settings), rubrics });
   requireForm(settings, method);
-  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);
     const { sampleSeed: seed } = settings;
@@ -142,7 +140,6 @@ async function calibrateJudge(work: Calibrating & { readonly settings: Settings<
   try {
     const { listeners, ...stage } = calibrationStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
-    await work.dataset.keepIndex();
     if (!settings.quiet) io.stderr.write(`${[planText(work.jobs), ...remarksOn(work.jobs)].join('\n')}\n\n`);
     await showBill(stage, target, settings);
     const result = await runStage(stage, [...listenersOf(io, settings, run), ...listeners]);

@@ -123,7 +123,6 @@ async function inferChosen(work: Inference): Promise<ExitCode> {
       ? askingOf(work, await rolloutStage(work, run, plan))
       : askingOf(work, await inferStage(work, run));
     if (settings.dryRun) return await asking.bill();
-    await work.dataset.keepIndex();
     const result = await asking.ask();
     const chosen = (plan?.rows ?? work.chosen).length * settings.repeats;
     const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(chosen, result.manifest.counts.chosen, result)];

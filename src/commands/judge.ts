@@ -23,7 +23,6 @@ import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { loadJudgePrompt } from '../bench/judge-prompts.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
-import { indexBeside } from '../bench/saved-index.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import type { Method, Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
@@ -111,7 +110,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const method = await mode.open({ verdicts, sees, ...holdingOf(settings), ...prompts, reference });
   requireForm(settings, method);
   const dataDir = inCwd(io, settings.dataDir);
-  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop, indexBeside(dirname(path)));
+  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
   try {
     const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
     const predictions = await withBeside(mode, method, await open(path), () => open(present(rival)));

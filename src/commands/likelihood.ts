@@ -70,7 +70,6 @@ async function measureChosen(work: Measuring): Promise<ExitCode> {
   try {
     const stage = await likelihoodStage(work, run);
     if (settings.dryRun) return await printBill(stage, target, settings);
-    await work.dataset.keepIndex();
     const result = await runStage(stage, listenersOf(io, settings, run));
     const output = join(settings.outputDir, 'likelihood.jsonl');
     printStageResult(io, settings, result, {

@@ -4,8 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BASELINES } from '../baselines.js';
-import { openDataset } from '../bench/dataset.js';
-import type { RowRef } from '../bench/row-index.js';
+import { openDataset, type RowRef } from '../bench/dataset.js';
 import { domainName } from '../domains.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { twoDecimals } from '../figures.js';
@@ -129,9 +128,8 @@ async function written({ label, rows, manifest }: MadeUpRun, dir: string): Promi
 
 /** One row of each domain. */
 async function shortestRows(): Promise<RowRef[]> {
-  const dataset = await openDataset(RECORDED);
-  await dataset.close();
-  const rows = [...dataset.rows];
+  const { rows, close } = await openDataset(RECORDED);
+  await close();
   return DOMAINS.map((domain) =>
     rows
       .filter((row) => row.domain === domain)

@@ -1,9 +1,9 @@
 // `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after each step.
 
-import { access, type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 import type { LiveWorld } from '../simulator.js';
 
 /** Keeps one episode. */
@@ -19,7 +19,7 @@ const LONGEST_NAME = 80;
 /** @throws UserError (73) where there can be no such folder */
 export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
   try {
-    await makeFolders(directory, { mkdir, stat, dirname });
+    await makeFolders(directory);
   } catch (error) {
     throw new UserError(`cannot make ${directory} (--record): ${messageOf(error)}`, EXIT.cannotCreate);
   }

@@ -1,10 +1,10 @@
 // A file under way: what came of it so far on disk, and the hash of that.
 
 import { constants, createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 import { printable } from '../printable.js';
 import { interrupted } from './client.js';
 import { Digest, isSame } from './digest.js';
@@ -52,7 +52,7 @@ export class Part {
   /** Opens the part of an earlier run, or a new one. Close it, whatever comes. */
   static async open(target: string, file: RepositoryFile): Promise<Part> {
     const path = partPath(target, file);
-    await onDisk(path, makeFolders(dirname(target), { mkdir, stat, dirname }));
+    await onDisk(path, makeFolders(dirname(target)));
     return new Part(path, target, await onDisk(path, openToAppend(path)), file);
   }
 

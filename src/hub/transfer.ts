@@ -1,9 +1,9 @@
 // Files of a repository brought to this machine: one process at a time, continued where it stopped, each checked.
 
-import { mkdir, stat, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 import { printable } from '../printable.js';
 import { STALL_MS } from './client.js';
 import { onDisk } from './disk-errors.js';
@@ -52,7 +52,7 @@ export async function withFolder<T>(
   lock: TransferOptions['lock'],
   work: () => Promise<T>,
 ): Promise<T> {
-  await onDisk(folder, makeFolders(folder, { mkdir, stat, dirname }));
+  await onDisk(folder, makeFolders(folder));
   const busy = `another awb downloads from ${name.repository} to ${printable(folder)}; wait for it`;
   const unlock = await lock(join(folder, '.lock'), busy);
   try {

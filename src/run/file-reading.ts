@@ -1,7 +1,7 @@
 // What is read of a run's files whole: their JSON, their size, their hash.
 
 import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { type JsonObject, parseObject } from '../json.js';
@@ -16,8 +16,18 @@ export async function sizeOf(path: string): Promise<number | undefined> {
 /** SHA-256 hex of a file's bytes. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) hash.update(chunk);
-  return hash.digest('hex');
+  const handle = await open(path);
+  try {
+    // One buffer for all of it: fresh ones would cost more than the hash.
+    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, READ_BYTES);
+      if (bytesRead === 0) return hash.digest('hex');
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    await handle.close();
+  }
 }
 
 /**

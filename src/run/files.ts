@@ -1,12 +1,12 @@
 // Whole files, written so that a reader sees the old one or the new one and never half of either.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { BlockWriter, bytesOf } from '../block-writer.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
+import { FileWriter, putInPlace, type WrittenFile } from '../files.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
@@ -17,12 +17,6 @@ const FIFO_POLL_MS = 50;
 const MOST_LINKS = 40;
 /** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
-
-interface WrittenFile {
-  readonly bytes: number;
-  /** Of the bytes, in hex. */
-  readonly sha256: string;
-}
 
 /**
  * Puts text in the place of a file's content, or makes the file. A regular file is replaced as a whole: a temporary one is
@@ -52,10 +46,7 @@ export async function writeLines(
   remedy: string = RUN_AGAIN,
 ): Promise<WrittenFile> {
   const ended = async function* () {
-    for await (const line of lines) {
-      yield line;
-      yield '\n';
-    }
+    for await (const line of lines) yield `${line}\n`;
   };
   return replaceFile(path, ended(), { remedy });
 }
@@ -109,8 +100,7 @@ async function writeAside(path: string, pieces: Pieces): Promise<WrittenFile> {
     } finally {
       await handle.close();
     }
-    await rename(temporary, path);
-    await syncFolder(dirname(path));
+    await putInPlace(temporary, path);
     return written;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
@@ -150,26 +140,9 @@ async function openOnceRead(path: string): Promise<FileHandle> {
 }
 
 async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const blocks = new BlockWriter((block) => {
-    hash.update(block);
-    bytes += block.length;
-    return handle.writeFile(block);
-  });
-  for await (const piece of pieces) {
-    const one = [piece];
-    await blocks.add(one, bytesOf(one));
-  }
-  await blocks.end();
-  return { bytes, sha256: hash.digest('hex') };
-}
-
-/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r').catch(() => undefined);
-  await folder?.sync().catch(() => undefined);
-  await folder?.close();
+  const writer = new FileWriter(handle);
+  for await (const piece of pieces) await writer.add(piece);
+  return writer.end();
 }
 
 const CAUSES: Readonly<Record<string, string>> = {

@@ -1,15 +1,14 @@
 // A run's folder: opened for one process alone, checked, and repaired where a kill or a failing disk left damage.
 
-import { mkdir, rename, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 import { hideKeys } from '../redaction.js';
 import { sizeOf } from './file-reading.js';
 import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
-import { type Journal, openJournal, type Shelf, viewJournal } from './journal.js';
-import type { JournalRecord } from './journal-record.js';
+import { type Journal, openJournal, type Summarise, viewJournal } from './journal.js';
 import type { Manifest } from './manifest.js';
 import { readManifest } from './manifest-file.js';
 
@@ -34,16 +33,14 @@ interface FolderOptions<S> {
   /** A second file that such a run may write. */
   readonly beside?: string;
   identity(stored: Manifest | undefined): Identity;
-  summarise(record: JournalRecord): S;
-  /** Where the summaries are kept. */
-  readonly shelf: Shelf<S>;
+  readonly summarise: Summarise<S>;
   lock(path: string, busy: string): Promise<() => void>;
 }
 
 /**
  * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone.
- * `identity` is given the stored manifest, from which it may take over what only asking can find out. `summarise` says what stays
- * in memory of a record, and throws for what no run writes. `lock` takes a lock that dies with its process, at once or not at all.
+ * `identity` is given the stored manifest, from which it may take over what only asking can find out. `lock` takes a lock that dies with
+ * its process, at once or not at all.
  * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
  */
 export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolder<S>> {
@@ -57,7 +54,7 @@ export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolde
     if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath, ...beside]);
     const found = await readManifest(manifestPath);
     if (found === undefined) await requireNoStray([outputPath, journalPath]);
-    const journal = await openJournal(journalPath, options.summarise, options.shelf);
+    const journal = await openJournal(journalPath, options.summarise);
     close = async () => {
       await journal.close();
       release();
@@ -85,7 +82,7 @@ export async function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Pr
   const found = options.fresh ? undefined : await readManifest(paths.manifestPath);
   if (found === undefined && !options.fresh) await requireNoStray([paths.outputPath, paths.journalPath]);
   // Beginning anew finds nothing.
-  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise, options.shelf);
+  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise);
   const close = () => journal.close();
   try {
     return { ...paths, journal, ...(await begunAs(options, journal, found)), close };
@@ -122,7 +119,7 @@ async function begunAs<S>(
 
 async function makeFolder(dir: string): Promise<void> {
   try {
-    await makeFolders(dir, { mkdir, stat, dirname });
+    await makeFolders(dir);
   } catch (error) {
     throw new UserError(
       `cannot create the folder ${dir} (${codeOf(error)}); choose another --output-dir`,

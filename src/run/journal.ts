@@ -4,26 +4,19 @@ import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
-import { Column } from '../column.js';
 import { codeOf, EXIT, UserError } from '../errors.js';
-import { TextNumbers } from '../hashed-texts.js';
+import { syncFolder } from '../files.js';
 import { splitLines } from '../lines.js';
-import { WORDS_OF_KEY } from '../row-id.js';
-import { syncFolder } from './files.js';
 import { Appender } from './group-commit.js';
 import { type JournalRecord, readRecord, sealed } from './journal-record.js';
 
-/** Where the records' summaries are kept, by the number of the record. Numbers go from 0. */
-export interface Shelf<S> {
-  /** A later summary under a number replaces an earlier one. */
-  put(number: number, summary: S): void;
-  at(number: number): S;
-}
+/** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */
+export type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
 
 export interface Journal<S> {
   /** How many ids have a record. */
   readonly size: number;
-  /** The ids that have a record, in the order of their first ones; each is made when its turn comes. */
+  /** The ids that have a record, in the order of their first ones. */
   ids(): Iterable<string>;
   has(id: string): boolean;
   /** The summary of an id's latest record; undefined where it has none. */
@@ -45,45 +38,21 @@ const MOST_NAMED = 10;
 /** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
 const READ_BYTES = 1 << 18;
 
-/** The latest record of each id: where it lies, and its summary. Tens of bytes a record, beside what the shelf takes. */
-class Latest<S> {
-  readonly ids = new TextNumbers(WORDS_OF_KEY);
-  readonly #offset = new Column(Float64Array);
-  readonly #length = new Column(Uint32Array);
-
-  constructor(private readonly shelf: Shelf<S>) {}
-
-  put(id: string, place: { readonly offset: number; readonly length: number }, summary: S): void {
-    const number = this.ids.add(id);
-    this.#offset.put(number, place.offset);
-    this.#length.put(number, place.length);
-    this.shelf.put(number, summary);
-  }
-
-  summaryOf(id: string): S | undefined {
-    const number = this.ids.find(id);
-    return number === undefined ? undefined : this.shelf.at(number);
-  }
-
-  placeOf(id: string): { readonly offset: number; readonly length: number } | undefined {
-    const number = this.ids.find(id);
-    return number === undefined ? undefined : { offset: this.#offset.at(number), length: this.#length.at(number) };
-  }
+/** The latest record of an id: where it lies, and its summary. */
+interface Latest<S> {
+  readonly offset: number;
+  readonly length: number;
+  readonly summary: S;
 }
 
 /**
  * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
  * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
- * @param summarise what is kept in memory of a record, on the shelf; it throws for what no run writes
  * @throws UserError (73) where the file cannot be opened for writing, or is no regular file.
  */
-export async function openJournal<S>(
-  path: string,
-  summarise: (record: JournalRecord) => S,
-  shelf: Shelf<S>,
-): Promise<Journal<S>> {
+export async function openJournal<S>(path: string, summarise: Summarise<S>): Promise<Journal<S>> {
   const handle = await openForAppend(path);
-  return journalIn(path, handle, summarise, shelf, (end) => handle.truncate(end));
+  return journalIn(path, handle, summarise, (end) => handle.truncate(end));
 }
 
 /**
@@ -91,42 +60,37 @@ export async function openJournal<S>(
  * another process writes, it holds what was there.
  * @throws UserError (66) where the file cannot be read, or is no regular file.
  */
-export async function viewJournal<S>(
-  path: string | undefined,
-  summarise: (record: JournalRecord) => S,
-  shelf: Shelf<S>,
-): Promise<Journal<S>> {
+export async function viewJournal<S>(path: string | undefined, summarise: Summarise<S>): Promise<Journal<S>> {
   const handle = await (path === undefined ? open(devNull, 'r') : openToView(path));
-  return journalIn(path ?? devNull, handle, summarise, shelf, async () => {});
+  return journalIn(path ?? devNull, handle, summarise, async () => {});
 }
 
 async function journalIn<S>(
   path: string,
   handle: FileHandle,
-  summarise: (record: JournalRecord) => S,
-  shelf: Shelf<S>,
+  summarise: Summarise<S>,
   cut: (end: number) => Promise<void>,
 ): Promise<Journal<S>> {
-  const latest = new Latest(shelf);
+  const latest = new Map<string, Latest<S>>();
   const { end, repaired } = await load(path, handle, latest, summarise, cut);
   const appender = new Appender(handle, path, end);
   return {
     get size() {
-      return latest.ids.size;
+      return latest.size;
     },
-    ids: () => latest.ids,
-    has: (id) => latest.ids.find(id) !== undefined,
-    summaryOf: (id) => latest.summaryOf(id),
+    ids: () => latest.keys(),
+    has: (id) => latest.has(id),
+    summaryOf: (id) => latest.get(id)?.summary,
     ...(repaired === undefined ? {} : { repaired }),
     async append(record) {
       const line = sealed(record);
       const offset = await appender.append(line);
-      const summary = summarise(record);
-      latest.put(record.id, { offset, length: line.length - 1 }, summary);
+      const summary = summarise(record, latest.get(record.id)?.summary);
+      latest.set(record.id, { offset, length: line.length - 1, summary });
       return summary;
     },
     read(id) {
-      const place = latest.placeOf(id);
+      const place = latest.get(id);
       if (place === undefined) throw new Error(`no journal record for ${id}`);
       const bytes = Buffer.allocUnsafe(place.length);
       readSync(handle.fd, bytes, 0, place.length, place.offset);
@@ -191,8 +155,8 @@ async function openToView(path: string): Promise<FileHandle> {
 async function load<S>(
   path: string,
   handle: FileHandle,
-  latest: Latest<S>,
-  summarise: (record: JournalRecord) => S,
+  latest: Map<string, Latest<S>>,
+  summarise: Summarise<S>,
   cut: (end: number) => Promise<void>,
 ): Promise<{ end: number; repaired?: string }> {
   const notes: string[] = [];
@@ -208,9 +172,9 @@ async function load<S>(
       break;
     }
     const record = readRecord(line.bytes);
-    const summary = record && summaryOf(record, summarise);
+    const summary = record && summaryOf(record, latest.get(record.id)?.summary, summarise);
     if (record === undefined || summary === undefined) damaged.push(line.number);
-    else latest.put(record.id, { offset: line.offset, length: line.bytes.length }, summary);
+    else latest.set(record.id, { offset: line.offset, length: line.bytes.length, summary });
   }
   if (damaged.length > 0) notes.push(passedOver(damaged));
   return notes.length === 0 ? { end } : { end, repaired: `repaired ${path}: ${notes.join('; ')}` };
@@ -224,9 +188,9 @@ function passedOver(lines: readonly number[]): string {
 }
 
 /** Undefined where a record holds what no stage writes. */
-function summaryOf<S>(record: JournalRecord, summarise: (record: JournalRecord) => S): S | undefined {
+function summaryOf<S>(record: JournalRecord, before: S | undefined, summarise: Summarise<S>): S | undefined {
   try {
-    return summarise(record);
+    return summarise(record, before);
   } catch {
     return undefined;
   }

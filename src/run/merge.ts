@@ -2,13 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { Column } from '../column.js';
 import { throwIfStopped } from '../errors.js';
-import { HashedTexts, TextNumbers } from '../hashed-texts.js';
 import { splitLines } from '../lines.js';
 import { present } from '../present.js';
-import { WORDS_OF_KEY } from '../row-id.js';
-import { type Shelf, viewJournal } from './journal.js';
+import { viewJournal } from './journal.js';
 import { type JournalRecord, readRecord } from './journal-record.js';
 
 /** A journal to be joined. */
@@ -57,7 +54,7 @@ interface Kept {
 
 /**
  * Reads the journals. A row that several parts have is taken from the run's own journal, or else from the first part that has finished
- * it; of several failures the last one counts. Tens of bytes a row are kept.
+ * it; of several failures the last one counts.
  * @param isDone whether the row of a record need not be asked again; it throws for what no run writes
  * @throws UserError: 66 for a journal that cannot be read, 130 or 143 once `stop` is aborted
  */
@@ -70,17 +67,13 @@ export async function joinJournals(
   const damages: string[] = [];
   const rows: number[] = [];
   for (const [number, part] of parts.entries()) {
-    const shelf = new KeptShelf();
-    const journal = await viewJournal(part.path, (record) => keptOf(record, isDone(record)), shelf);
+    const journal = await viewJournal(part.path, (record) => keptOf(record, isDone(record)));
     try {
       if (journal.repaired !== undefined) damages.push(journal.repaired.replace(/^repaired /, 'in '));
       rows.push(journal.size);
       // Reading the journal is what takes time; a signal is heard between two journals.
       throwIfStopped(stop);
-      let place = 0;
-      for (const id of journal.ids()) {
-        standing.take(id, shelf.at(place++), number, parts);
-      }
+      for (const id of journal.ids()) standing.take(id, present(journal.summaryOf(id)), number, parts);
     } finally {
       await journal.close();
     }
@@ -96,29 +89,9 @@ function keptOf({ row, log }: JournalRecord, isDone: boolean): Kept {
   return { isDone, digest: digestOf(JSON.stringify(row)), at: Number.isFinite(at) ? at : 0 };
 }
 
-/** As many hex digits of SHA-256 as a row's key has. */
+/** 24 hex digits of SHA-256. */
 function digestOf(bytes: string | Uint8Array): string {
-  return createHash('sha256')
-    .update(bytes)
-    .digest('hex')
-    .slice(0, 8 * WORDS_OF_KEY);
-}
-
-/** What was kept of each of many records. */
-class KeptShelf implements Shelf<Kept> {
-  readonly #digests = new HashedTexts(WORDS_OF_KEY);
-  readonly #done = new Column(Uint32Array);
-  readonly #at = new Column(Float64Array);
-
-  put(number: number, { isDone, digest, at }: Kept): void {
-    this.#digests.put(number, digest);
-    this.#done.put(number, isDone ? 1 : 0);
-    this.#at.put(number, at);
-  }
-
-  at(number: number): Kept {
-    return { isDone: this.#done.at(number) === 1, digest: this.#digests.at(number), at: this.#at.at(number) };
-  }
+  return createHash('sha256').update(bytes).digest().toString('hex', 0, 12);
 }
 
 /** Which part's record stands, of every row. */
@@ -128,25 +101,25 @@ class Standing {
   kept = 0;
   conflicting = 0;
   readonly conflicts: Conflict[] = [];
-  readonly #ids = new TextNumbers(WORDS_OF_KEY);
-  readonly #part = new Column(Uint32Array);
-  readonly #kept = new KeptShelf();
+  readonly #standing = new Map<string, { readonly holder: number; readonly kept: Kept }>();
   /** Parts some of whose rows stand by the record of another. */
   readonly #beaten = new Set<number>();
 
   take(id: string, found: Kept, part: number, parts: readonly JournalPart[]): void {
-    const known = this.#ids.size;
-    const number = this.#ids.add(id);
-    if (this.#ids.size > known || this.#stands(number, id, found, part, parts)) {
-      this.#part.put(number, part);
-      this.#kept.put(number, found);
+    const before = this.#standing.get(id);
+    if (before === undefined || this.#stands(id, before, found, part, parts)) {
+      this.#standing.set(id, { holder: part, kept: found });
     }
   }
 
   /** Whether the record that was found takes the place of the one that stood. */
-  #stands(number: number, id: string, found: Kept, part: number, parts: readonly JournalPart[]): boolean {
-    const before = this.#kept.at(number);
-    const holder = this.#part.at(number);
+  #stands(
+    id: string,
+    { holder, kept: before }: { readonly holder: number; readonly kept: Kept },
+    found: Kept,
+    part: number,
+    parts: readonly JournalPart[],
+  ): boolean {
     const isBetter = found.isDone === before.isDone ? !found.isDone && found.at > before.at : found.isDone;
     this.#beaten.add(isBetter ? holder : part);
     // Merged before.
@@ -167,8 +140,7 @@ class Standing {
 
   /** The part whose record of this row stands, and that record; undefined for a row that was not there when the journals were read. */
   of(id: string): { readonly holder: number; readonly kept: Kept } | undefined {
-    const number = this.#ids.find(id);
-    return number === undefined ? undefined : { holder: this.#part.at(number), kept: this.#kept.at(number) };
+    return this.#standing.get(id);
   }
 }
 
@@ -180,7 +152,7 @@ async function* linesOf(
   isDone: (record: JournalRecord) => boolean,
   stop: AbortSignal,
 ): AsyncGenerator<string | Uint8Array> {
-  const written = new TextNumbers(WORDS_OF_KEY);
+  const written = new Set<string>();
   for (const stands of [false, true]) {
     for (const [number, { path }] of parts.entries()) {
       if (rows[number] === 0 || (!stands && !standing.isBeaten(number))) continue;

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 
 interface HashOptions {
   /** Where hashes are remembered; made where it is missing. Absent: nothing is remembered. */
@@ -84,7 +84,7 @@ async function recall(record: string, files: readonly Seen[]): Promise<string | 
 async function remember(record: string, files: readonly Seen[], sha256: string): Promise<void> {
   const part = `${record}.${process.pid}.part`;
   try {
-    await makeFolders(dirname(record), { mkdir, stat, dirname });
+    await makeFolders(dirname(record));
     await writeFile(part, `${JSON.stringify({ sha256, files }, undefined, 2)}\n`, { flag: 'wx' });
     await rename(part, record);
   } catch {

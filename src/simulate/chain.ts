@@ -3,31 +3,31 @@
 import { promptOf, withoutRequest } from '../turn.js';
 import type { Sample } from '../types.js';
 
-/** A row of a trajectory, by its number in the data. */
-interface TrajectoryRow {
-  readonly row: number;
+/** A row of a trajectory, and what stands for it. */
+interface TrajectoryRow<Row> {
+  readonly row: Row;
   readonly sample: Sample;
 }
 
 /** The turns that a rollout goes through, and the rows that it passes. */
-export interface Chain {
+export interface Chain<Row> {
   /** Says what is asked in each turn. */
-  readonly driver: TrajectoryRow;
+  readonly driver: TrajectoryRow<Row>;
   /** By turn, 1-based. A turn without a row has a truth, too, but is not scored. */
-  readonly rows: ReadonlyMap<number, number>;
+  readonly rows: ReadonlyMap<number, Row>;
 }
 
 /**
  * The chains of one trajectory, given all of its rows in the order of the data. Every row is in exactly one. Of two equal rows the
  * second begins a chain of its own, since a run asks for each.
  */
-export function chainsOf(rows: readonly TrajectoryRow[]): Chain[] {
-  const chains: Chain[] = [];
+export function chainsOf<Row>(rows: readonly TrajectoryRow<Row>[]): Chain<Row>[] {
+  const chains: Chain<Row>[] = [];
   let left = rows;
   while (left.length > 0) {
     const driver = left.reduce((longest, other) => (other.sample.turnIdx > longest.sample.turnIdx ? other : longest));
     const taken = new Map([[driver.sample.turnIdx, driver.row]]);
-    const others: TrajectoryRow[] = [];
+    const others: TrajectoryRow<Row>[] = [];
     for (const each of left) {
       const { turnIdx } = each.sample;
       if (each === driver) continue;

@@ -1,9 +1,9 @@
 // Makes small GGUF models of the architecture qwen35moe, for tests, quickstart and benchmarks: scripted ones and random ones.
 
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolders } from '../make-folder.js';
+import { makeFolders } from '../files.js';
 import { type Encoding, headerBytes, paddingAfter, type StoredTensor, tensorBytes } from './gguf.js';
 import { FULL_SIZE, type Shape, shapeMetadata, tensorsOf } from './shape.js';
 import { type Script, vocabularyOf } from './vocabulary.js';
@@ -86,7 +86,7 @@ export function scriptedModel(script: Script): ModelSpec {
 
 /** Writes the model at `path`, whole or not at all. Throws RangeError for a spec that cannot be written, or the file system's error. */
 export async function makeModel(spec: ModelSpec, path: string): Promise<MadeModel> {
-  await makeFolders(dirname(path), { mkdir, stat, dirname });
+  await makeFolders(dirname(path));
   const unfinished = `${path}.${randomUUID()}.part`;
   const hash = createHash('sha256');
   let bytes = 0;

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { type Dataset, openDataset } from '../../src/bench/dataset.js';
+import { type Dataset, openDataset, type RowRef } from '../../src/bench/dataset.js';
 import { EXIT, type UserError } from '../../src/errors.js';
 import { DOMAINS } from '../../src/types.js';
 import { RECORDED, temporaryFolder } from '../support/cli.js';
@@ -24,8 +25,7 @@ async function opened<T>(dir: string, use: (dataset: Dataset) => Promise<T>): Pr
   }
 }
 
-const indexed = (dir: string) =>
-  opened(dir, async ({ rows, bad, fingerprint }) => ({ rows: [...rows], bad, fingerprint }));
+const indexed = (dir: string) => opened(dir, async ({ rows, bad, fingerprint }) => ({ rows, bad, fingerprint }));
 
 describe('openDataset', () => {
   test('takes every *_test.jsonl in name order, whatever the names mean, and nothing else', async () => {
@@ -46,15 +46,15 @@ describe('openDataset', () => {
 
   test('reads the recorded rows, each line as it stands in its file', async () => {
     await opened(RECORDED, async (dataset) => {
-      const rows = [...dataset.rows];
+      const { rows } = dataset;
       expect(new Set(rows.map((row) => row.domain))).toEqual(new Set(DOMAINS));
       expect(new Set(rows.map((row) => row.key)).size).toBe(dataset.rows.length);
       for (const row of dataset.rows) {
         const lines = (await readFile(dataset.files[row.file] as string, 'utf8')).split('\n');
         const text = lines[row.line - 1] as string;
-        expect(await dataset.readText(row.position)).toBe(text);
+        expect(await dataset.readText(row)).toBe(text);
         expect(`${JSON.parse(text).id}`).toBe(row.id);
-        expect((await dataset.readSample(row.position)).responses).toEqual(JSON.parse(text).response);
+        expect((await dataset.readSample(row)).responses).toEqual(JSON.parse(text).response);
       }
     });
   });
@@ -64,12 +64,12 @@ describe('openDataset', () => {
     const [first, second] = [rowText({ id: 'ä\u2028' }), rowText({ id: 2 })];
     await writeFile(join(dir, 'x_test.jsonl'), `\ufeff${first}\r\n\r\n \n${second}`);
     await opened(dir, async (dataset) => {
-      const rows = [...dataset.rows];
+      const { rows } = dataset;
       expect(rows.map((row) => [row.id, row.line])).toEqual([
         ['ä\u2028', 1],
         ['2', 4],
       ]);
-      expect(await Promise.all(rows.map((row) => dataset.readText(row.position)))).toEqual([first, second]);
+      expect(await Promise.all(rows.map((row) => dataset.readText(row)))).toEqual([first, second]);
     });
   });
 
@@ -126,8 +126,23 @@ describe('openDataset', () => {
     const key = rows[0]?.key as string;
     expect(rows.map((row) => row.key)).toEqual([key, rows[1]?.key, `${key}-1`, `${key}-2`]);
     await opened(dir, async (dataset) => {
-      for (const row of dataset.rows) expect((await dataset.readSample(row.position)).key).toBe(row.key);
+      for (const row of dataset.rows) expect((await dataset.readSample(row)).key).toBe(row.key);
     });
+  });
+
+  test('a row is found by its key alone, and a number as id keeps its digits', async () => {
+    const dir = await folderOf(rowText().replace('"id":1', '"id":900719925474099312'), rowText(), rowText());
+    await opened(dir, async ({ rows, find }) => {
+      expect(rows.map(({ id }) => id)).toEqual(['900719925474099312', '1', '1']);
+      for (const row of rows) expect(find(row.key)).toBe(row);
+      for (const key of ['', 'x', `${rows[1]?.key}-2`]) expect(find(key)).toBeUndefined();
+    });
+  });
+
+  test('trajectories have one number each, in the order of their first rows', async () => {
+    const { rows } = await indexed(await folderOf(...['a', 'b', 'a', 'c', 'b'].map((id) => rowText({ id }))));
+    expect(rows.map(({ trajectoryNumber }) => trajectoryNumber)).toEqual([0, 1, 0, 2, 1]);
+    expect(new Set(rows.map(({ trajectory }) => trajectory)).size).toBe(3);
   });
 
   test('the fingerprint is that of the rows, not of their spelling or their files', async () => {
@@ -173,8 +188,23 @@ describe('a file that is changed while it is open', () => {
       const path = dataset.files[0] as string;
       await change(path, await readFile(path, 'utf8'));
       const expected = { exitCode: EXIT.badData, message: expect.stringContaining('was changed') };
-      await expect(dataset.readText(0)).rejects.toMatchObject(expected);
-      await expect(dataset.readSample(0)).rejects.toMatchObject(expected);
+      await expect(dataset.readText(dataset.rows[0] as RowRef)).rejects.toMatchObject(expected);
+      await expect(dataset.readSample(dataset.rows[0] as RowRef)).rejects.toMatchObject(expected);
     });
+  });
+});
+
+test('large rows that come in at one time are worked on in turns of their own', async () => {
+  const dir = await folderOf(...[1, 2, 3, 4].map((id) => rowText({ id, response: ['one', 'x'.repeat(40_000)] })));
+  await opened(dir, async (dataset) => {
+    let turns = 0;
+    let isOver = false;
+    const counting = (async () => {
+      for (; !isOver; turns++) await nextTurn();
+    })();
+    const seen = await Promise.all(dataset.rows.map((row) => dataset.readText(row).then(() => turns)));
+    isOver = true;
+    await counting;
+    expect(new Set(seen).size).toBe(4);
   });
 });

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { filteredInTurns, inTurns, roomInTurn, stepsInTurns } from '../../src/bench/loop-turn.js';
+import { inTurns, roomInTurn, stepsInTurns } from '../../src/bench/loop-turn.js';
 import type { Steps } from '../../src/steps.js';
 
 /** Keeps the event loop at work. */
@@ -40,10 +40,6 @@ it('many items are gone through in their order, and others have their turns mean
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   expect(seen).toHaveLength(2_000);
   expect(others).toBeGreaterThan(0);
-});
-
-it('a list is filtered as it is at once', async () => {
-  expect([...(await filteredInTurns(['a', 'b', 'c'], (item) => item !== 'b'))]).toEqual(['a', 'c']);
 });
 
 it('long work in steps leaves others their turns, and comes to its result', async () => {

@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Dataset, openDataset } from '../../src/bench/dataset.js';
-import type { PredictionRef } from '../../src/bench/prediction-ref.js';
-import { openPredictions, openRows, type PredictionFile } from '../../src/bench/predictions.js';
+import { openPredictions, openRows, type PredictionFile, type PredictionRef } from '../../src/bench/predictions.js';
 import { withMembers } from '../../src/bench/row-text.js';
 import { EXIT, type UserError } from '../../src/errors.js';
 import { temporaryFolder } from '../support/cli.js';
@@ -18,7 +18,7 @@ async function predicted(rows: readonly string[], drop = WHOLE, awb: Readonly<Re
   await writeText(dir, 'data/a_test.jsonl', rows);
   const data = await openDataset(join(dir, 'data'));
   onTestFinished(() => data.close());
-  const lines = [...data.rows].map((row, index) =>
+  const lines = data.rows.map((row, index) =>
     withMembers(rows[index] as string, drop, {
       gen: `gen ${index}`,
       awb: { key: row.key, trajectory: row.trajectory, repeat: 0, status: 'ok', flags: [], ...awb },
@@ -40,7 +40,7 @@ async function opened<T>(
   }
 }
 
-const refsOf = (lines: readonly string[], data?: Dataset) => opened(lines, async (file) => [...file.refs], data);
+const refsOf = (lines: readonly string[], data?: Dataset) => opened(lines, async (file) => file.refs, data);
 
 async function refusal(lines: readonly (string | Uint8Array)[], data?: Dataset): Promise<string> {
   const error: UserError = await opened(lines, async () => undefined, data).then(
@@ -61,14 +61,14 @@ describe('predictions of ours', () => {
       await opened(
         [...lines].reverse(),
         async (file) => {
-          const refs = [...file.refs].reverse();
-          expect(refs.map((ref) => ref.key)).toEqual([...data.rows].map((row) => row.key));
-          for (const [index, row] of [...data.rows].entries()) {
+          const refs = file.refs.toReversed();
+          expect(refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
+          for (const [index, row] of data.rows.entries()) {
             const ref = refs[index] as PredictionRef;
             expect(ref).toMatchObject({ trajectory: row.trajectory, domain: 'mcp', turnIdx: row.turnIdx, repeat: 0 });
             const read = await file.read(ref);
             expect(read).toMatchObject({ text: lines[index], gen: `gen ${index}`, awb: { key: row.key } });
-            expect(read.sample).toEqual(await data.readSample(row.position));
+            expect(read.sample).toEqual(await data.readSample(row));
           }
         },
         drop === LEAN ? data : undefined,
@@ -92,7 +92,7 @@ describe('predictions of ours', () => {
     expect((await refsOf(lines)).map(({ index, line }) => [index, line])).toEqual([[0, 1]]);
     const rows = await openRows(await writeText(await temporaryFolder(), 'j.jsonl', lines), undefined);
     onTestFinished(() => rows.close());
-    expect([...rows.refs].map(({ index, line }) => [index, line])).toEqual([
+    expect(rows.refs.map(({ index, line }) => [index, line])).toEqual([
       [0, 1],
       [1, 2],
       [2, 3],
@@ -129,7 +129,7 @@ describe('predictions of the official script', () => {
     await opened(
       rows.map((row) => withMembers(row, WHOLE, { gen: 'g' })),
       async (file) => {
-        expect([...file.refs].map((ref) => ref.key)).toEqual([...data.rows].map((row) => row.key));
+        expect(file.refs.map((ref) => ref.key)).toEqual(data.rows.map((row) => row.key));
         expect(await file.read(file.refs.at(1) as PredictionRef)).toMatchObject({ gen: 'g', awb: {} });
       },
     );
@@ -143,7 +143,7 @@ describe('predictions of the official script', () => {
     ];
     await opened(lines, async (file) => {
       const absent = { class: 'absent', reason: 'not predicted: the row has no "gen"' };
-      expect([...file.refs].map((ref) => ref.failure)).toEqual([absent, absent, undefined]);
+      expect(file.refs.map((ref) => ref.failure)).toEqual([absent, absent, undefined]);
       expect(await file.read(file.refs.at(0) as PredictionRef)).toMatchObject({ gen: '', text: lines[0] });
       expect((await file.read(file.refs.at(2) as PredictionRef)).gen).toBe('g');
     });
@@ -211,6 +211,11 @@ describe('a line that is no prediction is refused with its place', () => {
     },
   );
 
+  test('of several, the first is named', async () => {
+    const { lines } = await predicted([rowText()]);
+    expect(await refusal([...lines, ...lines, '{', '['])).toMatch(/:2: the row of line 1 stands here again/);
+  });
+
   test('a file without rows', async () => {
     expect(await refusal(['', ' '])).toContain('holds no rows');
   });
@@ -240,4 +245,15 @@ test.each<[string, (text: string) => string]>([
   await writeFile(path, change(await readFile(path, 'utf8')));
   await expect(file.read(file.refs.at(0) as PredictionRef)).rejects.toMatchObject({ exitCode: EXIT.badData });
   await file.close();
+});
+
+test('a file has the hash of its bytes, and is left when the user stops it', async () => {
+  const text = `${withMembers(rowText(), WHOLE, { gen: 'g' })}\r\n\n`;
+  const path = join(await temporaryFolder(), 'p.jsonl');
+  await writeFile(path, text);
+  const file = await openPredictions(path, undefined);
+  await file.close();
+  expect(file.sha256).toBe(createHash('sha256').update(text).digest('hex'));
+  const stopped = openPredictions(path, undefined, AbortSignal.abort('SIGINT'));
+  await expect(stopped).rejects.toMatchObject({ exitCode: EXIT.interrupted });
 });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RowRef } from '../../src/bench/row-index.js';
-import { type Choice, chooseRows, ORDERS } from '../../src/bench/selection.js';
+import type { RowRef } from '../../src/bench/dataset.js';
+import { type Choice, chooseRows, inInputOrder, ORDERS } from '../../src/bench/selection.js';
 import { EXIT } from '../../src/errors.js';
-import { keyOf, rowIndexOf } from '../support/row-index.js';
+import { keyOf } from '../support/row-refs.js';
 
 /** Rows of three domains, interleaved, with `turns` rows to a trajectory, later turns first. */
 function rowsOf(count: number, turns = 4, first = 0): RowRef[] {
@@ -21,13 +21,13 @@ function rowsOf(count: number, turns = 4, first = 0): RowRef[] {
       line: at + 1,
       offset: 0,
       length: 1 + ((at * 7919) % 1000),
+      checksum: 0,
+      trajectoryNumber: (at % 3) + 3 * Math.floor(at / 3 / turns),
     };
   });
 }
 
-const choose = (rows: readonly RowRef[], choice: Partial<Choice>) =>
-  rowsWith(rows, chooseRows(rowIndexOf(rows), { sampleSeed: 0, ...choice }));
-const rowsWith = (rows: readonly RowRef[], numbers: Uint32Array) => Array.from(numbers, (row) => rows[row] as RowRef);
+const choose = (rows: readonly RowRef[], choice: Partial<Choice>) => chooseRows(rows, { sampleSeed: 0, ...choice });
 const keys = (rows: readonly RowRef[]) => rows.map((row) => row.key);
 const keysOf = (...numbers: number[]) => numbers.map((at) => keyOf(`key${at}`));
 
@@ -72,7 +72,7 @@ describe('chooseRows', () => {
   test('--sample takes the same rows each time, in whatever order they come, and others under another seed', () => {
     const rows = rowsOf(300);
     const chosen = choose(rows, { sample: 10, sampleSeed: 7 });
-    expect(choose([...rows].reverse(), { sample: 10, sampleSeed: 7 }).reverse()).toEqual(chosen);
+    expect(choose(rows.toReversed(), { sample: 10, sampleSeed: 7 })).toEqual(chosen);
     expect(choose(rows, { sample: 10, sampleSeed: 8 })).not.toEqual(chosen);
   });
 
@@ -143,7 +143,7 @@ describe('chooseRows', () => {
   });
 });
 
-function shardOrNothing(rows: readonly RowRef[], index: number, of: number): RowRef[] {
+function shardOrNothing(rows: readonly RowRef[], index: number, of: number): readonly RowRef[] {
   try {
     return choose(rows, { shard: { index, of } });
   } catch {
@@ -153,10 +153,7 @@ function shardOrNothing(rows: readonly RowRef[], index: number, of: number): Row
 
 describe('orders', () => {
   const rows = rowsOf(60);
-  const index = rowIndexOf(rows);
-  const all = Uint32Array.from(rows.keys());
-  const order = (name: keyof typeof ORDERS, seed = 0, chosen = all) =>
-    rowsWith(rows, ORDERS[name](index, chosen, seed));
+  const order = (name: keyof typeof ORDERS, seed = 0, chosen = rows) => ORDERS[name](chosen, seed);
 
   test('prefix: each trajectory in one piece, shortest prefix first, the trajectories in input order', () => {
     const ordered = order('prefix');
@@ -169,10 +166,10 @@ describe('orders', () => {
   });
 
   test('prefix: of chosen rows, trajectories come in the order of their first chosen row', () => {
-    const chosen = all.slice(7);
+    const chosen = rows.slice(7);
     const ordered = order('prefix', 0, chosen);
     const pieces = ordered.filter((row, at) => row.trajectory !== ordered[at - 1]?.trajectory);
-    const byFirst = new Set(rowsWith(rows, chosen).map((row) => row.trajectory));
+    const byFirst = new Set(chosen.map((row) => row.trajectory));
     expect(pieces.map((row) => row.trajectory)).toEqual([...byFirst]);
     expect([...byFirst]).not.toEqual([...new Set(rows.map((row) => row.trajectory))]);
   });
@@ -182,13 +179,13 @@ describe('orders', () => {
   });
 
   test('random: the same for the same seed, another for another', () => {
-    expect(order('random', 1, all.toReversed())).toEqual(order('random', 1));
+    expect(order('random', 1, rows.toReversed())).toEqual(order('random', 1));
     expect(order('random', 2)).not.toEqual(order('random', 1));
   });
 
   test.each(Object.entries(ORDERS))('%s loses and doubles no row, and leaves its input alone', (_name, orderRows) => {
-    const given = all.slice();
-    expect(orderRows(index, given, 3).toSorted()).toEqual(all);
-    expect(given).toEqual(all);
+    const given = rows.slice();
+    expect(inInputOrder(orderRows(given, 3))).toEqual(rows);
+    expect(given).toEqual(rows);
   });
 });

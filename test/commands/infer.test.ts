@@ -1,9 +1,8 @@
 // `awb infer` from outside: what reaches the server, what is written, and how a run goes on.
 
 import { readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
@@ -656,31 +655,6 @@ describe('going on', () => {
     expect(code).toBe(0);
     expect(other.count).toBe(5);
     expect(await manifestOf(run.out)).toMatchObject({ label: 'one', meta: { step: '1', seen: '2' } });
-  });
-
-  test('much data are read once: the run keeps their index, and later starts take it while the files stay as they were', async () => {
-    const long = 'x'.repeat(9 << 20);
-    const rows = madeUpRows('mcp', 4).map((row) => ({ ...row, response: row.response.map(() => long) }));
-    const folder = await temporaryFolder();
-    const data = await writeDataset(join(folder, 'data'), { 'mcp_test.jsonl': rows });
-    await utimes(join(data, 'mcp_test.jsonl'), 1, 1);
-    const [out, kept] = [join(folder, 'out'), join(folder, 'out/.data-index')];
-    const infer = () =>
-      awb(['infer', '--data-dir', data, '--baseline', 'empty', '--lean', '--fresh', '--output-dir', out]);
-    expect(await infer()).toMatchObject({ code: EXIT.done });
-    expect(await readdir(data)).toEqual(['mcp_test.jsonl']);
-    const { data: read } = await manifestOf(out);
-    // An index that names another fingerprint shows who takes it.
-    const bytes = await readFile(kept);
-    bytes.write('f'.repeat(64), bytes.indexOf(read.fingerprint));
-    bytes.writeUInt32LE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
-    await writeFile(kept, bytes);
-    expect(await infer()).toMatchObject({ code: EXIT.done });
-    expect((await manifestOf(out)).data).toEqual({ ...read, fingerprint: 'f'.repeat(64) });
-    await utimes(join(data, 'mcp_test.jsonl'), 1, 2);
-    expect(await infer()).toMatchObject({ code: EXIT.done });
-    expect((await manifestOf(out)).data).toEqual(read);
-    expect((await readFile(kept)).includes(read.fingerprint)).toBe(true);
   });
 
   test('re-serialised data is the same data', async () => {

@@ -6,7 +6,6 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { openFolder, type RunFolder, viewFolder } from '../../src/run/folder.js';
 import { temporaryFolder } from '../support/cli.js';
-import { listShelf } from '../support/shelf.js';
 
 let dir = '';
 let held: string[] = [];
@@ -23,7 +22,6 @@ function open(options: Partial<Parameters<typeof openFolder<string>>[0]> = {}): 
     ...{ dir, name: 'predictions', fresh: false },
     identity: () => ({ model: 'm' }),
     summarise: ({ id }) => id,
-    shelf: listShelf(),
     async lock(path) {
       held.push(path);
       return () => void held.splice(held.indexOf(path), 1);
@@ -103,7 +101,6 @@ describe('a folder that is only looked at', () => {
       ...{ dir, name: 'predictions', fresh: false },
       identity: () => ({ model: 'm' }),
       summarise: ({ id }) => id,
-      shelf: listShelf(),
       ...options,
     });
 

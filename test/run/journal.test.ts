@@ -9,7 +9,6 @@ import { rowId } from '../../src/row-id.js';
 import { type Journal, openJournal } from '../../src/run/journal.js';
 import type { JournalRecord } from '../../src/run/journal-record.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
-import { listShelf } from '../support/shelf.js';
 
 let dir = '';
 let path = '';
@@ -25,11 +24,7 @@ afterEach(async () => {
 
 /** Opens the journal, each record summed up as its gen. */
 async function reopen(at = path): Promise<Journal<string>> {
-  const journal = await openJournal(
-    at,
-    (record) => (record.row as { gen: string }).gen.toUpperCase(),
-    listShelf<string>(),
-  );
+  const journal = await openJournal(at, (record) => (record.row as { gen: string }).gen.toUpperCase());
   opened.push(journal);
   return journal;
 }
@@ -204,7 +199,7 @@ describe('a journal in which a bit has flipped', () => {
       const flipped = Buffer.from(whole);
       flipped[place >> 3] = (flipped[place >> 3] as number) ^ (1 << (place & 7));
       await writeFile(at, flipped);
-      const read = await openJournal(at, (found) => (found.row as { gen: string }).gen, listShelf<string>());
+      const read = await openJournal(at, (found) => (found.row as { gen: string }).gen);
       const gens = gensOf(read);
       expect(written).toMatchObject(gens);
       if (Object.keys(gens).length < 3) expect(read.repaired).toMatch(/line|last/);
@@ -250,7 +245,7 @@ test.each([
   ['a device', () => symlink('/dev/zero', path)],
 ])('%s is no journal', async (_what, make) => {
   await make();
-  await expect(openJournal(path, () => '', listShelf<string>())).rejects.toMatchObject({
+  await expect(openJournal(path, () => '')).rejects.toMatchObject({
     exitCode: EXIT.cannotCreate,
     message: expect.stringContaining('no regular file'),
   });

@@ -40,13 +40,8 @@ async function writtenLines(folder: string, lines: AsyncIterable<string | Uint8A
 }
 
 async function standingIn(path: string): Promise<Map<string, unknown>> {
-  const texts: unknown[] = [];
-  const shelf = {
-    put: (number: number, text: unknown) => (texts[number] = text),
-    at: (number: number) => texts[number],
-  };
-  const journal = await viewJournal(path, ({ row }) => row.text, shelf);
-  const standing = new Map([...journal.ids()].map((id, number) => [id, texts[number]]));
+  const journal = await viewJournal(path, ({ row }) => row.text);
+  const standing = new Map(Array.from(journal.ids(), (id) => [id, journal.summaryOf(id)]));
   await journal.close();
   return standing;
 }

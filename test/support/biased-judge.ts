@@ -19,7 +19,7 @@ export async function knownTexts(dataDir: string, variants: readonly string[], s
   try {
     const predictions = openMadePredictions(dataset, seed);
     const known = new Map<string, string>();
-    for (let row = 0; row < dataset.rows.length; row++) {
+    for (const row of dataset.rows) {
       for (const variant of variants) {
         const made = await predictions.make(row, variant);
         if (made === undefined) continue;

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { donorsOf } from '../../src/baselines.js';
 import { readRow } from '../../src/bench/sample.js';
 import type { Subject } from '../../src/calibrate/variant.js';
-import { present } from '../../src/present.js';
 import { randomOf } from '../../src/random.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 import { SAMPLE } from './sample.js';
@@ -23,16 +22,8 @@ export const RECORDED: readonly Sample[] = DOMAINS.flatMap((domain) =>
 
 /** Each recorded row as a subject, with the donor that the baseline `shuffled` takes. @param seed of both streams */
 export function recordedSubjects(seed: number): (() => Subject)[] {
-  const trajectories = [...new Set(RECORDED.map(({ trajectory }) => trajectory))];
-  const donorOf = donorsOf({
-    length: RECORDED.length,
-    domain: (row) => present(RECORDED[row]).domain,
-    trajectoryNumber: (row) => trajectories.indexOf(present(RECORDED[row]).trajectory),
-  });
-  return RECORDED.map((sample, row) => {
-    const donor = donorOf(row);
-    return () => subjectOf(sample, donor === undefined ? undefined : RECORDED[donor], seed * 1000 + row);
-  });
+  const donorOf = donorsOf(RECORDED);
+  return RECORDED.map((sample, row) => () => subjectOf(sample, donorOf(sample), seed * 1000 + row));
 }
 
 /** A subject whose streams start at this seed. */

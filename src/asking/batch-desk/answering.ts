@@ -75,7 +75,7 @@ async function answerAll(
   backend: Backend,
   answers: WeakMap<ModelRequest, HttpAnswer>,
 ): Promise<void> {
-  const asked = new Map<number, { readonly id: string; readonly request: ModelRequest }>();
+  const asked = new Map<RequestJob, { readonly id: string; readonly request: ModelRequest }>();
   const lost = named.own?.lost;
   const abort = lost === undefined ? signals.abort : AbortSignal.any([signals.abort, lost]);
   await backend.ask(
@@ -84,19 +84,19 @@ async function answerAll(
       async request(job: RequestJob) {
         const { id, body } = await left.read(job);
         const request = requestOf(body);
-        asked.set(job.place, { id, request });
+        asked.set(job, { id, request });
         return request;
       },
-      async settle({ place, part }, outcome) {
+      async settle(job, outcome) {
         if (outcome.status === 'interrupted') {
-          asked.delete(place);
+          asked.delete(job);
           return 'done';
         }
-        const { id, request } = present(asked.get(place));
-        asked.delete(place);
+        const { id, request } = present(asked.get(job));
+        asked.delete(job);
         const answer = outcome.status === 'ok' ? answerIn(outcome.content) : answers.get(request);
         await file.append(resultLine(id, answer ?? noAnswer(outcome)));
-        onAnswered({ part, ...toldOf(outcome, answer) });
+        onAnswered({ part: job.part, ...toldOf(outcome, answer) });
         return 'done';
       },
     },

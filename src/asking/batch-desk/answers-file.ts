@@ -3,8 +3,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFolder } from '../../files.js';
 import { unwritable } from '../../model/batch/folder.js';
-import { syncFolder } from '../../run/files.js';
 import { Appender } from '../../run/group-commit.js';
 
 const ANSWERS = 'answers.jsonl';

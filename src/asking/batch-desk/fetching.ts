@@ -4,8 +4,9 @@ import { writeSync } from 'node:fs';
 import { type FileHandle, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
+import { openAnew, putInPlace } from '../../files.js';
 import { sizeText } from '../../hub/download-text.js';
-import { openAnew, putInPlace, unwritable } from '../../model/batch/folder.js';
+import { unwritable } from '../../model/batch/folder.js';
 import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import type { Desk } from './desk.js';
 

@@ -1,11 +1,9 @@
-// The requests of a batch folder that have no result yet, as jobs: memory holds where each lies, and its line is read when its turn comes.
+// The requests of a batch folder that have no result yet, as jobs: each line is read when its turn comes.
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Column } from '../../column.js';
 import { EXIT, UserError } from '../../errors.js';
 import { isObject, parseObject } from '../../json.js';
-import { type List, listOf } from '../../list.js';
 import { type Batch, unreadable } from '../../model/batch/folder.js';
 import { present } from '../../present.js';
 import { requestsIn, requireAsWritten } from './left.js';
@@ -14,13 +12,14 @@ import { requestsIn, requireAsWritten } from './left.js';
 export interface RequestJob {
   /** Requests stand in the order of their prefixes: those that lie together go to one endpoint. */
   readonly group: string;
-  readonly place: number;
-  /** The file of requests. */
+  /** The file of requests, and where the request lies in it. */
   readonly part: string;
+  readonly offset: number;
+  readonly length: number;
 }
 
 export interface RequestsLeft {
-  readonly jobs: List<RequestJob>;
+  readonly jobs: readonly RequestJob[];
   /** How many there are in each part, without those that are void, and how many of these have a result. */
   readonly parts: ReadonlyMap<string, { readonly total: number; readonly done: number; readonly void: number }>;
   /** A job's id, and the body that it sends, as it is written. */
@@ -38,14 +37,11 @@ export async function requestsLeft(
   { parts }: Batch,
   withResult: ReadonlySet<string>,
 ): Promise<RequestsLeft> {
-  const partOf = new Column(Uint32Array);
-  const offsets = new Column(Float64Array);
-  const lengths = new Column(Uint32Array);
+  const jobs: RequestJob[] = [];
   const counts = new Map<string, { total: number; done: number; void: number }>();
-  const handles: FileHandle[] = [];
-  let count = 0;
+  const handles = new Map<string, FileHandle>();
   try {
-    for (const [index, part] of parts.entries()) {
+    for (const part of parts) {
       const own = { total: 0, done: 0, void: 0 };
       counts.set(part.file, own);
       await requireAsWritten(dir, part);
@@ -60,27 +56,25 @@ export async function requestsLeft(
           own.done++;
           continue;
         }
-        partOf.put(count, index);
-        offsets.put(count, offset);
-        lengths.put(count++, bytes.length);
+        const group = String(Math.floor(jobs.length / GROUP));
+        jobs.push({ group, part: part.file, offset, length: bytes.length });
       }
-      handles.push(await openPart(join(dir, part.file)));
+      handles.set(part.file, await openPart(join(dir, part.file)));
     }
   } catch (error) {
-    for (const handle of handles) await handle.close();
+    for (const handle of handles.values()) await handle.close();
     throw error;
   }
-  const fileAt = (place: number) => present(parts[partOf.at(place)]).file;
   return {
-    jobs: listOf(count, (place) => ({ group: String(Math.floor(place / GROUP)), place, part: fileAt(place) })),
+    jobs,
     parts: counts,
-    async read({ place, part }) {
-      const bytes = Buffer.allocUnsafe(lengths.at(place));
-      await present(handles[partOf.at(place)]).read(bytes, 0, bytes.length, offsets.at(place));
+    async read({ part, offset, length }) {
+      const bytes = Buffer.allocUnsafe(length);
+      await present(handles.get(part)).read(bytes, 0, length, offset);
       return requestIn(bytes.toString(), join(dir, part));
     },
     async close() {
-      for (const handle of handles) await handle.close();
+      for (const handle of handles.values()) await handle.close();
     },
   };
 }

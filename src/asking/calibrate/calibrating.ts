@@ -88,7 +88,7 @@ export function calibrationStage(
     },
     placeOf: ({ row, isFurther }) => (isFurther ? undefined : placeOfRow(dataset, row)),
     async compose(job, { row }) {
-      return lineOf(work, job, await subjectOf(work, job), recordedJudgement(row));
+      return lineOf(job, await subjectOf(work, job), recordedJudgement(row));
     },
     outputForm: { predictions: fingerprintOfJobs(jobs) },
     manifest: manifestOfData(work, run, { label: undefined, meta: {} }),
@@ -122,17 +122,12 @@ async function subjectOf({ predictions }: Calibrating, { row, variant }: Calibra
 }
 
 /** A line of calibration.jsonl: what tells the row and the variant, the prediction, and what judging adds to a row. */
-function lineOf(
-  { dataset: { rows } }: Calibrating,
-  { row, variant, index }: CalibrationJob,
-  { sample, gen }: Subject,
-  record: JudgementRecord,
-): string {
+function lineOf({ row, variant, index }: CalibrationJob, { sample, gen }: Subject, record: JudgementRecord): string {
   const { key, trajectory, domain: task, turnIdx: turn_idx } = sample;
   const prediction = { key, trajectory, repeat: 0, gen, awb: { variant }, flags: [] };
   return JSON.stringify({
     task,
-    id: rows.id(row),
+    id: row.id,
     turn_idx,
     variant,
     gen,

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { donorsOf } from '../../baselines.js';
-import type { Dataset } from '../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
 import type { Variant } from '../../calibrate/variant.js';
 import { VARIANTS } from '../../calibrate/variants.js';
 import { present } from '../../present.js';
@@ -24,7 +24,7 @@ interface Made {
 
 export interface MadePredictions {
   /** Undefined where the row has nothing that the variant could be made of. */
-  make(row: number, variant: string): Promise<Made | undefined>;
+  make(row: RowRef, variant: string): Promise<Made | undefined>;
 }
 
 /**
@@ -36,10 +36,10 @@ const BYTES_HELD = 8_000_000;
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
 export function openMadePredictions(dataset: Dataset, seed: number): MadePredictions {
   const donors = donorsOf(dataset.rows);
-  const held = new Map<number, Promise<Samples>>();
-  const bytesOf = (row: number) => dataset.rows.bytes(row) + dataset.rows.bytes(donors(row) ?? row);
+  const held = new Map<RowRef, Promise<Samples>>();
+  const bytesOf = (row: RowRef) => row.length + (donors(row) ?? row).length;
   let bytes = 0;
-  const samplesOf = (row: number) => {
+  const samplesOf = (row: RowRef) => {
     const found = held.get(row);
     const samples = found ?? readSamples(dataset, row, donors(row));
     if (found === undefined) bytes += bytesOf(row);
@@ -72,7 +72,7 @@ interface Samples {
   readonly donor: Sample | undefined;
 }
 
-async function readSamples(dataset: Dataset, row: number, donor: number | undefined): Promise<Samples> {
+async function readSamples(dataset: Dataset, row: RowRef, donor: RowRef | undefined): Promise<Samples> {
   const [sample, other] = await Promise.all([row, donor].map((one) => one !== undefined && dataset.readSample(one)));
   return { sample: present(sample || undefined), donor: other || undefined };
 }

@@ -1,7 +1,7 @@
 // Which rows a calibration takes, and what it asks about each: as many trajectories as the calls allow, every domain alike.
 
 import { createHash } from 'node:crypto';
-import type { RowIndex } from '../../bench/row-index.js';
+import type { RowRef } from '../../bench/dataset.js';
 import { UserError } from '../../errors.js';
 import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
@@ -11,8 +11,7 @@ import { type MadePredictions, variantOf } from './made-predictions.js';
 
 /** One judgement of one variant of one row. */
 export interface CalibrationJob extends StageJob {
-  /** The row's number in the data. */
-  readonly row: number;
+  readonly row: RowRef;
   readonly variant: string;
   /** Which judgement of this prediction it is, from 0. */
   readonly index: number;
@@ -45,13 +44,13 @@ const BYTES_LOOKED_AT = 200_000;
  * @throws UserError (2) where not even one row can be judged by so few calls
  */
 export async function planOf(
-  rows: RowIndex,
-  chosen: Uint32Array,
+  rows: readonly RowRef[],
+  chosen: readonly RowRef[],
   predictions: MadePredictions,
   choice: PlanChoice,
 ): Promise<CalibrationJob[]> {
-  const domains = groupBy(chosen, (row) => rows.domain(row));
-  const queues = [...domains.values()].map((members) => new RowQueue(rows, members, predictions, choice));
+  const domains = groupBy(chosen, ({ domain }) => domain);
+  const queues = [...domains.values()].map((members) => new RowQueue(members, predictions, choice));
   const taken: CalibrationJob[][] = [];
   let calls = 0;
   for (let open = queues; open.length > 0; ) {
@@ -84,14 +83,13 @@ export function takesCall({ variant }: CalibrationJob): boolean {
 
 /** A domain's rows in the order in which they are taken. */
 class RowQueue {
-  readonly #trajectories: number[][];
+  readonly #trajectories: RowRef[][];
   /** The judgements of rows that were looked at and not taken yet. */
-  readonly #looked = new Map<number, CalibrationJob[]>();
+  readonly #looked = new Map<RowRef, CalibrationJob[]>();
   #next = 0;
 
   constructor(
-    private readonly rows: RowIndex,
-    members: readonly number[],
+    members: readonly RowRef[],
     private readonly predictions: MadePredictions,
     private readonly choice: PlanChoice,
   ) {
@@ -100,10 +98,10 @@ class RowQueue {
       Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
         .sort((a, b) => (a.rank < b.rank ? -1 : 1))
         .map(({ item }) => item);
-    const trajectories = groupBy(members, (row) => rows.trajectory(row));
+    const trajectories = groupBy(members, (row) => row.trajectory);
     this.#trajectories = ranked(trajectories, ([trajectory]) => trajectory)
       .slice(0, choice.trajectories)
-      .map(([, own]) => ranked(own, (row) => rows.key(row)));
+      .map(([, own]) => ranked(own, (row) => row.key));
   }
 
   /** The judgements of the next row; undefined where none is left. */
@@ -120,13 +118,13 @@ class RowQueue {
   }
 
   /** Takes the row out to which most variants apply. */
-  async #richest(own: number[]): Promise<CalibrationJob[] | undefined> {
-    let best: { readonly row: number; readonly jobs: CalibrationJob[] } | undefined;
+  async #richest(own: RowRef[]): Promise<CalibrationJob[] | undefined> {
+    let best: { readonly row: RowRef; readonly jobs: CalibrationJob[] } | undefined;
     let bytes = 0;
     for (const row of own.slice(0, ROWS_LOOKED_AT)) {
       if (bytes >= BYTES_LOOKED_AT) break;
-      bytes += this.rows.bytes(row);
-      const jobs = this.#looked.get(row) ?? (await jobsOf(this.rows, row, this.predictions, this.choice));
+      bytes += row.length;
+      const jobs = this.#looked.get(row) ?? (await jobsOf(row, this.predictions, this.choice));
       this.#looked.set(row, jobs);
       if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
     }
@@ -138,12 +136,11 @@ class RowQueue {
 }
 
 async function jobsOf(
-  rows: RowIndex,
-  row: number,
+  row: RowRef,
   predictions: MadePredictions,
   { variants, judgeRepeats }: PlanChoice,
 ): Promise<CalibrationJob[]> {
-  const [key, group, domain] = [rows.key(row), rows.trajectory(row), rows.domain(row)];
+  const { key, trajectory: group, domain } = row;
   const jobs: CalibrationJob[] = [];
   for (const variant of variants) {
     const made = await predictions.make(row, variant);
@@ -159,12 +156,13 @@ async function jobsOf(
 }
 
 /** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
-function inOrder(rows: RowIndex, taken: readonly CalibrationJob[][]): CalibrationJob[] {
+function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
+  const domains = [...new Set(rows.map(({ domain }) => domain))];
   const place = (job: CalibrationJob) => [
-    rows.domains.indexOf(job.domain),
-    rows.trajectoryNumber(job.row),
-    rows.turnIdx(job.row),
-    job.row,
+    domains.indexOf(job.domain),
+    job.row.trajectoryNumber,
+    job.row.turnIdx,
+    job.row.position,
   ];
   return taken
     .map((jobs) => ({ jobs, place: place(present(jobs[0])) }))

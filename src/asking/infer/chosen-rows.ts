@@ -1,8 +1,7 @@
 // The chosen rows, opened for whoever puts them to a world model: the data, the prompts, the model and its price.
 
 import { resolve } from 'node:path';
-import { type Dataset, openDataset } from '../../bench/dataset.js';
-import { indexBeside } from '../../bench/saved-index.js';
+import { type Dataset, openDataset, type RowRef } from '../../bench/dataset.js';
 import { chooseRows } from '../../bench/selection.js';
 import type { Io } from '../../types.js';
 import { openPricing } from '../pricing.js';
@@ -17,8 +16,8 @@ import { takenShard } from './shard.js';
 
 export interface ChosenRows {
   readonly dataset: Dataset;
-  /** Numbers of rows, in input order. */
-  readonly chosen: Uint32Array;
+  /** In input order. */
+  readonly chosen: readonly RowRef[];
   /** Which part of what the other flags choose these are, as `I/N`; undefined where they are all of it. */
   readonly shard: string | undefined;
   readonly prompts: SystemPrompts;
@@ -39,8 +38,7 @@ export async function withChosenRows<T>(
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
   const prompts = await openSystemPrompts(settings, io);
-  const kept = indexBeside(resolve(io.cwd, settings.outputDir));
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop, kept);
+  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));

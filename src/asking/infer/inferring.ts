@@ -32,17 +32,18 @@ export interface Inference extends ChosenRows {
 }
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
-export async function inferStage(work: Inference, run: Run): Promise<Stage<InferJob>> {
+export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  const output = inferOutput(work, run.journal);
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
     settings,
-    ...(await inferOutput(work, run.journal)),
-    order: await inAskingOrder(dataset.rows, chosen, settings),
+    ...output,
+    order: inAskingOrder(output.rows, chosen, settings),
     remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
     asks: () => baseline === undefined,
@@ -52,14 +53,14 @@ export async function inferStage(work: Inference, run: Run): Promise<Stage<Infer
         await dataset.readSample(job.row),
         donor === undefined ? undefined : await dataset.readSample(donor),
       );
-      return recordOfText(job.id, idOf(work, job), gen, () => dataset.readSample(job.row));
+      return recordOfText(job.id, idOf(job), gen, () => dataset.readSample(job.row));
     },
     async request(job) {
       const sample = await dataset.readSample(job.row);
       return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)), seedOffset: job.repeat };
     },
     settle: (job, outcome, mark) =>
-      recordOf(job.id, idOf(work, job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
+      recordOf(job.id, idOf(job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };
@@ -72,12 +73,12 @@ export interface RowOutput<Needed extends keyof InferSettings> extends Pick<Chos
 }
 
 /** The rows of the output, and the line of each. */
-export async function inferOutput(
+export function inferOutput(
   { settings, dataset, chosen }: RowOutput<'repeats' | 'lean' | 'skipInvalid' | 'domains'>,
   journal: Run['journal'],
 ) {
   return {
-    rows: await jobsOf(dataset.rows, chosen, settings.repeats, journal.ids()),
+    rows: jobsOf(dataset, chosen, settings.repeats, journal.ids()),
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), settings.lean ? TRAJECTORY_KEYS : NO_KEYS, row);
@@ -112,8 +113,8 @@ function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Ide
   return rollout ? { rollout: { from, version: ROLLOUT_VERSION } } : {};
 }
 
-function idOf({ dataset: { rows } }: Inference, { row, repeat }: InferJob): PredictionId {
-  return { key: rows.key(row), trajectory: rows.trajectory(row), repeat };
+function idOf({ row: { key, trajectory }, repeat }: InferJob): PredictionId {
+  return { key, trajectory, repeat };
 }
 
 /** What a prediction's record has come to. @throws TypeError for what infer never writes. */

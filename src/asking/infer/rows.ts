@@ -1,7 +1,6 @@
 // The rows that infer takes: which of them can be used, and which were chosen.
 
-import type { Dataset } from '../../bench/dataset.js';
-import type { BadRow } from '../../bench/index-format.js';
+import type { BadRow, Dataset, RowRef } from '../../bench/dataset.js';
 import type { Choice } from '../../bench/selection.js';
 import { EXIT, nearest, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
@@ -39,11 +38,11 @@ export function requireUsable(
 }
 
 /** @throws UserError (65) for a chosen row of a domain that there is no system prompt for. */
-export function requirePrompts(prompts: SystemPrompts, chosen: Uint32Array, { files, rows }: Dataset): void {
-  const lacking = chosen.find((row) => prompts.refusal(rows.domain(row)) !== undefined);
-  if (lacking === undefined) return;
-  const refusal = prompts.refusal(rows.domain(lacking));
-  throw new UserError(`${files[rows.file(lacking)]}:${rows.line(lacking)}: ${refusal}`, EXIT.badData);
+export function requirePrompts(prompts: SystemPrompts, chosen: readonly RowRef[], { files }: Dataset): void {
+  for (const { domain, file, line } of chosen) {
+    const refusal = prompts.refusal(domain);
+    if (refusal !== undefined) throw new UserError(`${files[file]}:${line}: ${refusal}`, EXIT.badData);
+  }
 }
 
 /** Unusable rows, by domain. */
@@ -69,7 +68,7 @@ export function choiceOf(
     Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>,
   dataset: Dataset,
 ): Choice {
-  const known = [...new Set([...DOMAINS, ...dataset.rows.domains])];
+  const known = [...new Set([...DOMAINS, ...dataset.rows.map(({ domain }) => domain)])];
   const unknown = settings.domains.find((domain) => !known.includes(domain));
   if (unknown !== undefined) {
     const near = nearest(unknown, known);

@@ -3,12 +3,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
-import type { PredictionRef } from '../../bench/prediction-ref.js';
-import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
+import type { PredictedRow, PredictionFile, PredictionRef } from '../../bench/predictions.js';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
+import { groupBy } from '../../groups.js';
 import type { Beside, Method, Mode } from '../../judge/mode.js';
-import { listOf } from '../../list.js';
 import { present } from '../../present.js';
 import { rowId } from '../../row-id.js';
 import { madeWith } from '../../run/made-with.js';
@@ -104,22 +103,19 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
   }
   const partnerOf = ({ key, repeat }: PredictionRef) => partners.get(rowId(key, repeat)) ?? partners.get(key);
   // A judgement is stale where either of the two has changed.
-  const refs = listOf(file.refs.length, (at) => {
-    const ref = present(file.refs.at(at));
-    // The fields of an indexed reference are no own ones, so spreading would lose them.
-    const { key, trajectory, repeat, index, domain, turnIdx, line, offset, length, checksum, failure, row } = ref;
-    const stamp = `${ref.stamp}+${partnerOf(ref)?.stamp ?? ''}`;
-    return { key, trajectory, repeat, index, domain, turnIdx, line, offset, length, checksum, failure, row, stamp };
-  });
+  const refs = file.refs.map((ref) => ({ ...ref, stamp: `${ref.stamp}+${partnerOf(ref)?.stamp ?? ''}` }));
   const read = async (ref: PredictionRef) => {
     const partner = partnerOf(ref);
     const beside: Beside =
       partner === undefined
         ? { text: '', failure: { class: 'absent', reason: 'the reference has no prediction of this row' } }
-        : { text: (await other.read(partner)).gen, failure: partner.failure };
+        : {
+            text: (await other.read(partner)).gen,
+            ...(partner.failure && { failure: partner.failure }),
+          };
     return { ...(await file.read(ref)), beside };
   };
-  const alone = [...refs].filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
+  const alone = refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
   const close = async () => {
     await other.close();
     await file.close();
@@ -138,17 +134,11 @@ const MOST_LOOKS = 8;
 
 /** Each prediction beside the truth of another row of its domain, chosen by the row's key: of another trajectory where there is one. */
 function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
-  const domains = new Map<string, number[]>();
-  let place = 0;
-  for (const { domain } of file.refs) {
-    const places = domains.get(domain) ?? [];
-    domains.set(domain, places);
-    places.push(place++);
-  }
+  const domains = groupBy(file.refs, ({ domain }) => domain);
   return async (ref) => {
     const row = await file.read(ref);
     const truth = groundTruthOf(row.sample);
-    for (const other of othersOf(ref, domains.get(ref.domain) ?? [], file)) {
+    for (const other of othersOf(ref, domains.get(ref.domain) ?? [])) {
       const text = groundTruthOf((await file.read(other)).sample);
       if (text !== truth) return { ...row, beside: { text } };
     }
@@ -158,15 +148,10 @@ function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
 }
 
 /** The rows that are looked at in turn: some of other trajectories before some of the same. */
-function othersOf(
-  { key, trajectory }: PredictionRef,
-  places: readonly number[],
-  file: PredictionFile,
-): PredictionRef[] {
-  const start = createHash('sha256').update(`known pair ${key}`).digest().readUInt32BE(0) % places.length;
-  const others = [...places.slice(start), ...places.slice(0, start)]
+function othersOf({ key, trajectory }: PredictionRef, refs: readonly PredictionRef[]): PredictionRef[] {
+  const start = createHash('sha256').update(`known pair ${key}`).digest().readUInt32BE(0) % refs.length;
+  const others = [...refs.slice(start), ...refs.slice(0, start)]
     .slice(0, MOST_LOOKS)
-    .map((place) => present(file.refs.at(place)))
     .filter((other) => other.key !== key);
   const isFar = (other: PredictionRef) => other.trajectory !== trajectory;
   return [...others.filter(isFar), ...others.filter((other) => !isFar(other))];

@@ -1,69 +1,41 @@
 // The judgements that a judging consists of: which of each prediction, in which order they are asked for, and under which seeds.
 
-import { inTurns } from '../../bench/loop-turn.js';
-import type { PredictionRef } from '../../bench/prediction-ref.js';
-import { Column } from '../../column.js';
+import type { PredictionRef } from '../../bench/predictions.js';
+import { groupBy } from '../../groups.js';
 import { MOST_PARTS } from '../../judge/checked-method.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
-import { itemsAt, type List, listOf } from '../../list.js';
 import { MOST_REPEATS } from '../../prediction.js';
-import { present } from '../../present.js';
 import { parseRowId, rowId } from '../../row-id.js';
-import type { Domain } from '../../types.js';
 import type { StageJob } from '../stage-contract.js';
 
 /** One judgement of one prediction. */
-export class JudgeJob implements StageJob {
-  /** @param index which of the prediction's judgements it is, from 0 */
-  constructor(
-    readonly ref: PredictionRef,
-    readonly index: number,
-  ) {}
-
-  get id(): string {
-    return rowId(this.ref.key, this.ref.repeat, this.index);
-  }
-
-  get domain(): Domain {
-    return this.ref.domain;
-  }
-
-  get group(): string {
-    return this.ref.trajectory;
-  }
-
+export interface JudgeJob extends StageJob {
+  readonly ref: PredictionRef;
+  /** Which of the prediction's judgements it is, from 0. */
+  readonly index: number;
   /** What its record is made from. */
-  get stamp(): string {
-    return this.ref.stamp;
-  }
-
-  get isFurther(): true | undefined {
-    return this.index === 0 ? undefined : true;
-  }
+  readonly stamp: string;
 }
 
 /**
  * The first `count` judgements of every prediction, in the order of the file; those of one prediction follow each other. Where the
  * prediction is missing there is nothing to judge, and one record says so.
  */
-export async function jobsOf(refs: List<PredictionRef>, count: number): Promise<List<JudgeJob>> {
-  const [refOf, indexOf] = [new Column(Uint32Array), new Column(Uint32Array)];
-  let [jobs, place] = [0, 0];
-  for await (const { failure } of inTurns(refs)) {
-    for (let index = 0; index < (failure === undefined ? count : 1); index++) {
-      refOf.put(jobs, place);
-      indexOf.put(jobs, index);
-      jobs++;
-    }
-    place++;
-  }
-  return listOf(jobs, (job) => new JudgeJob(present(refs.at(refOf.at(job))), indexOf.at(job)));
+export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[] {
+  return refs.flatMap((ref) =>
+    Array.from({ length: ref.failure === undefined ? count : 1 }, (_, index) => judgeJob(ref, index)),
+  );
+}
+
+export function judgeJob(ref: PredictionRef, index: number): JudgeJob {
+  const { key, repeat, domain, trajectory: group, stamp } = ref;
+  return { id: rowId(key, repeat, index), domain, group, ref, index, stamp, ...(index > 0 && { isFurther: true }) };
 }
 
 /** How many judgements of one prediction a journal holds at most, by the ids of its records. */
-export async function recordedCount(ids: Iterable<string>): Promise<number> {
+export function recordedCount(ids: Iterable<string>): number {
   let most = 0;
-  for await (const id of inTurns(ids)) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
+  for (const id of ids) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
   return Math.min(most, MOST_JUDGEMENTS);
 }
 
@@ -72,30 +44,12 @@ export async function recordedCount(ids: Iterable<string>): Promise<number> {
  * judgements of one prediction share all of their prompt, so they follow each other too: only the first of them is paid in full.
  * Whoever wants every prediction judged once before any is judged twice gives the command once without, and once with the count.
  */
-export async function inJudgeOrder(jobs: List<JudgeJob>): Promise<List<JudgeJob>> {
-  const domains = new Map<Domain, Map<string, number[]>>();
-  let place = 0;
-  for await (const { domain, group } of inTurns(jobs)) {
-    const trajectories = domains.get(domain) ?? new Map<string, number[]>();
-    domains.set(domain, trajectories);
-    const turns = trajectories.get(group);
-    if (turns === undefined) trajectories.set(group, [place]);
-    else turns.push(place);
-    place++;
-  }
-  const turnIdx = (job: number) => present(jobs.at(job)).ref.turnIdx;
-  const ordered = new Uint32Array(jobs.length);
-  let next = 0;
-  for (const trajectories of domains.values()) {
-    for await (const turns of inTurns(trajectories.values())) {
-      ordered.set(
-        turns.sort((a, b) => turnIdx(a) - turnIdx(b)),
-        next,
-      );
-      next += turns.length;
-    }
-  }
-  return itemsAt(jobs, ordered);
+export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
+  return [...groupBy(jobs, ({ domain }) => domain).values()].flatMap((own) =>
+    [...groupBy(own, ({ group }) => group).values()].flatMap((turns) =>
+      turns.toSorted((a, b) => a.ref.turnIdx - b.ref.turnIdx),
+    ),
+  );
 }
 
 /**

@@ -1,10 +1,7 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run.
 
-import { createHash } from 'node:crypto';
 import { basename, relative } from 'node:path';
-import { filteredInTurns, inTurns } from '../../bench/loop-turn.js';
-import type { PredictionRef } from '../../bench/prediction-ref.js';
-import type { PredictedRow, PredictionFile } from '../../bench/predictions.js';
+import type { PredictedRow, PredictionFile, PredictionRef } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
 import type { JsonObject } from '../../json.js';
@@ -12,10 +9,9 @@ import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
-import type { List } from '../../list.js';
 import { readPrediction } from '../../reply.js';
 import { rowId } from '../../row-id.js';
-import type { Identity } from '../../run/identity.js';
+import { fingerprintOf, type Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
@@ -61,7 +57,7 @@ export interface Judging {
 export async function judgeRows(
   work: Judging,
   run: Run,
-  refs: List<PredictionRef>,
+  refs: readonly PredictionRef[],
   count: number,
 ): Promise<StageResult> {
   const { io, settings } = work;
@@ -73,7 +69,7 @@ export async function judgeRows(
 export async function judgeStage(
   work: Judging,
   run: Run,
-  refs: List<PredictionRef>,
+  refs: readonly PredictionRef[],
   count: number,
 ): Promise<Stage<JudgeJob> & { readonly listeners: readonly StageListener[] }> {
   const { settings, predictions, mode, target } = work;
@@ -82,7 +78,7 @@ export async function judgeStage(
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const watch = new LegibilityWatch(run.journal, settings);
   const parts = openParts(method, settings.maxRetries, seedOffsetOf);
-  const { rows, ...output } = await judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
+  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
     holds(run, job, instrument.mark()),
   );
   adoptSnapshot(run);
@@ -92,7 +88,7 @@ export async function judgeStage(
     settings,
     rows,
     ...output,
-    order: await inJudgeOrder(await filteredInTurns(rows, ({ index }) => index < count)),
+    order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     stampOf,
     asks: ({ ref }) =>
       mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat)),
@@ -125,7 +121,7 @@ export async function judgeStage(
       return { place: `${basename(predictions.path)}:${ref.line}`, bytes: predictions.bytesOf(ref) };
     },
     manifest: manifestOf(work, run),
-    absent: settings.recheck === undefined ? await absentFrom(work.inferred, refs) : {},
+    absent: settings.recheck === undefined ? absentFrom(work.inferred, refs) : {},
   };
   return { ...instrument.guard(stage), listeners: mode.asksJudge ? [watch] : [] };
 }
@@ -134,22 +130,24 @@ export async function judgeStage(
  * The rows of the output, and the line of each. Judgements beyond the count are kept where they are good, and not asked for where they
  * are not.
  */
-export async function judgeOutput(
+export function judgeOutput(
   predictions: Pick<PredictionFile, 'read'>,
-  refs: List<PredictionRef>,
+  refs: readonly PredictionRef[],
   count: number,
   recorded: Iterable<string>,
   holds: (job: JudgeJob) => boolean,
 ) {
-  const most = Math.max(count, await recordedCount(recorded));
-  const rows = await filteredInTurns(await jobsOf(refs, most), (job) => job.index < count || holds(job));
+  const most = Math.max(count, recordedCount(recorded));
+  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(job));
   return {
     rows,
     isDone: (_job: JudgeJob, summary: RowSummary) => isDone(summary),
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
       return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
     },
-    outputForm: { predictions: await fingerprintOfRows(rows) },
+    outputForm: {
+      predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
+    },
   };
 }
 
@@ -206,22 +204,8 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
 }
 
 /** Rows that infer chose and that have no line in the predictions, by domain. */
-export async function absentFrom(
-  inferred: Manifest | undefined,
-  refs: Iterable<PredictionRef>,
-): Promise<Record<string, number>> {
+export function absentFrom(inferred: Manifest | undefined, refs: Iterable<PredictionRef>): Record<string, number> {
   const absent = new Map(Object.entries(inferred?.chosen ?? {}));
-  for await (const { domain } of inTurns(refs)) absent.set(domain, (absent.get(domain) ?? 0) - 1);
+  for (const { domain } of refs) absent.set(domain, (absent.get(domain) ?? 0) - 1);
   return Object.fromEntries([...absent].filter(([, rows]) => rows > 0));
-}
-
-/** What `fingerprintOf` gives for these rows, of which it would need all at once. */
-async function fingerprintOfRows(rows: Iterable<JudgeJob>): Promise<string> {
-  const hash = createHash('sha256').update('{"rows":[');
-  let isFirst = true;
-  for await (const { id, ref } of inTurns(rows)) {
-    hash.update(`${isFirst ? '' : ','}${JSON.stringify(`${id} ${ref.stamp} ${ref.length}`)}`);
-    isFirst = false;
-  }
-  return hash.update(']}').digest('hex');
 }

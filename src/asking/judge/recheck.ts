@@ -3,10 +3,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readJudged } from '../../bench/judged.js';
-import type { PredictionRef } from '../../bench/prediction-ref.js';
-import type { PredictionFile } from '../../bench/predictions.js';
+import type { PredictionFile, PredictionRef } from '../../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
-import { filtered, type List } from '../../list.js';
 import { countedPoints, isRated } from '../../points.js';
 import { rowId } from '../../row-id.js';
 import { differencesOf, type Identity } from '../../run/identity.js';
@@ -101,14 +99,14 @@ function withoutSnapshot({ snapshot: _snapshot, ...identity }: Identity): Identi
 }
 
 /** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
-function sampleOf(rows: readonly JudgedRow[], refs: List<PredictionRef>, count: number): List<PredictionRef> {
+function sampleOf(rows: readonly JudgedRow[], refs: readonly PredictionRef[], count: number): PredictionRef[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
   const judged = firstJudgements(rows)
     .filter((row) => totalOf(row) !== undefined)
     .map(idOf);
   const taken = new Set(judged.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
   if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
-  return filtered(refs, (ref) => taken.has(idOf(ref)));
+  return refs.filter((ref) => taken.has(idOf(ref)));
 }
 
 /** A recheck judges each prediction once, so it compares with the first judgement of each. */

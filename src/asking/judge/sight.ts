@@ -1,13 +1,10 @@
 // What the judge sees: the recorded histories, or of a rollout the simulated ones, and then no truth.
 
 import { dirname, join } from 'node:path';
-import type { PredictionRef } from '../../bench/prediction-ref.js';
 import type { PredictionFile } from '../../bench/predictions.js';
 import { openRolloutTurns, type RolloutTurns, type SimulatedHistory } from '../../bench/rollout-turns.js';
 import { EXIT, UserError } from '../../errors.js';
 import type { Mode } from '../../judge/mode.js';
-import { listOf } from '../../list.js';
-import { present } from '../../present.js';
 import type { Sample } from '../../types.js';
 import type { JudgeSettings } from './options.js';
 
@@ -57,13 +54,10 @@ function asSimulated(file: PredictionFile, turns: RolloutTurns): PredictionFile 
     );
   }
   // A judgement is stale where the history has changed, too.
-  const refs = listOf(file.refs.length, (at): PredictionRef => {
-    const ref = present(file.refs.at(at));
-    // The fields of an indexed reference are no own ones, so spreading would lose them.
-    const { key, trajectory, repeat, index, domain, turnIdx, line, offset, length, checksum, failure, row } = ref;
-    const stamp = `${ref.stamp}+${turns.stampOf(key, repeat) ?? ''}`;
-    return { key, trajectory, repeat, index, domain, turnIdx, line, offset, length, checksum, failure, row, stamp };
-  });
+  const refs = file.refs.map((ref) => ({
+    ...ref,
+    stamp: `${ref.stamp}+${turns.stampOf(ref.key, ref.repeat) ?? ''}`,
+  }));
   return {
     ...file,
     refs,

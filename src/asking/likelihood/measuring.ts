@@ -1,6 +1,5 @@
 // The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
 
-import type { Dataset } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
 import {
@@ -43,15 +42,16 @@ export interface Measuring extends ChosenRows {
 const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
-export async function likelihoodStage(work: Measuring, run: Run): Promise<Stage<InferJob>> {
+export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
+  const output = likelihoodOutput(work, run.journal);
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
     settings,
-    ...(await likelihoodOutput(work, run.journal)),
-    order: await inAskingOrder(dataset.rows, chosen, { ...settings, repeats: ONCE }),
+    ...output,
+    order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
     stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
     settleAlone: () => Promise.reject(new Error('every row asks the model')),
@@ -68,16 +68,16 @@ export async function likelihoodStage(work: Measuring, run: Run): Promise<Stage<
 }
 
 /** The rows of the output, and the line of each. */
-export async function likelihoodOutput(
+export function likelihoodOutput(
   { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
   journal: Run['journal'],
 ) {
   const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
   return {
-    rows: await jobsOf(dataset.rows, chosen, ONCE, journal.ids()),
+    rows: jobsOf(dataset, chosen, ONCE, journal.ids()),
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
-      return withMembers(await dataset.readText(job.row), leftOut, membersOf(dataset, job, recordedJudgement(row)));
+      return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, recordedJudgement(row)));
     },
     outputForm: { lean: settings.lean },
     absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
@@ -100,8 +100,8 @@ function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): Judgem
   return measured(measuresOfTruth(cost), { reply, truth: cost });
 }
 
-function membersOf({ rows }: Dataset, { row, repeat }: InferJob, record: JudgementRecord) {
-  const prediction = { key: rows.key(row), trajectory: rows.trajectory(row), repeat, gen: '', awb: {}, flags: [] };
+function membersOf({ row, repeat }: InferJob, record: JudgementRecord) {
+  const prediction = { key: row.key, trajectory: row.trajectory, repeat, gen: '', awb: {}, flags: [] };
   return judgementMembers(prediction, record, 0);
 }
 

@@ -1,7 +1,7 @@
 // Which rows a run took, as the settings in its manifest tell; and which those of several parts are together.
 
-import type { Dataset } from '../../bench/dataset.js';
-import { chooseRows } from '../../bench/selection.js';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
+import { chooseRows, inInputOrder } from '../../bench/selection.js';
 import { canonicalJson, isInteger } from '../../json.js';
 import type { Manifest } from '../../run/manifest.js';
 import { choiceOf } from '../infer/rows.js';
@@ -44,16 +44,14 @@ export function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettin
 }
 
 /** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
-export function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): Uint32Array {
-  const chosen = new Uint8Array(dataset.rows.length);
-  for (const part of choicesOf(parts)) for (const row of rowsOf(dataset, part)) chosen[row] = 1;
-  return Uint32Array.from({ length: chosen.length }, (_, row) => row).filter((row) => chosen[row] === 1);
+export function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[] {
+  return inInputOrder(new Set(choicesOf(parts).flatMap((part) => rowsOf(dataset, part))));
 }
 
 /** A shard that no part is, and the rows that it would have. */
 interface MissingShard {
   readonly shard: string;
-  readonly rows: Uint32Array;
+  readonly rows: readonly RowRef[];
 }
 
 /** To tell whose rows are missing, each shard is dealt out once. */
@@ -88,17 +86,17 @@ function choicesOf(parts: readonly PartSettings[]): PartSettings[] {
   return [...new Map(choices).values()];
 }
 
-function rowsOf(dataset: Dataset, { limit, sample, ...rest }: PartSettings): Uint32Array {
+function rowsOf(dataset: Dataset, { limit, sample, ...rest }: PartSettings): readonly RowRef[] {
   const given = { ...rest, ...(limit === undefined ? {} : { limit }), ...(sample === undefined ? {} : { sample }) };
   return chooseRows(dataset.rows, choiceOf(given, dataset));
 }
 
 /** The same; none for a shard beyond the number of trajectories. */
-function rowsIn(dataset: Dataset, part: PartSettings): Uint32Array {
+function rowsIn(dataset: Dataset, part: PartSettings): readonly RowRef[] {
   try {
     return rowsOf(dataset, part);
   } catch {
-    return new Uint32Array();
+    return [];
   }
 }
 

@@ -3,8 +3,6 @@
 import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
-import { TextNumbers } from '../../hashed-texts.js';
-import { WORDS_OF_KEY } from '../../row-id.js';
 import { replaceFile } from '../../run/files.js';
 import { pathsOf } from '../../run/folder.js';
 import type { JournalRecord } from '../../run/journal-record.js';
@@ -138,14 +136,14 @@ function inPlace({ output, beside, ...manifest }: Manifest, aside: string, dir: 
 
 function missingIn<J extends StageJob>(stage: Stage<J>): Pick<JoinedRun, 'missing' | 'lacks'> {
   const missing = new Map<Domain, number>();
-  const ids = new TextNumbers(WORDS_OF_KEY);
+  const ids = new Set<string>();
   for (const job of stage.rows) {
     if (summaryOf(stage, job) !== undefined) continue;
     missing.set(job.domain, (missing.get(job.domain) ?? 0) + 1);
     ids.add(job.id);
   }
   for (const [domain, rows] of Object.entries(stage.absent)) missing.set(domain, (missing.get(domain) ?? 0) + rows);
-  return { missing, lacks: (id) => ids.find(id) !== undefined };
+  return { missing, lacks: (id) => ids.has(id) };
 }
 
 function requireNoConflict(name: string, { conflicts, conflicting }: Join): void {

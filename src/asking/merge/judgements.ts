@@ -1,10 +1,9 @@
 // Parts of a judging put together: the merged predictions, each with the judgement that a part made of it.
 
 import type { Dataset } from '../../bench/dataset.js';
-import { openPredictions, type PredictionFile } from '../../bench/predictions.js';
-import { TextNumbers } from '../../hashed-texts.js';
+import { openPredictions } from '../../bench/predictions.js';
 import { isUnasked } from '../../judgement.js';
-import { rowId, WORDS_OF_KEY } from '../../row-id.js';
+import { rowId } from '../../row-id.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { JudgeJob } from '../judge/jobs.js';
@@ -35,10 +34,10 @@ export async function mergedJudging(
   const mark = madeWith(manifest).dropped.join(' ');
   const { judgeRepeats, judgeSees } = mostOf(parts);
   const predictions = await asSeen(await openPredictions(path, dataset, stop), path, { judgeSees }, stop);
-  const placeOf = placesOf(predictions);
+  const refs = new Map(predictions.refs.map((ref) => [rowId(ref.key, ref.repeat), ref]));
   const refOf = (id: string) => {
     const [key = '', repeat = ''] = id.split('#');
-    return predictions.refs.at(placeOf(rowId(key, Number(repeat))));
+    return refs.get(rowId(key, Number(repeat)));
   };
   return {
     stateOf: judgementState,
@@ -47,14 +46,14 @@ export async function mergedJudging(
       const { [STAMP_KEY.judge]: stamp } = log;
       return isDone(state) && typeof stamp === 'string' && holds(stamp, refOf(id)?.stamp, state, mark);
     },
-    async stageOf(run) {
+    stageOf(run) {
       const isStale = (job: JudgeJob, summary: RowState & { readonly stamp: string }) =>
         !holds(summary.stamp, job.stamp, summary, mark);
-      const output = await judgeOutput(predictions, predictions.refs, judgeRepeats, run.journal.ids(), (job) => {
+      const output = judgeOutput(predictions, predictions.refs, judgeRepeats, run.journal.ids(), (job) => {
         const summary = run.journal.summaryOf(job.id);
         return summary !== undefined && isDone(summary) && !isStale(job, summary);
       });
-      return { ...output, isStale, absent: await absentFrom(inferred, predictions.refs) };
+      return { ...output, isStale, absent: absentFrom(inferred, predictions.refs) };
     },
     astray(ids) {
       let count = 0;
@@ -65,13 +64,6 @@ export async function mergedJudging(
     predictions: inferred,
     close: () => predictions.close(),
   };
-}
-
-/** Where each prediction stands in its file, by its id. */
-function placesOf({ refs }: Pick<PredictionFile, 'refs'>): (id: string) => number {
-  const ids = new TextNumbers(WORDS_OF_KEY);
-  for (const { key, repeat } of refs) ids.add(rowId(key, repeat));
-  return (id) => ids.find(id) ?? -1;
 }
 
 /**

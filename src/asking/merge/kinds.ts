@@ -1,8 +1,7 @@
 // What each kind of run needs to be put together: the data, the predictions that were judged, and an identity that all parts share.
 
 import { relative, resolve } from 'node:path';
-import { type Dataset, openDataset } from '../../bench/dataset.js';
-import { indexBeside } from '../../bench/saved-index.js';
+import { type Dataset, openDataset, type RowRef } from '../../bench/dataset.js';
 import { EXIT, UserError } from '../../errors.js';
 import { isObject } from '../../json.js';
 import { recordedJudgement } from '../../judgement.js';
@@ -123,7 +122,7 @@ export class Kinds {
       );
     }
     await requireData(named, this.io);
-    this.#data = { dir, dataset: await openDataset(dir, this.io.stop, indexBeside(this.dir)) };
+    this.#data = { dir, dataset: await openDataset(dir, this.io.stop) };
     return this.#data;
   }
 
@@ -148,11 +147,6 @@ export class Kinds {
     );
   }
 
-  /** Keeps the index of the data for the commands that go on with the run. */
-  async keepIndex(): Promise<void> {
-    await this.#data?.dataset.keepIndex();
-  }
-
   async close(): Promise<void> {
     await this.#data?.dataset.close();
   }
@@ -168,8 +162,8 @@ function lackingIn(
   own: Part | undefined,
 ): JoinedRun['lacking'] {
   const repeats = Array.from({ length: mostOf(parts).repeats }, (_, repeat) => repeat);
-  const countOf = (rows: Uint32Array) =>
-    repeats.reduce((sum, repeat) => sum + rows.filter((row) => lacks(rowId(dataset.rows.key(row), repeat))).length, 0);
+  const countOf = (rows: readonly RowRef[]) =>
+    repeats.reduce((sum, repeat) => sum + rows.filter((row) => lacks(rowId(row.key, repeat))).length, 0);
   return missingShards(dataset, parts, shardsOf(manifest, own))
     .map(({ shard, rows }) => ({ shard, rows: countOf(rows) }))
     .filter(({ rows }) => rows > 0);
@@ -222,16 +216,13 @@ function requireSamePredictions(
 /** The snapshot that judged a part; a killed one may have it in its records alone. */
 async function snapshotOf({ manifest: { identity }, journalPath }: Part): Promise<unknown> {
   if (identity.snapshot !== undefined) return identity.snapshot;
-  const models: (string | undefined)[] = [];
-  const shelf = {
-    put(number: number, model: string | undefined) {
-      models[number] = model;
-    },
-    at: (number: number) => models[number],
-  };
-  const journal = await viewJournal(journalPath, ({ row }) => modelIn(row), shelf);
+  const journal = await viewJournal(journalPath, ({ row }) => modelIn(row));
   await journal.close();
-  return models.find((model) => model !== undefined);
+  for (const id of journal.ids()) {
+    const model = journal.summaryOf(id);
+    if (model !== undefined) return model;
+  }
+  return undefined;
 }
 
 function modelIn(row: Parameters<typeof recordedJudgement>[0]): string | undefined {

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
+import { syncFolder } from '../../files.js';
 import { sizeOf } from '../../run/file-reading.js';
-import { syncFolder } from '../../run/files.js';
 import { lockRun, pathsOf, requireNoStray } from '../../run/folder.js';
 import { readManifest, writeManifest } from '../../run/manifest-file.js';
 import { shownPath } from '../../settings/shown-path.js';
@@ -48,7 +48,6 @@ export async function mergeRuns(settings: MergeSettings, io: Io): Promise<Merged
         }
         throwIfStopped(io.stop);
         for (const run of joined) await putInPlace(run, aside, dir);
-        await kinds.keepIndex();
         return { runs: joined, notes };
       } finally {
         await kinds.close();

@@ -42,8 +42,8 @@ export function mergedRows({ manifest, parts, dataset }: MergedRows): MergedKind
       const { [STAMP_KEY.infer]: stamp = '' } = record.log;
       return stateOf(record).status === 'ok' && stamp === mark;
     },
-    async stageOf(run) {
-      const output = await outputOf({ settings, dataset, chosen }, run.journal);
+    stageOf(run) {
+      const output = outputOf({ settings, dataset, chosen }, run.journal);
       return { ...output, isStale: (_job, { stamp }) => stamp !== mark };
     },
   };
@@ -62,7 +62,7 @@ export function mergedRollout({ manifest, parts, dataset, stop }: MergedRows): M
       const recorded = recordedRows(dataset, run.journal.ids());
       const plan = await planRollout({ dataset, chosen, recorded, from, stop });
       const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
-      const jobs = await turnJobsOf(dataset.rows, plan, order, run.journal.ids());
+      const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
       const histories = new Histories(run.journal);
       const isStale = (job: TurnJob, { stamp }: RowSummary) => stamp !== (histories.stampOf(job, mark, stamp) ?? '');
       const { rows, between } = jobs;

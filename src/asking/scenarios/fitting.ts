@@ -1,6 +1,6 @@
 // The search for rows that scenarios are fit for: one reading of a row for all of them, of which the user hears where it takes long.
 
-import type { Dataset } from '../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
 import { throwIfStopped } from '../../errors.js';
 import { grouped } from '../../figures.js';
 import type { Scenario } from '../../scenario.js';
@@ -20,7 +20,7 @@ export function fittingIn(
   scenarios: readonly Scenario[],
   { quiet, ofRows }: { readonly quiet: boolean; readonly ofRows?: number },
   io: Pick<Io, 'stderr' | 'stop'>,
-): (row: number) => Promise<ReadonlySet<Scenario>> {
+): (row: RowRef) => Promise<ReadonlySet<Scenario>> {
   let last = performance.now();
   let looked = 0;
   return async (row) => {

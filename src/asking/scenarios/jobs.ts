@@ -1,5 +1,6 @@
 // What a run on scenarios asks: chains of one step or more, each a scenario at a start, or the twin that it is held against.
 
+import type { RowRef } from '../../bench/dataset.js';
 import { present } from '../../present.js';
 import { rowId } from '../../row-id.js';
 import type { Scenario } from '../../scenario.js';
@@ -14,8 +15,8 @@ export interface Chain {
   /** Rows of one trajectory share it; a start of the suite's own is one by itself. */
   readonly trajectory: string;
   readonly domain: Domain;
-  /** The row's number in the data; undefined at a start of the suite's own. */
-  readonly row: number | undefined;
+  /** The row of the data; undefined at a start of the suite's own. */
+  readonly row: RowRef | undefined;
   /** Undefined for a twin that several scenarios share: it is the row as it stands, whose only step is its own. */
   readonly scenario: Scenario | undefined;
   /** What it is held against; undefined for a twin itself. */
@@ -31,8 +32,9 @@ export interface ScenarioJob extends StageJob {
 }
 
 /** A row as it stands. */
-export function twinOfRow(at: Pick<Chain, 'key' | 'trajectory' | 'domain' | 'row'>): Chain {
-  return { ...at, scenario: undefined, twin: undefined, steps: 1 };
+export function twinOfRow(row: RowRef): Chain {
+  const { key, trajectory, domain } = row;
+  return { key, trajectory, domain, row, scenario: undefined, twin: undefined, steps: 1 };
 }
 
 /** A scenario at a row, held against the row's twin; one of several steps has a twin of its own, which takes the same steps. */

@@ -1,6 +1,5 @@
 // A line of scenarios.jsonl: what was answered, and at the end of a chain what came of the scenario, held against its twin.
 
-import type { RowIndex } from '../../bench/row-index.js';
 import type { JsonObject } from '../../json.js';
 import { judgementMembers } from '../../judged-row.js';
 import { measured, unmeasured, withoutPrediction } from '../../judgement.js';
@@ -14,19 +13,13 @@ import { type Chain, isSample, keyOfStep, type ScenarioJob } from './jobs.js';
 import { actionOf, type Start } from './start.js';
 
 /** The line of a step. */
-export function lineOf(
-  rows: RowIndex,
-  job: ScenarioJob,
-  record: JournalRecord,
-  start: Start,
-  recordOf: RecordOf,
-): string {
+export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, recordOf: RecordOf): string {
   const { chain, step } = job;
   const { scenario, row, domain: task, steps, twin } = chain;
   const names = {
     task,
-    id: row === undefined ? scenario?.name : rows.id(row),
-    turn_idx: (row === undefined ? 1 : rows.turnIdx(row)) + step,
+    id: row === undefined ? scenario?.name : row.id,
+    turn_idx: (row?.turnIdx ?? 1) + step,
     ...(scenario === undefined ? {} : { scenario: scenario.name }),
     ...(twin === undefined ? { twin: true } : {}),
     ...(steps === 1 ? {} : { step: step + 1, steps }),

@@ -1,6 +1,6 @@
 // Which rows are put under which scenarios: as many as the calls allow, every scenario alike.
 
-import type { RowIndex } from '../../bench/row-index.js';
+import type { RowRef } from '../../bench/dataset.js';
 import { UserError } from '../../errors.js';
 import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
@@ -32,15 +32,15 @@ export interface Plan {
  * @throws UserError (2) where so few calls are too few for anything
  */
 export async function planOf(
-  rows: RowIndex,
-  chosen: Uint32Array,
+  rows: readonly RowRef[],
+  chosen: readonly RowRef[],
   scenarios: readonly Scenario[],
-  fitting: (row: number) => Promise<ReadonlySet<Scenario>>,
+  fitting: (row: RowRef) => Promise<ReadonlySet<Scenario>>,
   choice: PlanChoice,
 ): Promise<Plan> {
   const calls = new Calls(choice.maxCalls);
-  const twins = new Map<number, Chain>();
-  const twinAt = (row: number) => twins.get(row) ?? twinOfRow(startAt(rows, row));
+  const twins = new Map<RowRef, Chain>();
+  const twinAt = (row: RowRef) => twins.get(row) ?? twinOfRow(row);
   const taken: Chain[] = [];
   const take = (chain: Chain) => {
     const twin = present(chain.twin);
@@ -49,9 +49,9 @@ export async function planOf(
     if (chain.row !== undefined && twin.scenario === undefined) twins.set(chain.row, twin);
     taken.push(chain);
   };
-  const queues = [...groupBy(chosen, (row) => rows.domain(row))].map(([domain, members]) => ({
+  const queues = [...groupBy(chosen, ({ domain }) => domain)].map(([domain, members]) => ({
     scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
-    rows: new RowsToTake(rows, members, choice.seed, { fitting }),
+    rows: new RowsToTake(members, choice.seed, { fitting }),
   }));
   const starts = scenarios.flatMap((scenario) =>
     'start' in scenario.at ? [{ scenario, start: scenario.at.start }] : [],
@@ -87,10 +87,6 @@ class Calls {
   }
 }
 
-function startAt(rows: RowIndex, row: number) {
-  return { key: rows.key(row), trajectory: rows.trajectory(row), domain: rows.domain(row), row };
-}
-
 function tooFew(maxCalls: number): UserError {
   return new UserError(`--max-calls ${maxCalls} is too few: a scenario takes two calls at least, one for the twin`);
 }
@@ -100,13 +96,14 @@ function tooFew(maxCalls: number): UserError {
  * the action, which share all that stands before it; then, scenario by scenario, its rows under a changed system prompt, which share
  * nothing with those. So prefix caches hit as often as they can. Chains of the suite's own starts come last.
  */
-function inOrder(rows: RowIndex, scenarios: readonly Scenario[], taken: readonly Chain[]): ScenarioJob[] {
+function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken: readonly Chain[]): ScenarioJob[] {
+  const domains = [...new Set(rows.map(({ domain }) => domain))];
   const numberOf = new Map(scenarios.map((scenario, number) => [scenario, number]));
   const placeOf = ({ row, domain, scenario }: Chain): number[] => {
     const number = scenario === undefined ? -1 : present(numberOf.get(scenario));
     if (row === undefined) return [Number.POSITIVE_INFINITY, number];
     const layer = scenario?.put === 'system' ? number : -1;
-    return [rows.domains.indexOf(domain), rows.trajectoryNumber(row), layer, rows.turnIdx(row), row, number];
+    return [domains.indexOf(domain), row.trajectoryNumber, layer, row.turnIdx, row.position, number];
   };
   const chains = new Set(taken.flatMap((chain) => [present(chain.twin), chain]));
   return Array.from(chains, (chain) => ({ chain, place: placeOf(chain) }))

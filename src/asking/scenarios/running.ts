@@ -88,7 +88,6 @@ async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
       await printBill(stage, work.target, settings);
       return undefined;
     }
-    await work.dataset.keepIndex();
     const result = await runStage(stage, listenersOf(io, settings, run));
     const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
     return { result, file: run.outputPath, isTold };
@@ -119,9 +118,9 @@ function planText({ jobs, unused }: Plan, leftOut: number): string[] {
   ];
 }
 
-function nothingToAsk({ name, scenarios }: ScenarioSuite, { dataset, chosen }: ChosenRows): UserError {
+function nothingToAsk({ name, scenarios }: ScenarioSuite, { chosen }: ChosenRows): UserError {
   const wanted = [...new Set(scenarios.flatMap(({ domains }) => domains))].sort();
-  const there = [...new Set(Array.from(chosen, (row) => dataset.rows.domain(row)))].sort();
+  const there = [...new Set(chosen.map(({ domain }) => domain))].sort();
   return new UserError(
     `no chosen row is fit for a scenario of ${name}: they are for ${wanted.join(', ')}, and the chosen rows are of ${there.join(', ') || 'no domain'}; choose others with --domains, --ids and --sample, or name another suite`,
   );

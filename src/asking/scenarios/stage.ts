@@ -72,7 +72,7 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     // A scenario's prompt is that of its twin, but for the instruction.
     placeOf: ({ chain: { row, twin }, step }) =>
       row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
-    compose: async (job, record) => lineOf(dataset.rows, job, record, await startOf(work, job.chain), recordIn),
+    compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
     outputForm: { jobs: hashOf(jobs.map(({ id }) => id)) },
     manifest: manifestOfData(work, run, settings),
     absent: {},

@@ -2,8 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type Dataset, openDataset } from '../../bench/dataset.js';
-import type { RowIndex } from '../../bench/row-index.js';
+import { type Dataset, openDataset, type RowRef } from '../../bench/dataset.js';
 import { codeOf, EXIT, messageOf, nearest, UserError } from '../../errors.js';
 import { oneLine } from '../../printable.js';
 import { programName } from '../../settings/program-name.js';
@@ -89,18 +88,15 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
         throw isForeign && error instanceof UserError ? noRows() : error;
       });
       const list = isForeign ? undefined : listingOf(settings.dataDir, io);
-      const sample = await opened.readSample(rowNamed(start.row, opened.rows, list));
+      const sample = await opened.readSample(rowNamed(start.row, opened, list));
       return worldAt(sample, start.systemPrompt ?? (await rowPrompt(sample)));
     },
     async names() {
       const { rows } = await dataset();
-      return Array.from({ length: rows.length }, (_, row) => ({
-        key: rows.key(row),
-        name: nameOf(rows, row),
-        domain: rows.domain(row),
-        trajectory: rows.trajectory(row),
-        turnIdx: rows.turnIdx(row),
-      }));
+      return rows.map((row) => {
+        const { key, domain, trajectory, turnIdx } = row;
+        return { key, name: nameOf(row), domain, trajectory, turnIdx };
+      });
     },
     async close() {
       await (await data?.catch(() => undefined))?.close();
@@ -124,8 +120,8 @@ async function openData(dataDir: string, io: Io): Promise<Dataset> {
   return openDataset(resolve(io.cwd, dataDir), io.stop);
 }
 
-function nameOf(rows: RowIndex, row: number): string {
-  return `${rows.domain(row)}:${rows.id(row)}:${rows.turnIdx(row)}`;
+function nameOf({ domain, id, turnIdx }: RowRef): string {
+  return `${domain}:${id}:${turnIdx}`;
 }
 
 /** How many rows of one name are listed. */
@@ -145,18 +141,17 @@ function listingOf(dataDir: string, io: Io): Listing {
 }
 
 /** @param listing what is said of a row that is not there; undefined for an agent elsewhere */
-function rowNamed(name: string, rows: RowIndex, listing: Listing | undefined): number {
-  const byKey = rows.find(name);
+function rowNamed(name: string, { rows, find }: Dataset, listing: Listing | undefined): RowRef {
+  const byKey = find(name);
   if (byKey !== undefined) return byKey;
-  const all = Array.from({ length: rows.length }, (_, row) => row);
-  const found = all.filter((row) => {
-    const full = nameOf(rows, row);
-    return full === name || rows.id(row) === name || full.slice(0, full.lastIndexOf(':')) === name;
+  const found = rows.filter((row) => {
+    const full = nameOf(row);
+    return full === name || row.id === name || full.slice(0, full.lastIndexOf(':')) === name;
   });
   const [only, ...others] = found;
   const flag = listing === undefined ? '' : '--from: ';
   if (only === undefined) {
-    const known = all.flatMap((row) => [nameOf(rows, row), rows.key(row), rows.id(row)]);
+    const known = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
     const near = nearest(name, known);
     const hint = near === undefined ? '' : ` did you mean "${near}"?`;
     const behind = listing === undefined ? hint && `;${hint}` : listing(hint);
@@ -164,8 +159,8 @@ function rowNamed(name: string, rows: RowIndex, listing: Listing | undefined): n
   }
   if (others.length === 0) return only;
   // Equal rows of one name differ by their keys alone.
-  const isClear = new Set(found.map((row) => nameOf(rows, row))).size === found.length;
-  const shown = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(rows, row) : rows.key(row)));
+  const isClear = new Set(found.map(nameOf)).size === found.length;
+  const shown = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(row) : row.key));
   const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : '';
   throw new UserError(
     `${flag}${found.length} rows are named "${oneLine(name, 80)}": give one of ${shown.join(', ')}${more}`,

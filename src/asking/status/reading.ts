@@ -2,13 +2,11 @@
 
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { Column } from '../../column.js';
 import { inTableOrder } from '../../domains.js';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { isAlive } from '../../run/alive.js';
 import { sizeOf } from '../../run/file-reading.js';
 import { pathsOf, viewFolder } from '../../run/folder.js';
-import type { Shelf } from '../../run/journal.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
@@ -98,12 +96,12 @@ async function readJournal(dir: string, name: string, manifest: Manifest, record
   const ledger = new Ledger(() => price);
   if (unrecorded !== undefined) ledger.add(unrecorded);
   const folder = await viewFolder<number>({
-    ...{ dir, name, fresh: false, shelf: records },
+    ...{ dir, name, fresh: false },
     identity: (stored) => stored?.identity ?? manifest.identity,
-    summarise(record) {
+    summarise(record, before) {
       const state = STATE_OF[kind](record);
       ledger.add(entryOf(summaryOf(state, record.log, STAMP_KEY[kind]), record.log));
-      return records.kindOf(record, state);
+      return records.take(record, state, before);
     },
   });
   await folder.close();
@@ -137,30 +135,26 @@ function recordedFailures({ counts }: Manifest): FailureStatus[] {
   return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
 }
 
-/** What the records of a journal say, the latest one of each row: some ten bytes a row. A shelf of numbers of what rows have come to. */
-class Records implements Shelf<number> {
-  readonly #kindAt = new Column(Uint32Array);
+/** What the records of a journal say, the latest one of each row. */
+class Records {
   #size = 0;
   readonly #kinds: { readonly domain?: string; readonly failure?: string; rows: number }[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #reasons = new Map<string, string>();
-  readonly #times = new Column(Float64Array);
-  #timesRead = 0;
+  readonly #times: number[] = [];
   lastAt: number | undefined;
 
   get isEmpty(): boolean {
     return this.#size === 0;
   }
 
-  put(number: number, kind: number): void {
-    if (number < this.#size) this.#count(this.#kindAt.at(number), -1);
-    this.#size = Math.max(this.#size, number + 1);
-    this.#kindAt.put(number, kind);
+  /** @param before what this gave for the row's record before @returns the number of what the row has come to */
+  take(record: JournalRecord, state: RowState, before: number | undefined): number {
+    const kind = this.#kindOf(record, state);
+    if (before === undefined) this.#size++;
+    else this.#count(before, -1);
     this.#count(kind, 1);
-  }
-
-  at(number: number): number {
-    return this.#kindAt.at(number);
+    return kind;
   }
 
   #count(kind: number, more: number): void {
@@ -169,12 +163,12 @@ class Records implements Shelf<number> {
   }
 
   /** The number of what a record's row has come to; its time and reason are noted. */
-  kindOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): number {
+  #kindOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): number {
     const failure = status === 'failed' ? name : undefined;
     if (failure !== undefined && reason !== undefined) this.#reasons.set(failure, reason);
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
     if (!Number.isNaN(time)) {
-      this.#times.put(this.#timesRead++, time);
+      this.#times.push(time);
       this.lastAt = Math.max(time, this.lastAt ?? time);
     }
     const text = `${failure ?? ''} ${typeof domain === 'string' ? domain : ''}`;
@@ -221,8 +215,7 @@ class Records implements Shelf<number> {
   rateAt(now: number): number | undefined {
     let first = now;
     let count = 0;
-    for (let index = 0; index < this.#timesRead; index++) {
-      const time = this.#times.at(index);
+    for (const time of this.#times) {
       if (time < now - WINDOW_MS || time > now) continue;
       first = Math.min(first, time);
       count++;

@@ -1,12 +1,10 @@
 // The backend by batch files: requests are written, and the results that others put beside them are read in a later session.
 
 import { constants } from 'node:fs';
-import { access, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access } from 'node:fs/promises';
 import type { BatchReport } from '../../batch-report.js';
 import { EXIT, UserError } from '../../errors.js';
-import { itemsAt, type List } from '../../list.js';
-import { makeFolders } from '../../make-folder.js';
+import { makeFolders } from '../../files.js';
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
 import type { AskHooks, AskSignals, Job, ModelOutcome } from '../../types.js';
@@ -27,7 +25,7 @@ import {
   unwritable,
   writeBatch,
 } from './folder.js';
-import { Left, reportOf, undone, withVoid } from './left.js';
+import { Left, reportOf, withVoid } from './left.js';
 import { PartWriter } from './part-writer.js';
 import { passOver } from './pass.js';
 import { type Requests, readRequests } from './requests.js';
@@ -59,7 +57,7 @@ const MOST_PROBES = 3;
 
 /** @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 2 for a base URL or key that cannot be used */
 export async function openBatch(named: NamedBatch, options: BackendOptions): Promise<OpenBackend> {
-  await makeFolders(named.dir, { mkdir, stat, dirname }).catch((error: unknown) => {
+  await makeFolders(named.dir).catch((error: unknown) => {
     throw unwritable(named.dir, error);
   });
   await access(named.dir, constants.W_OK).catch((error: unknown) => {
@@ -116,7 +114,7 @@ class BatchBackend implements OpenBackend {
     await this.live?.close();
   }
 
-  async ask<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals): Promise<void> {
+  async ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void> {
     const isOver = () => signals.stop.aborted || signals.abort.aborted;
     let rest = jobs;
     if (this.#batch === undefined && this.live !== undefined && !this.named.isLive) {
@@ -130,13 +128,13 @@ class BatchBackend implements OpenBackend {
       }
       if (!isRelearnt || isOver()) return;
       this.named.onDropped();
-      rest = itemsAt(rest, undone(done));
+      rest = rest.filter((_, place) => !done.has(place));
       if (this.#batch !== undefined) await this.#save({ ...this.#batch, ...this.#learnt() });
     }
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
-  async #probe<J extends Job>(live: OpenBackend, jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals) {
+  async #probe<J extends Job>(live: OpenBackend, jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals) {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: AskHooks<J> = {
       ...hooks,
@@ -151,13 +149,10 @@ class BatchBackend implements OpenBackend {
       await live.ask([present(jobs.at(probes++))], watched, signals);
     }
     if (latest.outcome.status === 'failed' && probes < jobs.length) throw vainProbes(probes, latest.outcome.reason);
-    return itemsAt(
-      jobs,
-      Uint32Array.from({ length: jobs.length - probes }, (_, place) => place + probes),
-    );
+    return jobs.slice(probes);
   }
 
-  async #pass<J extends Job>(jobs: List<J>, hooks: AskHooks<J>, signals: AskSignals) {
+  async #pass<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals) {
     const { dir, isLive } = this.named;
     const parts = this.#batch?.parts ?? [];
     await this.#results?.close();
@@ -184,7 +179,7 @@ class BatchBackend implements OpenBackend {
       isWhole = end.isWhole;
       if (isWhole) {
         await writer.end();
-        for await (const id of hooks.alone?.() ?? []) requests.look(id);
+        for (const id of hooks.alone?.() ?? []) requests.look(id);
         await this.#noteVoid(parts.length, requests, results);
       } else for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
       return { ...end, left };
@@ -248,7 +243,13 @@ class BatchBackend implements OpenBackend {
   }
 
   /** Asks live what has no result. A result that comes later is that of an earlier request, and is passed over. */
-  async #askLive<J extends Job>(live: OpenBackend, jobs: List<J>, left: Left, hooks: AskHooks<J>, signals: AskSignals) {
+  async #askLive<J extends Job>(
+    live: OpenBackend,
+    jobs: readonly J[],
+    left: Left,
+    hooks: AskHooks<J>,
+    signals: AskSignals,
+  ) {
     const watched: AskHooks<J> = {
       ...hooks,
       async settle(job, outcome) {
@@ -256,7 +257,11 @@ class BatchBackend implements OpenBackend {
         return hooks.settle(job, { ...outcome, log: left.withTried(present(hooks.kept)(job).id, outcome.log) });
       },
     };
-    await live.ask(itemsAt(jobs, Uint32Array.from(left.kept)), watched, signals);
+    await live.ask(
+      left.kept.map((place) => present(jobs[place])),
+      watched,
+      signals,
+    );
   }
 }
 

@@ -1,9 +1,10 @@
 // A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { link, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
+import { openAnew, putInPlace } from '../../files.js';
 import { isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
 import { areLines } from './void-lines.js';
 
@@ -179,12 +180,6 @@ export async function writeBatch(dir: string, batch: Batch, isFirst = false): Pr
   }
 }
 
-/** Makes a file in the place of what a kill may have left under that name; a link that somebody has laid there is not followed. */
-export async function openAnew(path: string): Promise<FileHandle> {
-  await rm(path, { force: true });
-  return open(path, 'wx');
-}
-
 /** Takes away what those leave that were killed, or came too late; a file that has got its second name keeps its first, too. */
 async function clearBeginnings(dir: string): Promise<void> {
   const left = (await readdir(dir)).filter((name) => BEGINNING.test(name));
@@ -200,15 +195,6 @@ async function claim(path: string, temporary: string): Promise<void> {
     `another run has begun its batch in ${dirname(path)} meanwhile; give each run, and each part of one, a --batch-dir of its own`,
     EXIT.identityDiffers,
   );
-}
-
-/** Renames a file that is on the disk; its name is there, too, when this resolves. */
-export async function putInPlace(temporary: string, path: string): Promise<void> {
-  await rename(temporary, path);
-  const folder = await open(dirname(path), 'r').catch(() => undefined);
-  // Platforms that cannot sync a folder need not.
-  await folder?.sync().catch(() => undefined);
-  await folder?.close();
 }
 
 /** What the disk refused while `path` was written, as a UserError; other errors come back as they are. */

@@ -2,9 +2,6 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BatchReport } from '../../batch-report.js';
-import { Column } from '../../column.js';
-import { TextNumbers } from '../../hashed-texts.js';
-import { WORDS_OF_KEY } from '../../row-id.js';
 import type { CallLog, Job } from '../../types.js';
 import { callsTogether } from '../../usage.js';
 import type { BatchLog } from './answers.js';
@@ -19,8 +16,8 @@ export class Left {
   readonly kept: number[] = [];
   /** By part, how many of its requests are awaited. */
   readonly awaited: number[];
-  readonly #jobs = new TextNumbers(WORDS_OF_KEY);
-  readonly #batched = new Column(Uint32Array);
+  /** By job, how many of its requests stand in files. */
+  readonly #batched = new Map<string, number>();
   /** By job, what tries took whose results say that it is to be tried again. */
   readonly #tried = new Map<string, BatchLog>();
 
@@ -36,7 +33,7 @@ export class Left {
   /** @param isAwaited whether the request was written, and its result may still come */
   keep(id: string, { place, missing: { log } }: Unanswered<Job>, isAwaited: boolean): void {
     this.kept.push(place);
-    this.#batched.put(this.#jobs.add(id), log.batched + (isAwaited ? 1 : 0));
+    this.#batched.set(id, log.batched + (isAwaited ? 1 : 0));
     if (log.attempts > 0) this.#tried.set(id, log);
   }
 
@@ -47,18 +44,9 @@ export class Left {
   withTried(id: string, log: CallLog): CallLog {
     const tried = this.#tried.get(id);
     this.#tried.delete(id);
-    const number = this.#jobs.find(id);
-    const batched = number === undefined ? 0 : this.#batched.at(number);
+    const batched = this.#batched.get(id) ?? 0;
     return { ...(tried === undefined ? log : callsTogether(tried, log)), ...(batched > 0 && { batched }) };
   }
-}
-
-/** The places of 0. */
-export function undone(done: Uint8Array): Uint32Array {
-  const places = new Uint32Array(done.length);
-  let count = 0;
-  for (let place = 0; place < done.length; place++) if (done[place] === 0) places[count++] = place;
-  return places.slice(0, count);
 }
 
 /**

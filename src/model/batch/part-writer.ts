@@ -1,10 +1,9 @@
 // Writes requests into files, each of which is listed when it is whole: what a kill leaves is written again.
 
-import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BlockWriter, bytesOf } from '../../block-writer.js';
-import { type BatchPart, MOST_BYTES, MOST_REQUESTS, openAnew, partName, putInPlace, unwritable } from './folder.js';
+import { FileWriter, openAnew, putInPlace } from '../../files.js';
+import { type BatchPart, MOST_BYTES, MOST_REQUESTS, partName, unwritable } from './folder.js';
 
 /** What a file may hold at most. */
 interface Bounds {
@@ -18,7 +17,7 @@ export class PartWriter {
   readonly #list: (part: BatchPart) => Promise<void>;
   #number: number;
   /** The file that is being written. */
-  #open: { readonly handle: FileHandle; readonly blocks: BlockWriter; readonly hash: Hash } | undefined;
+  #open: { readonly handle: FileHandle; readonly writer: FileWriter } | undefined;
   #requests = 0;
   #bytes = 0;
 
@@ -37,12 +36,13 @@ export class PartWriter {
 
   /** A line as it is to stand in the file, in pieces, its end included. @throws UserError (74, 73) where the disk refuses */
   async add(line: readonly string[]): Promise<void> {
-    const length = bytesOf(line);
+    const text = line.join('');
+    const length = Buffer.byteLength(text);
     const isFull = this.#requests >= this.#bounds.requests || this.#bytes + length > this.#bounds.bytes;
     if (isFull && this.#requests > 0) await this.end();
     await this.#onDisk(async () => {
       this.#open ??= await this.#begin();
-      await this.#open.blocks.add(line, length);
+      await this.#open.writer.add(text);
       this.#requests++;
       this.#bytes += length;
     });
@@ -50,27 +50,23 @@ export class PartWriter {
 
   async #begin() {
     const handle = await openAnew(this.#temporary);
-    const hash = createHash('sha256');
-    const blocks = new BlockWriter((block) => {
-      hash.update(block);
-      return handle.writeFile(block);
-    });
-    return { handle, blocks, hash };
+    return { handle, writer: new FileWriter(handle) };
   }
 
   /** Ends the file, if there is one. */
   async end(): Promise<void> {
     if (this.#open === undefined) return;
-    const { handle, blocks, hash } = this.#open;
-    const part = { file: partName(this.#number), requests: this.#requests, bytes: this.#bytes };
-    await this.#onDisk(async () => {
-      await blocks.end();
+    const { handle, writer } = this.#open;
+    const file = partName(this.#number);
+    const written = await this.#onDisk(async () => {
+      const ended = await writer.end();
       await handle.sync();
       await handle.close();
       this.#open = undefined;
-      await putInPlace(this.#temporary, join(this.#dir, part.file));
+      await putInPlace(this.#temporary, join(this.#dir, file));
+      return ended;
     });
-    await this.#list({ ...part, sha256: hash.digest('hex') });
+    await this.#list({ file, requests: this.#requests, ...written });
     this.#number++;
     this.#requests = 0;
     this.#bytes = 0;
@@ -79,9 +75,8 @@ export class PartWriter {
   /** Takes away what is not whole. */
   async discard(): Promise<void> {
     if (this.#open === undefined) return;
-    const { handle, blocks } = this.#open;
+    const { handle } = this.#open;
     this.#open = undefined;
-    await blocks.end().catch(() => undefined);
     await handle.close().catch(() => undefined);
     await rm(this.#temporary, { force: true }).catch(() => undefined);
   }
@@ -90,9 +85,9 @@ export class PartWriter {
     return join(this.#dir, `${partName(this.#number)}.tmp`);
   }
 
-  async #onDisk(work: () => Promise<void>): Promise<void> {
+  async #onDisk<T>(work: () => Promise<T>): Promise<T> {
     try {
-      await work();
+      return await work();
     } catch (error) {
       const path = join(this.#dir, partName(this.#number));
       await this.discard();

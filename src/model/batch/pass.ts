@@ -1,6 +1,5 @@
 // One pass over the jobs of a run: results that are there are settled, and requests without one are handed on, in the jobs' order.
 
-import type { List } from '../../list.js';
 import { present } from '../../present.js';
 import type { AskHooks, AskSignals, Job } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
@@ -10,8 +9,8 @@ import { type Answers, Missing, Relearnt } from './answers.js';
 const AHEAD = 32;
 
 interface PassEnd {
-  /** By the jobs' places: 1 where a job has come to its end. */
-  readonly done: Uint8Array;
+  /** The places of the jobs that have come to their end. */
+  readonly done: ReadonlySet<number>;
   /** Whether a result has shown that requests have to be made in another way: what was handed on is void. */
   readonly isRelearnt: boolean;
   /** Whether every job was looked at. */
@@ -33,13 +32,13 @@ export interface Unanswered<J extends Job> {
  * @throws what `request`, `settle` and `take` throw, and UserError where the run must stop
  */
 export async function passOver<J extends Job>(
-  jobs: List<J>,
+  jobs: readonly J[],
   answers: Answers,
   hooks: AskHooks<J>,
   { stop, abort }: AskSignals,
   take: (unanswered: Unanswered<J>) => Promise<void>,
 ): Promise<PassEnd> {
-  const done = new Uint8Array(jobs.length);
+  const done = new Set<number>();
   const course = { isBroken: false, isRelearnt: false };
   const isOver = () => course.isBroken || course.isRelearnt || stop.aborted || abort.aborted;
   const underway: Promise<Unanswered<J> | undefined>[] = [];
@@ -52,7 +51,7 @@ export async function passOver<J extends Job>(
   const lookAt = async (job: J, place: number): Promise<Unanswered<J> | undefined> => {
     try {
       const found = await throughResults(job, answers, hooks, isOver);
-      if (found === 'done') done[place] = 1;
+      if (found === 'done') done.add(place);
       return typeof found === 'object' ? { ...found, job, place } : undefined;
     } catch (error) {
       if (!(error instanceof Relearnt)) throw error;

@@ -1,79 +1,73 @@
 // The requests that were written: what their ids say, and in which file each stands.
 
-import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Column } from '../../column.js';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
-import { TextNumbers } from '../../hashed-texts.js';
 import { splitLines } from '../../lines.js';
-import { WORDS_OF_KEY } from '../../row-id.js';
+import { present } from '../../present.js';
 import { jobIn, jobName, readCustomId } from './custom-id.js';
 import { type BatchPart, unreadable } from './folder.js';
 import { idOf } from './result-line.js';
 
-/** Names are known by so many hex digits of their hashes, which cost three words of 32 bits each. */
-const DIGITS = 24;
-const WORDS = 3;
 const READ_BYTES = 1 << 20;
 
+/** A request that was written. */
+interface Written {
+  /** The number of its file, from 0. */
+  readonly part: number;
+  /** Characters of its messages. */
+  readonly chars: number;
+  readonly job: string;
+}
+
 export class Requests {
-  readonly #numbers = new TextNumbers(WORDS);
-  readonly #parts = new Column(Uint32Array);
-  readonly #chars = new Column(Uint32Array);
-  readonly #jobs = new TextNumbers(WORDS_OF_KEY);
-  readonly #jobOf = new Column(Uint32Array);
-  /** By job: 0 where nobody has looked at it, 1 where none of its requests is awaited, else the number of the one that is, and 2. */
-  readonly #awaited = new Column(Uint32Array);
+  readonly #numbers = new Map<string, number>();
+  readonly #written: Written[] = [];
+  /** The request that a job waits for, by the jobs whose results were looked up; undefined where it waits for none. */
+  readonly #awaited = new Map<string, number | undefined>();
 
   get size(): number {
-    return this.#numbers.size;
+    return this.#written.length;
   }
 
   /** @param part the number of its file, from 0 */
   add(id: string, part: number): void {
     const { name, chars } = readCustomId(id);
-    const number = this.#numbers.add(hashOf(name));
-    this.#parts.put(number, part);
-    this.#chars.put(number, chars);
-    this.#jobOf.put(number, this.#jobs.add(jobIn(name)));
+    const number = this.#numbers.get(name) ?? this.size;
+    this.#numbers.set(name, number);
+    this.#written[number] = { part, chars, job: jobIn(name) };
   }
 
   /** The number, from 0, of the request with this name; undefined for one that was never written. */
   find(name: string): number | undefined {
-    return this.#numbers.find(hashOf(name));
+    return this.#numbers.get(name);
   }
 
   partOf(number: number): number {
-    return this.#parts.at(number);
+    return present(this.#written[number]).part;
   }
 
   /** Notes that a job's results are looked up. */
   look(job: string): void {
-    const number = this.#jobs.find(jobName(job));
-    if (number !== undefined) this.#awaited.put(number, 1);
+    this.#awaited.set(jobName(job), undefined);
   }
 
   /** Notes that its job waits for this request, which has no result yet. */
   await(request: number): void {
-    this.#awaited.put(this.#jobOf.at(request), request + 2);
+    this.#awaited.set(present(this.#written[request]).job, request);
   }
 
   /** Whether its job waits for it; undefined where nobody has looked at that job. */
   isAwaited(request: number): boolean | undefined {
-    const awaited = this.#awaited.at(this.#jobOf.at(request));
-    return awaited === 0 ? undefined : awaited === request + 2;
+    const { job } = present(this.#written[request]);
+    return this.#awaited.has(job) ? this.#awaited.get(job) === request : undefined;
   }
 
   /** Characters of the request's messages. */
   charsOf(number: number): number {
-    return this.#chars.at(number);
+    return present(this.#written[number]).chars;
   }
-}
-
-function hashOf(name: string): string {
-  return hash('sha256', name, 'hex').slice(0, DIGITS);
 }
 
 /** Reads the ids of the parts. @throws UserError: 66 for a part that is not there, 65 for one that is not as it was written, 130, 143 */

@@ -2,13 +2,11 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Column } from '../../column.js';
 import { throwIfStopped } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { type Line, splitLines } from '../../lines.js';
 import { present } from '../../present.js';
 import { oneLine } from '../../printable.js';
-import { SpanReader } from '../../spans.js';
 import { readCustomId } from './custom-id.js';
 import { resultFiles, unreadable } from './folder.js';
 import type { Requests } from './requests.js';
@@ -41,31 +39,17 @@ interface Place {
   readonly length: number;
 }
 
-/** About 30 bytes a line. */
 export class Results {
-  readonly #files: {
-    readonly path: string;
-    readonly name: string;
-    readonly handle: FileHandle;
-    readonly spans: SpanReader;
-  }[] = [];
+  readonly #files: { readonly path: string; readonly name: string; readonly handle: FileHandle }[] = [];
   readonly #requests: Requests;
-  /** By line: its file, its number there, where it lies, how long it is, and the next line (and 1) that answers the same request. */
-  readonly #file = new Column(Uint32Array);
-  readonly #number = new Column(Uint32Array);
-  readonly #offset = new Column(Float64Array);
-  readonly #length = new Column(Uint32Array);
-  readonly #next = new Column(Uint32Array);
-  /** By request: its first line, and its last (each and 1). */
-  readonly #first = new Column(Uint32Array);
-  readonly #last = new Column(Uint32Array);
-  #lines = 0;
+  /** The lines that answer a request, in the order of the files' names. */
+  readonly #lines = new Map<number, Place[]>();
   #again = 0;
   readonly #unknown = new Some();
   readonly #cutOff = new Some();
   readonly #odd = new Some();
   /** Lines that name a request and hold no result, as looking them up has shown. */
-  readonly #void = new Set<number>();
+  readonly #void = new Set<Place>();
 
   constructor(requests: Requests) {
     this.#requests = requests;
@@ -73,33 +57,33 @@ export class Results {
 
   /** Whether any line names the request, and has not been found to hold no result. */
   has(request: number): boolean {
-    return this.#first.at(request) > 0;
+    return this.#lines.has(request);
   }
 
   /** What the lines that answer a request say, in the order of the files' names. @throws UserError (66) where a file cannot be read any more */
   async *of(request: number): AsyncGenerator<{ readonly result: Result; readonly file: string }> {
     let isAnswered = false;
-    for (let line = this.#first.at(request); line > 0; line = this.#next.at(line - 1)) {
-      const place = line - 1;
-      const { path, name, spans } = present(this.#files[this.#file.at(place)]);
-      const bytes = await spans.read(this.#offset.at(place), this.#length.at(place)).catch((error: unknown) => {
+    for (const place of this.#lines.get(request) ?? []) {
+      const { path, name, handle } = present(this.#files[place.file]);
+      const bytes = Buffer.allocUnsafe(place.length);
+      const { bytesRead } = await handle.read(bytes, 0, place.length, place.offset).catch((error: unknown) => {
         throw unreadable(path, error);
       });
-      const result = readResult(parseLine(bytes) ?? {});
+      const result = readResult(parseLine(bytes.subarray(0, bytesRead)) ?? {});
       if (result === undefined) this.#addVoid(place, name);
       else {
         isAnswered = true;
         yield { result, file: path };
       }
     }
-    if (!isAnswered) this.#first.put(request, 0);
+    if (!isAnswered) this.#lines.delete(request);
   }
 
   /** Its beginning names a request: whether it is a result is seen once it is read whole. */
-  #addVoid(line: number, name: string): void {
-    if (this.#void.has(line)) return;
-    this.#void.add(line);
-    this.#odd.add(placeOf(name, this.#number.at(line)));
+  #addVoid(place: Place, name: string): void {
+    if (this.#void.has(place)) return;
+    this.#void.add(place);
+    this.#odd.add(placeOf(name, place.number));
   }
 
   /** What is odd about the files, a sentence each. */
@@ -126,7 +110,7 @@ export class Results {
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, 'r');
-      const file = this.#files.push({ path, name, handle, spans: new SpanReader(handle) }) - 1;
+      const file = this.#files.push({ path, name, handle }) - 1;
       const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
       for await (const line of splitLines(stream)) {
         throwIfStopped(stop);
@@ -153,17 +137,10 @@ export class Results {
     }
   }
 
-  #put(request: number, { file, number, offset, length }: Place): void {
-    const line = this.#lines++;
-    this.#file.put(line, file);
-    this.#number.put(line, number);
-    this.#offset.put(line, offset);
-    this.#length.put(line, length);
-    const last = this.#last.at(request);
-    if (last === 0) this.#first.put(request, line + 1);
-    else this.#next.put(last - 1, line + 1);
-    if (last > 0 && this.#first.at(request) === last) this.#again++;
-    this.#last.put(request, line + 1);
+  #put(request: number, place: Place): void {
+    const places = this.#lines.get(request);
+    if (places === undefined) this.#lines.set(request, [place]);
+    else if (places.push(place) === 2) this.#again++;
   }
 }
 

@@ -1,6 +1,5 @@
 // What waits to be asked in one `ask`: jobs that have not begun, and calls that wait for their next try.
 
-import type { List } from '../../list.js';
 import type { Job } from '../../types.js';
 import { type Call, isSpent, newCall } from './call.js';
 import type { Clock } from './clock.js';
@@ -34,7 +33,7 @@ export class Backlog {
     this.#settings = settings;
   }
 
-  static async of(jobs: List<Job>, lanes: readonly Lane[], settings: BacklogSettings): Promise<Backlog> {
+  static async of(jobs: readonly Job[], lanes: readonly Lane[], settings: BacklogSettings): Promise<Backlog> {
     return new Backlog(await JobQueue.of(jobs, lanes.length), lanes, settings);
   }
 

@@ -1,7 +1,6 @@
 // The jobs that wait, by group: which one an endpoint whose slot is free takes next.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { List } from '../../list.js';
 import { present } from '../../present.js';
 import type { Job } from '../../types.js';
 
@@ -50,7 +49,7 @@ export class JobQueue {
   }
 
   /** The queue of these jobs, which takes several turns to make where they are many. */
-  static async of(jobs: List<Job>, endpoints: number): Promise<JobQueue> {
+  static async of(jobs: readonly Job[], endpoints: number): Promise<JobQueue> {
     const queue = new JobQueue(jobs.length, endpoints);
     const groups = new Map<string, Group>();
     for (let job = jobs.length - 1; job >= 0; job--) {

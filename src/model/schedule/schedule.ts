@@ -1,6 +1,5 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
-import type { List } from '../../list.js';
 import { present } from '../../present.js';
 import type { AskHooks, AskSignals, Backend, Job, ModelOutcome, Settled } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
@@ -68,7 +67,7 @@ function withDefaults(options: ScheduleOptions): ScheduleSettings {
 
 /** One `ask` from its first job to its last: the slots, and who is in them. */
 class Asking<J extends Job> {
-  readonly #jobs: List<J>;
+  readonly #jobs: readonly J[];
   readonly #hooks: AskHooks<J>;
   readonly #lanes: readonly Lane[];
   readonly #backlog: Backlog;
@@ -83,7 +82,7 @@ class Asking<J extends Job> {
   readonly #pausing = new Set<Lane>();
 
   constructor(
-    jobs: List<J>,
+    jobs: readonly J[],
     hooks: AskHooks<J>,
     signals: AskSignals,
     lanes: readonly Lane[],

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import { readJudged } from '../../bench/judged.js';
-import { stampOf } from '../../bench/prediction-line.js';
+import { stampOf } from '../../bench/predictions.js';
 import { EXIT, UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
 import { ratesDimensions } from '../../judge/modes.js';

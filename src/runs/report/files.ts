@@ -1,9 +1,9 @@
 // The files of a report: one page, or beyond a limit a page and pages of texts beside it.
 
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
-import { makeFolders } from '../../make-folder.js';
+import { makeFolders } from '../../files.js';
 import type { Report } from '../../report/page/contents.js';
 import { type PageScript, reportPage, textsPage } from '../../report/page/report.js';
 import { replaceFile } from '../../run/files.js';
@@ -98,7 +98,7 @@ async function write(path: string, pieces: Iterable<string>): Promise<number> {
 
 async function makeFolder(path: string): Promise<void> {
   try {
-    await makeFolders(path, { mkdir, stat, dirname });
+    await makeFolders(path);
   } catch (error) {
     throw new UserError(`cannot create the folder ${path} (${codeOf(error)}); ${REMEDY}`, EXIT.cannotWrite);
   }

@@ -1,9 +1,8 @@
 // The texts of judged runs, open for reading by record id.
 
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
 import { openJudgedTexts, type RowTexts } from '../../bench/report-rows.js';
-import { indexBeside } from '../../bench/saved-index.js';
 import { rowId } from '../../row-id.js';
 import type { Io } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
@@ -25,10 +24,7 @@ export async function withTexts<T>(
 ): Promise<T> {
   const opened: { close(): Promise<void> }[] = [];
   try {
-    const data =
-      dataDir === undefined
-        ? undefined
-        : await openDataset(resolve(io.cwd, dataDir), io.stop, indexBeside(dirname(run.source)));
+    const data = dataDir === undefined ? undefined : await openDataset(resolve(io.cwd, dataDir), io.stop);
     if (data !== undefined) opened.push(data);
     const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
       const file = await openJudgedTexts(each.source, data, io.stop);

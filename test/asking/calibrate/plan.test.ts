@@ -5,19 +5,18 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openMadePredictions } from '../../../src/asking/calibrate/made-predictions.js';
 import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
-import { openDataset } from '../../../src/bench/dataset.js';
+import { openDataset, type RowRef } from '../../../src/bench/dataset.js';
 import { RECORDED, temporaryFolder } from '../../support/cli.js';
 
 const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'];
 
 async function planned(
   choice: { seed?: number; maxCalls?: number; trajectories?: number; judgeRepeats?: number } = {},
-  { data = RECORDED, looked = [] }: { data?: string; looked?: number[] } = {},
+  { data = RECORDED, looked = [] }: { data?: string; looked?: RowRef[] } = {},
 ) {
   const { seed = 0, maxCalls = 10_000, trajectories = 100, judgeRepeats = 2 } = choice;
   const dataset = await openDataset(data);
   try {
-    const all = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
     const made = openMadePredictions(dataset, seed);
     const predictions: typeof made = {
       make(row, variant) {
@@ -25,7 +24,7 @@ async function planned(
         return made.make(row, variant);
       },
     };
-    return await planOf(dataset.rows, all, predictions, {
+    return await planOf(dataset.rows, dataset.rows, predictions, {
       seed,
       variants: VARIANTS,
       maxCalls,
@@ -91,7 +90,7 @@ describe('a plan', () => {
   });
 
   it('looks at no row twice, since looking takes long', async () => {
-    const looked: number[] = [];
+    const looked: RowRef[] = [];
     await planned({}, { looked });
     expect(looked.length).toBe(63);
     expect(new Set(looked).size).toBe(63);
@@ -99,7 +98,7 @@ describe('a plan', () => {
 
   it('looks at several short rows of a trajectory to take one, and at one long row alone', async () => {
     const looks = async (padding: string) => {
-      const looked: number[] = [];
+      const looked: RowRef[] = [];
       // No row fits, so that its trajectory is looked at once, and nothing is planned.
       await expect(planned({ maxCalls: 1 }, { data: await trajectoryOf(padding), looked })).rejects.toThrow('too few');
       return looked.length;

@@ -1,8 +1,15 @@
 // Which judgements a judging consists of, in which order they are asked for, and under which seeds.
 
 import { describe, expect, it } from 'vitest';
-import { inJudgeOrder, JudgeJob, jobsOf, recordedCount, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
-import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
+import {
+  inJudgeOrder,
+  type JudgeJob,
+  jobsOf,
+  judgeJob,
+  recordedCount,
+  seedOffsetOf,
+} from '../../../src/asking/judge/jobs.js';
+import type { PredictionRef } from '../../../src/bench/predictions.js';
 import { MOST_JUDGEMENTS } from '../../../src/judgement.js';
 
 function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
@@ -13,25 +20,25 @@ function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
 const idsOf = (jobs: Iterable<JudgeJob>) => Array.from(jobs, ({ id }) => id);
 
 describe('the judgements', () => {
-  it('of one prediction follow each other, and the first has the id of old', async () => {
-    const jobs = await jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
+  it('of one prediction follow each other, and the first has the id of old', () => {
+    const jobs = jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
     expect(idsOf(jobs)).toEqual(['a#0', 'a#0#1', 'a#0#2', 'a#1', 'a#1#1', 'a#1#2']);
     expect(Array.from(jobs, ({ isFurther = false }) => isFurther)).toEqual([false, true, true, false, true, true]);
   });
 
-  it('of a missing prediction are one', async () => {
-    const jobs = await jobsOf([refOf('a', { failure: { class: 'timeout', reason: 'r' } }), refOf('b')], 2);
+  it('of a missing prediction are one', () => {
+    const jobs = jobsOf([refOf('a', { failure: { class: 'timeout', reason: 'r' } }), refOf('b')], 2);
     expect(idsOf(jobs)).toEqual(['a#0', 'b#0', 'b#0#1']);
   });
 
-  it('are asked for by domain, trajectory and turn, those of one prediction one after the other', async () => {
+  it('are asked for by domain, trajectory and turn, those of one prediction one after the other', () => {
     const refs = [
       refOf('a', { turnIdx: 2 }),
       refOf('b', { domain: 'os' }),
       refOf('c'),
       refOf('d', { trajectory: 'u' }),
     ];
-    expect(idsOf(await inJudgeOrder(await jobsOf(refs, 2)))).toEqual([
+    expect(idsOf(inJudgeOrder(jobsOf(refs, 2)))).toEqual([
       'c#0',
       'c#0#1',
       'a#0',
@@ -43,23 +50,23 @@ describe('the judgements', () => {
     ]);
   });
 
-  it('that a journal knows of are counted by its ids', async () => {
-    expect(await recordedCount([])).toBe(0);
-    expect(await recordedCount(['a-2#0', 'a#7'])).toBe(1);
-    expect(await recordedCount(['a#0#2', 'a#0'])).toBe(3);
-    expect(await recordedCount(['a#0#99999999999'])).toBe(MOST_JUDGEMENTS);
+  it('that a journal knows of are counted by its ids', () => {
+    expect(recordedCount([])).toBe(0);
+    expect(recordedCount(['a-2#0', 'a#7'])).toBe(1);
+    expect(recordedCount(['a#0#2', 'a#0'])).toBe(3);
+    expect(recordedCount(['a#0#99999999999'])).toBe(MOST_JUDGEMENTS);
   });
 });
 
 describe('seeds', () => {
-  const jobOf = (repeat: number, index: number) => new JudgeJob(refOf('a', { repeat }), index);
+  const jobOf = (repeat: number, index: number) => judgeJob(refOf('a', { repeat }), index);
 
-  it('of the first judgement depend on repeat and try alone', async () => {
+  it('of the first judgement depend on repeat and try alone', () => {
     expect(seedOffsetOf(jobOf(0, 0), 0, 0, 3)).toBe(0);
     expect(seedOffsetOf(jobOf(2, 0), 0, 1, 3)).toBe(7);
   });
 
-  it('are given once, to one try of one part of one judgement of one repeat', async () => {
+  it('are given once, to one try of one part of one judgement of one repeat', () => {
     const given = new Set<number>();
     let count = 0;
     for (const repeat of [0, 1, 2, 998, 999]) {

@@ -35,7 +35,7 @@ const method: Method<readonly [Said, Said]> = {
 const subject = { sample: SAMPLE, gen: 'g' };
 const place = { line: 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
 const ref = { key: 'k', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place };
-const job = present((await jobsOf([ref], 1)).at(0));
+const job = present(jobsOf([ref], 1)[0]);
 const log = { attempts: 2, usage: { completionTokens: 5 }, ms: 10, host: 'h' };
 const reply = (content: string): ModelReply => ({ status: 'ok', content, log });
 const failure: ModelFailure = { status: 'failed', class: 'timeout', reason: 'no token', log };
@@ -107,7 +107,7 @@ describe('the parts of a judgement', () => {
 
   it('of several judgements do not mix', async () => {
     const parts = openParts(method, 3, seedOffsetOf);
-    const further = present((await jobsOf([ref], 2)).at(1));
+    const further = present(jobsOf([ref], 2)[1]);
     parts.settle(job, subject, reply('a'), '');
     expect(parts.request(further, subject)).toEqual({ prompt: 'first', seedOffset: 48_000 });
     expect(parts.request(job, subject)).toEqual({ prompt: 'second', seedOffset: 3000 });

@@ -1,11 +1,17 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { fittingIn } from '../../../src/asking/scenarios/fitting.js';
+import { present } from '../../../src/present.js';
+import { rowRefs } from '../../support/row-refs.js';
 import { SAMPLE } from '../../support/sample.js';
 import { scenarioOf } from '../../support/scenarios.js';
 
 afterEach(() => {
   vi.useRealTimers();
 });
+
+const row = present(
+  rowRefs([{ key: 'k', trajectory: 't', domain: 'terminal', id: '1', turnIdx: 1, line: 1, offset: 0, length: 1 }])[0],
+);
 
 /** A search over rows that each take a second to read. */
 function slowSearch(said: { readonly quiet: boolean; readonly ofRows?: number }) {
@@ -20,7 +26,7 @@ function slowSearch(said: { readonly quiet: boolean; readonly ofRows?: number })
   const scenarios = [scenarioOf({ name: 'here', domains: ['terminal'] }), scenarioOf({ name: 'no', domains: ['web'] })];
   const fitting = fittingIn({ readSample }, scenarios, said, { stderr, stop: stop.signal });
   const look = async (rows: number) => {
-    for (let row = 0; row < rows; row++) await fitting(row);
+    for (let looked = 0; looked < rows; looked++) await fitting(row);
   };
   return { fitting, look, lines, stop };
 }
@@ -43,12 +49,12 @@ describe('the search for rows that scenarios are fit for', () => {
 
   test('finds for a row the scenarios of its domain', async () => {
     const { fitting } = slowSearch({ quiet: false });
-    expect(Array.from(await fitting(0), ({ name }) => name)).toEqual(['here']);
+    expect(Array.from(await fitting(row), ({ name }) => name)).toEqual(['here']);
   });
 
   test('ends once the user has interrupted', async () => {
     const { fitting, stop } = slowSearch({ quiet: false });
     stop.abort('SIGINT');
-    await expect(fitting(0)).rejects.toMatchObject({ exitCode: 130 });
+    await expect(fitting(row)).rejects.toMatchObject({ exitCode: 130 });
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ScenarioJob } from '../../../src/asking/scenarios/jobs.js';
 import { planOf } from '../../../src/asking/scenarios/plan.js';
-import { openDataset } from '../../../src/bench/dataset.js';
+import { openDataset, type RowRef } from '../../../src/bench/dataset.js';
 import type { Scenario } from '../../../src/scenario.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { rowsFolder } from '../../support/scripted-scenarios.js';
@@ -38,19 +38,18 @@ const OWN = scenario('own', {
 async function planned(
   scenarios: readonly Scenario[],
   choice: { seed?: number; rowsEach?: number; maxCalls?: number } = {},
-  isFit: (scenario: Scenario, row: number) => boolean = () => true,
+  isFit: (scenario: Scenario, position: number) => boolean = () => true,
 ) {
   const data = await rowsFolder(join(await temporaryFolder(), 'data'), { mcp: 20, web: 20 });
   const dataset = await openDataset(data);
   const looked: number[] = [];
   try {
-    const all = Uint32Array.from({ length: dataset.rows.length }, (_, row) => row);
-    const fitting = async (row: number) => {
-      looked.push(row);
-      return new Set(scenarios.filter((one) => isFit(one, row)));
+    const fitting = async ({ position }: RowRef) => {
+      looked.push(position);
+      return new Set(scenarios.filter((one) => isFit(one, position)));
     };
     const given = { seed: 0, rowsEach: 5, maxCalls: Number.POSITIVE_INFINITY, ...choice };
-    return { ...(await planOf(dataset.rows, all, scenarios, fitting, given)), looked };
+    return { ...(await planOf(dataset.rows, dataset.rows, scenarios, fitting, given)), looked };
   } finally {
     await dataset.close();
   }
@@ -61,7 +60,7 @@ const samplesOf = (jobs: readonly ScenarioJob[], { name }: Scenario) =>
   jobs.filter(
     ({ chain, step }) => chain.scenario?.name === name && chain.twin !== undefined && step === chain.steps - 1,
   );
-const rowsOf = (jobs: readonly ScenarioJob[]) => jobs.map(({ chain }) => chain.row);
+const rowsOf = (jobs: readonly ScenarioJob[]) => jobs.map(({ chain }) => chain.row?.position);
 
 describe('a plan', () => {
   it('is the same for the same seed, another for another, and part of a larger one', async () => {

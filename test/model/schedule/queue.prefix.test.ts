@@ -3,15 +3,14 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../../bench/prefix-blocks.mjs';
-import { inAskingOrder } from '../../../src/asking/infer/jobs.js';
+import { inAskingOrder, jobsOf as inferJobs } from '../../../src/asking/infer/jobs.js';
 import { inJudgeOrder, jobsOf } from '../../../src/asking/judge/jobs.js';
-import { type Dataset, openDataset } from '../../../src/bench/dataset.js';
-import type { PredictionRef } from '../../../src/bench/prediction-ref.js';
+import { type Dataset, openDataset, type RowRef } from '../../../src/bench/dataset.js';
+import type { PredictionRef } from '../../../src/bench/predictions.js';
 import { loadRubricPack } from '../../../src/bench/rubric-pack.js';
 import { chooseRows } from '../../../src/bench/selection.js';
 import { buildMessages } from '../../../src/infer/messages.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
-import type { List } from '../../../src/list.js';
 import { JobQueue } from '../../../src/model/schedule/queue.js';
 import { present } from '../../../src/present.js';
 import { randomOf } from '../../../src/random.js';
@@ -23,7 +22,7 @@ let samples: readonly Sample[];
 
 beforeAll(async () => {
   data = await openDataset(fileURLToPath(new URL('../../../fixtures/recorded', import.meta.url)));
-  samples = await Promise.all([...data.rows].map((_, row) => data.readSample(row)));
+  samples = await Promise.all(data.rows.map((row) => data.readSample(row)));
 });
 afterAll(() => data.close());
 
@@ -33,13 +32,13 @@ interface Course {
   release(job: number): void;
 }
 
-async function liveCourse(jobs: List<Job>): Promise<Course> {
+async function liveCourse(jobs: readonly Job[]): Promise<Course> {
   const queue = await JobQueue.of(jobs, 1);
   return { take: () => queue.take(0), release: (job) => queue.release(job) };
 }
 
 /** As an engine takes the lines of a batch file: in their order, whatever still runs. */
-function batchCourse(jobs: List<Job>): Course {
+function batchCourse(jobs: readonly Job[]): Course {
   let next = 0;
   return { take: () => (next < jobs.length ? next++ : undefined), release: () => {} };
 }
@@ -70,17 +69,17 @@ describe.each(SHARDS.map((shard) => ({ shard, name: shard === undefined ? 'all r
     const courses = { live: liveCourse, 'as lines of a batch file': batchCourse };
 
     test.each(Object.keys(courses))('infer with repeats, %s', async (name) => {
-      const order = await inAskingOrder(data.rows, chosen(), { order: 'prefix', sampleSeed: 0, repeats: 3 });
-      const prompts = Array.from(order, ({ row }) => inferPrompt(row));
+      const order = askingOrder(chosen(), 'prefix');
+      const prompts = order.map(({ row }) => inferPrompt(row));
       expectLeast(chargeOf(prompts, await courses[name as keyof typeof courses](order)));
     });
 
     test.each(Object.keys(courses))('judge with repeats, %s', async (name) => {
       const pack = await loadRubricPack('awb-3');
-      const refs = Array.from(chosen(), (row) => refOf(row));
-      const order = await inJudgeOrder(await jobsOf(refs, 2));
-      const prompts = Array.from(order, ({ ref }) => {
-        const sample = present(samples[present(ref.row)]);
+      const refs = chosen().map(refOf);
+      const order = inJudgeOrder(jobsOf(refs, 2));
+      const prompts = order.map(({ ref }) => {
+        const sample = sampleOf(present(ref.row));
         return promptOf(buildJudgeMessages(pack, sample, `prediction of ${ref.key}`));
       });
       expectLeast(chargeOf(prompts, await courses[name as keyof typeof courses](order)));
@@ -89,12 +88,8 @@ describe.each(SHARDS.map((shard) => ({ shard, name: shard === undefined ? 'all r
 );
 
 test('other orders are charged more: the cache of this test does not hold everything', async () => {
-  const order = await inAskingOrder(data.rows, chooseRows(data.rows, { sampleSeed: 0 }), {
-    order: 'random',
-    sampleSeed: 0,
-    repeats: 3,
-  });
-  const prompts = Array.from(order, ({ row }) => inferPrompt(row));
+  const order = askingOrder(chooseRows(data.rows, { sampleSeed: 0 }), 'random');
+  const prompts = order.map(({ row }) => inferPrompt(row));
   expect(chargeOf(prompts, batchCourse(order))).toBeGreaterThan(1.5);
 });
 
@@ -103,13 +98,19 @@ function expectLeast(charge: number): void {
   expect(charge).toBeLessThan(1.05);
 }
 
-function inferPrompt(row: number): string {
-  const sample = present(samples[row]);
+function askingOrder(chosen: readonly RowRef[], order: 'prefix' | 'random') {
+  return inAskingOrder(inferJobs(data, chosen, 3, []), chosen, { order, sampleSeed: 0, repeats: 3 });
+}
+
+function sampleOf({ position }: RowRef): Sample {
+  return present(samples[position]);
+}
+
+function inferPrompt(row: RowRef): string {
+  const sample = sampleOf(row);
   return promptOf(buildMessages(sample, 'history', sample.systemPrompt));
 }
 
-function refOf(row: number): PredictionRef {
-  const { key, trajectory, domain, turnIdx } = present(samples[row]);
-  const place = { repeat: 0, index: 0, line: row + 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
-  return { key, trajectory, domain, turnIdx, ...place, row };
+function refOf(row: RowRef): PredictionRef {
+  return { ...row, repeat: 0, index: 0, stamp: 's', row };
 }

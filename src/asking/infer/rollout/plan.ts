@@ -1,7 +1,10 @@
 // The chains that a rollout goes through, given the rows that were chosen: every row of their trajectories is read once, and none is kept.
 
-import type { Dataset } from '../../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../../bench/dataset.js';
+import { inInputOrder } from '../../../bench/selection.js';
 import { throwIfStopped } from '../../../errors.js';
+import { groupBy } from '../../../groups.js';
+import { present } from '../../../present.js';
 import { type Chain, chainsOf } from '../../../simulate/chain.js';
 import { leaksBesideStates } from '../../../simulate/state-block.js';
 import type { Domain } from '../../../types.js';
@@ -12,8 +15,8 @@ export interface PlannedChain {
   readonly name: string;
   readonly trajectory: string;
   readonly domain: Domain;
-  /** The row that says what is asked, by its number in the data. */
-  readonly driver: number;
+  /** The row that says what is asked. */
+  readonly driver: RowRef;
   /** True turns in front of the rollout. */
   readonly from: number;
   /** The last turn that is asked; `from` where none is. */
@@ -21,7 +24,7 @@ export interface PlannedChain {
   /** The last turn that is asked, or that an earlier session may have recorded. */
   readonly end: number;
   /** Rows by turn, those behind `from` alone. */
-  readonly rows: ReadonlyMap<number, number>;
+  readonly rows: ReadonlyMap<number, RowRef>;
 }
 
 /** What a rollout makes of the chosen rows. */
@@ -30,9 +33,9 @@ export interface RolloutPlan {
   /** In the order of their trajectories' first rows. */
   readonly chains: readonly PlannedChain[];
   /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on its way. */
-  readonly rows: Uint32Array;
+  readonly rows: readonly RowRef[];
   /** The chain that a row is in; undefined for a row that is no part of the rollout. */
-  chainOf(row: number): PlannedChain | undefined;
+  chainOf(row: RowRef): PlannedChain | undefined;
   readonly told: PlanCounts;
 }
 
@@ -52,8 +55,8 @@ export interface PlanCounts {
 /** What is planned for: a folder of rows, the chosen ones among them, and those that earlier sessions recorded. */
 interface Planned {
   readonly dataset: Dataset;
-  readonly chosen: Uint32Array;
-  readonly recorded: ReadonlySet<number>;
+  readonly chosen: readonly RowRef[];
+  readonly recorded: ReadonlySet<RowRef>;
   readonly from: number;
   readonly stop: AbortSignal;
 }
@@ -62,7 +65,7 @@ interface Planned {
 export async function planRollout({ dataset, chosen, recorded, from, stop }: Planned): Promise<RolloutPlan> {
   const isChosen = new Set(chosen);
   const chains: PlannedChain[] = [];
-  const chainOf = new Map<number, PlannedChain>();
+  const chainOf = new Map<RowRef, PlannedChain>();
   const counts = { furtherChains: 0, leakingChains: 0, leakingRows: 0, givenRows: 0, passedRows: 0 };
   for (const members of trajectoriesOf(dataset, (row) => isChosen.has(row) || recorded.has(row))) {
     throwIfStopped(stop);
@@ -87,11 +90,11 @@ export async function planRollout({ dataset, chosen, recorded, from, stop }: Pla
   }
   const asked = chains.flatMap(({ rows, last }) => [...rows].flatMap(([turn, row]) => (turn > last ? [] : [row])));
   counts.passedRows = asked.filter((row) => !isChosen.has(row)).length;
-  return { from, chains, rows: Uint32Array.from(asked).sort(), chainOf: (row) => chainOf.get(row), told: counts };
+  return { from, chains, rows: inInputOrder(asked), chainOf: (row) => chainOf.get(row), told: counts };
 }
 
 function plannedOf(
-  { driver, rows }: Chain,
+  { driver, rows }: Chain<RowRef>,
   number: number,
   turns: Pick<PlannedChain, 'from' | 'last' | 'end'>,
 ): PlannedChain {
@@ -106,10 +109,9 @@ function plannedOf(
   };
 }
 
-/** All rows of each trajectory that has a wanted one, in the order of the data. */
-function trajectoriesOf({ rows }: Dataset, isWanted: (row: number) => boolean): number[][] {
-  const wanted = new Map<number, number[]>();
-  for (let row = 0; row < rows.length; row++) if (isWanted(row)) wanted.set(rows.trajectoryNumber(row), []);
-  for (let row = 0; row < rows.length; row++) wanted.get(rows.trajectoryNumber(row))?.push(row);
-  return [...wanted.values()];
+/** All rows of each trajectory that has a wanted one, in the order of these. */
+function trajectoriesOf({ rows }: Dataset, isWanted: (row: RowRef) => boolean): (readonly RowRef[])[] {
+  const all = groupBy(rows, ({ trajectory }) => trajectory);
+  const wanted = new Set(rows.filter(isWanted).map(({ trajectory }) => trajectory));
+  return Array.from(wanted, (trajectory) => present(all.get(trajectory)));
 }

@@ -1,6 +1,6 @@
 // A rollout from the flags to its stage: what is refused, what is planned, and what is told of the plan.
 
-import type { Dataset } from '../../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../../bench/dataset.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { counted } from '../../../figures.js';
 import { parseRowId } from '../../../row-id.js';
@@ -36,10 +36,10 @@ export async function openPlan({ settings, dataset, chosen, io }: Inference, run
 }
 
 /** The rows that ids of records name. */
-export function recordedRows({ rows }: Dataset, ids: Iterable<string>): ReadonlySet<number> {
-  const recorded = new Set<number>();
+export function recordedRows({ find }: Dataset, ids: Iterable<string>): ReadonlySet<RowRef> {
+  const recorded = new Set<RowRef>();
   for (const id of ids) {
-    const row = rows.find(parseRowId(id)?.key ?? '');
+    const row = find(parseRowId(id)?.key ?? '');
     if (row !== undefined) recorded.add(row);
   }
   return recorded;

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { BASELINES, donorsOf } from '../../../baselines.js';
-import type { Dataset } from '../../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../../bench/dataset.js';
 import { withMembers } from '../../../bench/row-text.js';
 import { buildMessages } from '../../../infer/messages.js';
 import type { PredictionFailure, PredictionId } from '../../../prediction.js';
@@ -29,11 +29,11 @@ import { type TurnJob, type TurnJobs, turnJobsOf } from './turn-jobs.js';
 import { ROLLOUT_FILE, turnLines } from './turns-file.js';
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
-export async function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Promise<Stage<TurnJob>> {
+export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stage<TurnJob> {
   const { settings, dataset, prompts, target } = work;
   const { baseline } = settings;
   if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
-  const jobs = await turnJobsOf(dataset.rows, plan, settings, run.journal.ids());
+  const jobs = turnJobsOf(dataset, plan, settings, run.journal.ids());
   const rollout = new Rollout(work, new Histories(run.journal));
   const stage: AskedStage<TurnJob> = {
     io: work.io,
@@ -97,7 +97,7 @@ interface OpenTurn {
 /** What is asked in each turn, and what becomes of the reply. */
 class Rollout {
   readonly #work: Inference;
-  readonly #donors: (row: number) => number | undefined;
+  readonly #donors: (row: RowRef) => RowRef | undefined;
   /** The turns in flight, by job: what was asked is looked at once more when the reply is there. */
   readonly #open = new Map<string, OpenTurn>();
 

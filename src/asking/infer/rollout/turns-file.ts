@@ -1,9 +1,8 @@
 // rollout.jsonl: every turn of every chain in order, as the world model was asked and what it said.
 
-import type { Dataset } from '../../../bench/dataset.js';
+import type { Dataset, RowRef } from '../../../bench/dataset.js';
 import { membersOf, withMembers } from '../../../bench/row-text.js';
 import { isObject } from '../../../json.js';
-import type { List } from '../../../list.js';
 import { recordedPrediction } from '../../../prediction.js';
 import { rolloutStep } from '../../../rollout.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
@@ -19,7 +18,7 @@ const ROWS_OWN: ReadonlySet<string> = new Set(['task', 'id']);
 
 /** The row that drives a chain, as its turns' lines need it. */
 interface Driver {
-  readonly row: number;
+  readonly row: RowRef;
   readonly text: string;
   readonly leftOut: ReadonlySet<string>;
   readonly sample: Sample;
@@ -28,7 +27,7 @@ interface Driver {
 /** A line for each turn that has a record. @param recordOf the record that stands of a turn */
 export async function* turnLines(
   dataset: Dataset,
-  turns: List<TurnJob>,
+  turns: readonly TurnJob[],
   histories: Histories,
   recordOf: (job: TurnJob) => JournalRecord | undefined,
 ): AsyncGenerator<string> {
@@ -42,7 +41,7 @@ export async function* turnLines(
   }
 }
 
-async function openDriver(dataset: Dataset, row: number): Promise<Driver> {
+async function openDriver(dataset: Dataset, row: RowRef): Promise<Driver> {
   const text = await dataset.readText(row);
   const leftOut = new Set(membersOf(text).flatMap(({ key }) => (ROWS_OWN.has(key) ? [] : [key])));
   return { row, text, leftOut, sample: await dataset.readSample(row) };

@@ -1,9 +1,9 @@
 // A trajectory written as a file of the benchmark; nothing that is there is lost by it.
 
-import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../../errors.js';
-import { makeFolders } from '../../../make-folder.js';
+import { makeFolders } from '../../../files.js';
 import { trajectoryRow } from '../../../simulate/trajectory-row.js';
 import type { World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
@@ -26,7 +26,7 @@ export async function saveTrajectory(
   const path = resolve(cwd, shown);
   const text = `${JSON.stringify(row)}\n`;
   try {
-    await makeFolders(dirname(path), { mkdir, stat, dirname });
+    await makeFolders(dirname(path));
   } catch (error) {
     throw cannotSave(error, shown);
   }

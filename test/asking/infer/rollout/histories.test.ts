@@ -4,18 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { Histories } from '../../../../src/asking/infer/rollout/histories.js';
 import { TurnJob } from '../../../../src/asking/infer/rollout/turn-jobs.js';
 import type { RowSummary } from '../../../../src/asking/row-summary.js';
+import type { RowRef } from '../../../../src/bench/dataset.js';
 import type { JournalRecord } from '../../../../src/run/journal-record.js';
-import { rowIndexOf } from '../../../support/row-index.js';
+import { rowRefs } from '../../../support/row-refs.js';
 
 const MARKER = '**Environment Observation:**\n';
-const nothing = rowIndexOf([]);
+const [driver] = rowRefs([
+  { key: 'k', trajectory: 't', domain: 'web', id: '1', turnIdx: 9, line: 1, offset: 0, length: 1 },
+]) as [RowRef];
 const jobAt = (turn: number, name = 'chain', from = 0) =>
-  new TurnJob(
-    nothing,
-    { name, trajectory: name, domain: 'web', driver: 0, from, last: 9, end: 9, rows: new Map() },
-    turn,
-    0,
-  );
+  new TurnJob({ name, trajectory: name, domain: 'web', driver, from, last: 9, end: 9, rows: new Map() }, turn, 0);
 
 /** A journal in memory; `reads` are the ids that were read. */
 function journal() {

@@ -3,7 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import type { PlannedChain, RolloutPlan } from '../../../../src/asking/infer/rollout/plan.js';
 import { turnJobsOf } from '../../../../src/asking/infer/rollout/turn-jobs.js';
-import { keyOf, rowIndexOf } from '../../../support/row-index.js';
+import type { RowRef } from '../../../../src/bench/dataset.js';
+import { inInputOrder } from '../../../../src/bench/selection.js';
+import { present } from '../../../../src/present.js';
+import { dataOf, keyOf, rowRefs } from '../../../support/row-refs.js';
 
 /** Rows at these turns of the trajectories a, b and c. */
 const ROWS = [
@@ -12,19 +15,24 @@ const ROWS = [
   ['b', 5],
   ['c', 4],
 ] as const;
-const rows = rowIndexOf(
+const rows = rowRefs(
   ROWS.map(([trajectory, turnIdx], at) => ({
     ...{ key: keyOf(`${trajectory}${turnIdx}`), trajectory: keyOf(trajectory), turnIdx, id: trajectory, domain: 'web' },
     ...{ line: at + 1, offset: at, length: 1 },
   })),
 );
 
-const chain = (name: string, driver: number, rowAt: Record<number, number>, more: Partial<PlannedChain> = {}) => ({
-  ...{ name: keyOf(name), trajectory: keyOf(name), domain: 'web', driver, from: 0 },
-  ...{ last: rows.turnIdx(driver), end: rows.turnIdx(driver) },
-  rows: new Map(Object.entries(rowAt).map(([turn, row]) => [Number(turn), row])),
-  ...more,
-});
+/** @param places of the rows at its turns; the last one drives it */
+function chain(name: string, places: readonly number[], more: Partial<PlannedChain> = {}): PlannedChain {
+  const own = places.map((place) => present(rows[place]));
+  const driver = present(own.at(-1));
+  return {
+    ...{ name: keyOf(name), trajectory: keyOf(name), domain: 'web', driver, from: 0 },
+    ...{ last: driver.turnIdx, end: driver.turnIdx },
+    rows: new Map(own.map((row) => [row.turnIdx, row])),
+    ...more,
+  };
+}
 
 function planOf(...chains: readonly PlannedChain[]): RolloutPlan {
   const asked = chains.flatMap(({ rows: rowAt, last }) =>
@@ -32,14 +40,14 @@ function planOf(...chains: readonly PlannedChain[]): RolloutPlan {
   );
   const chainOf = new Map(chains.flatMap((each) => [...each.rows.values()].map((row) => [row, each] as const)));
   return {
-    ...{ from: 0, chains, rows: Uint32Array.from(asked).sort(), chainOf: (row: number) => chainOf.get(row) },
+    ...{ from: 0, chains, rows: inInputOrder(asked), chainOf: (row: RowRef) => chainOf.get(row) },
     told: { furtherChains: 0, leakingChains: 0, leakingRows: 0, givenRows: 0, passedRows: 0 },
   };
 }
 
-const ALL = planOf(chain('a', 0, { 2: 0 }), chain('b', 2, { 3: 1, 5: 2 }), chain('c', 3, { 4: 3 }));
+const ALL = planOf(chain('a', [0]), chain('b', [1, 2]), chain('c', [3]));
 const jobsOf = (plan: RolloutPlan, settings: Partial<Parameters<typeof turnJobsOf>[2]> = {}, recorded: string[] = []) =>
-  turnJobsOf(rows, plan, { order: 'prefix', sampleSeed: 0, repeats: 1, ...settings }, recorded);
+  turnJobsOf(dataOf(rows), plan, { order: 'prefix', sampleSeed: 0, repeats: 1, ...settings }, recorded);
 const shown = (jobs: Iterable<{ chain: PlannedChain; turn: number; repeat: number }>) =>
   Array.from(
     jobs,
@@ -48,39 +56,39 @@ const shown = (jobs: Iterable<{ chain: PlannedChain; turn: number; repeat: numbe
   );
 
 describe('the turns of a rollout', () => {
-  test('are asked chain after chain, the longest first, each from its first turn to its last', async () => {
-    expect(shown((await jobsOf(ALL)).order).join(' ')).toBe('b1#0 b2#0 b3#0 b4#0 b5#0 c1#0 c2#0 c3#0 c4#0 a1#0 a2#0');
+  test('are asked chain after chain, the longest first, each from its first turn to its last', () => {
+    expect(shown(jobsOf(ALL).order).join(' ')).toBe('b1#0 b2#0 b3#0 b4#0 b5#0 c1#0 c2#0 c3#0 c4#0 a1#0 a2#0');
   });
 
-  test('are asked in the order of the data where that is wanted, or in another that the seed gives', async () => {
-    expect(shown((await jobsOf(ALL, { order: 'file' })).order).join(' ')).toMatch(/^a1#0 a2#0 b1#0 .* c4#0$/);
-    const random = shown((await jobsOf(ALL, { order: 'random', sampleSeed: 7 })).order);
-    expect(random).toEqual(shown((await jobsOf(ALL, { order: 'random', sampleSeed: 7 })).order));
-    expect([...random].sort()).toEqual(shown((await jobsOf(ALL)).order).sort());
+  test('are asked in the order of the data where that is wanted, or in another that the seed gives', () => {
+    expect(shown(jobsOf(ALL, { order: 'file' }).order).join(' ')).toMatch(/^a1#0 a2#0 b1#0 .* c4#0$/);
+    const random = shown(jobsOf(ALL, { order: 'random', sampleSeed: 7 }).order);
+    expect(random).toEqual(shown(jobsOf(ALL, { order: 'random', sampleSeed: 7 }).order));
+    expect([...random].sort()).toEqual(shown(jobsOf(ALL).order).sort());
   });
 
-  test('are all asked once before any repeat, and every repeat of a chain is a group of its own', async () => {
-    const { order } = await jobsOf(ALL, { repeats: 2 });
-    expect([...order].map(({ repeat }) => repeat)).toEqual([...Array(11).fill(0), ...Array(11).fill(1)]);
-    expect(new Set([...order].map(({ group }) => group)).size).toBe(6);
-    expect([...order].every(({ serial }) => serial)).toBe(true);
+  test('are all asked once before any repeat, and every repeat of a chain is a group of its own', () => {
+    const { order } = jobsOf(ALL, { repeats: 2 });
+    expect(order.map(({ repeat }) => repeat)).toEqual([...Array(11).fill(0), ...Array(11).fill(1)]);
+    expect(new Set(order.map(({ group }) => group)).size).toBe(6);
+    expect(order.every(({ serial }) => serial)).toBe(true);
   });
 
-  test('have a row’s id where they are one, and else one that no row can have', async () => {
-    const ids = [...(await jobsOf(ALL)).turns].map(({ id }) => id);
+  test('have a row’s id where they are one, and else one that no row can have', () => {
+    const ids = jobsOf(ALL).turns.map(({ id }) => id);
     expect(ids.slice(0, 2)).toEqual([`${keyOf('a')}@1#0`, `${keyOf('a2')}#0`]);
     expect(new Set(ids).size).toBe(11);
   });
 
-  test('are rows of the output in its order, and the others lie between', async () => {
-    const { rows: output, between } = await jobsOf(ALL);
+  test('are rows of the output in its order, and the others lie between', () => {
+    const { rows: output, between } = jobsOf(ALL);
     expect(shown(output)).toEqual(['a2#0', 'b3#0', 'b5#0', 'c4#0']);
     expect(between.length).toBe(7);
   });
 
-  test('stay in the files where an earlier session recorded them, and are not asked', async () => {
-    const shorter = planOf(chain('b', 2, { 3: 1, 5: 2 }, { last: 3, end: 5 }));
-    const { order, rows: output, turns } = await jobsOf(shorter, {}, [`${keyOf('b5')}#0`, `${keyOf('b3')}#1`]);
+  test('stay in the files where an earlier session recorded them, and are not asked', () => {
+    const shorter = planOf(chain('b', [1, 2], { last: 3, end: 5 }));
+    const { order, rows: output, turns } = jobsOf(shorter, {}, [`${keyOf('b5')}#0`, `${keyOf('b3')}#1`]);
     expect(shown(order)).toEqual(['b1#0', 'b2#0', 'b3#0']);
     expect(shown(output)).toEqual(['b3#0', 'b3#1', 'b5#0']);
     expect(turns.length).toBe(10);
