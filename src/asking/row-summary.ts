@@ -6,9 +6,9 @@ import { isCounted } from '../usage.js';
 /** What a finished row has come to. */
 export interface RowState {
   readonly status: 'ok' | 'failed';
-  readonly class?: string;
+  readonly class?: string | undefined;
   /** Of a failed row. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   readonly flags: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export interface RowSummary extends RowState {
   /** What the row's record has cost, over all its tries. */
   readonly usage: Usage;
   /** Characters that were sent, where one call is all that the record took. */
-  readonly chars?: number;
+  readonly chars?: number | undefined;
   /** Tries of all its calls; 0 for a record that needed none. */
   readonly attempts: number;
   /** Calls that the usage is of. */

@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { exists, readText } from '../bench/prompt-files.js';
-import { loadWorldModelPrompts, type WorldModelPrompts } from '../bench/world-model-prompts.js';
+import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../bench/prompts.js';
 import { EXIT, nearest, UserError } from '../errors.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io, Sample } from '../types.js';
@@ -82,7 +81,7 @@ const ROW_PROMPTS: SystemPrompts = {
   of: (sample) => sample.systemPrompt,
 };
 
-function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: WorldModelPrompts): SystemPrompts {
+function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts): SystemPrompts {
   const remark =
     way === 'bundled'
       ? "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)"

@@ -73,8 +73,8 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);
 }
 
-/** Rows from this size on take milliseconds to parse and put into messages. */
-const LARGE_BYTES = 1 << 15;
+/** Of smaller rows, as many as are in flight are parsed and put into messages within some milliseconds. */
+const LARGE_BYTES = 1 << 12;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /** Reads `length` bytes at `offset`; fewer where the file has become shorter. */

@@ -6,7 +6,7 @@ import { EXIT, nearest, UserError } from '../errors.js';
 import { isObject, parseObject } from '../json.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
 import { readOfficialRubrics } from './official-rubrics.js';
-import { exists, fingerprintOf, listFolder, readText } from './prompt-files.js';
+import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
 
 /** The bundled pack. */
 export const BUNDLED_PACK = 'awb-3';

@@ -8,7 +8,7 @@ import { codeOf, EXIT, nearest, UserError } from '../errors.js';
 import { canonicalJson } from '../json.js';
 import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../scenario.js';
 import { DOMAINS, type Domain } from '../types.js';
-import { fingerprintOf, listFolder, readText } from './prompt-files.js';
+import { fingerprintOf, listFolder, readText } from './prompts.js';
 import { readSuiteFile } from './scenarios/suite-file.js';
 import { BUNDLED_WORDING } from './scenarios/wording.js';
 

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { SURVEY_OPTIONS, surveyData } from '../asking/infer/surveying.js';
-import { checkRows } from '../bench/data-check.js';
+import { checkRows } from '../bench/survey.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { sizeText } from '../hub/download-text.js';
 import { checkSource } from '../hub/source-check.js';

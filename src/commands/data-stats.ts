@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { SURVEY_OPTIONS, surveyData } from '../asking/infer/surveying.js';
-import { statsOf } from '../bench/data-stats.js';
+import { statsOf } from '../bench/survey.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { statsDocument, statsText } from '../report/data-stats.js';

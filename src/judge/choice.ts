@@ -1,7 +1,7 @@
 // One question with two texts in it, A and B, and the reading of the judge's choice in a marked tag.
 
 import { createHash } from 'node:crypto';
-import type { JudgePrompt } from '../judge-prompt.js';
+import type { JudgePrompt } from '../bench/prompts.js';
 import { withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../types.js';

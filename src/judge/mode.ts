@@ -1,8 +1,7 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
-import type { AgentPrompts } from '../agent-prompts.js';
+import type { DomainPrompts, JudgePrompt } from '../bench/prompts.js';
 import type { JsonObject } from '../json.js';
-import type { JudgePrompt } from '../judge-prompt.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
 import type { Measure, MeasureWords } from '../measures.js';
 import type { NoPrediction } from '../prediction.js';
@@ -58,7 +57,7 @@ interface Given {
   /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
   prompt?(mode: string): Promise<JudgePrompt>;
   /** Reads the bundled prompts of agents. */
-  agentPrompts?(): Promise<AgentPrompts>;
+  agentPrompts?(): Promise<DomainPrompts>;
   /** What the predictions of --reference are known by. */
   reference?(): Promise<string>;
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { openSystemPrompts } from '../../src/asking/system-prompts.js';
-import { loadWorldModelPrompts } from '../../src/bench/world-model-prompts.js';
+import { loadWorldModelPrompts } from '../../src/bench/prompts.js';
 import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { SAMPLE } from '../support/sample.js';

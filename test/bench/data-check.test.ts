@@ -1,7 +1,7 @@
 // What a copy of the benchmark is told to differ in.
 
 import { describe, expect, test } from 'vitest';
-import { checkRows } from '../../src/bench/data-check.js';
+import { checkRows } from '../../src/bench/survey.js';
 import { RELEASED } from '../../src/released.js';
 import { DOMAINS } from '../../src/types.js';
 import { surveyOf } from '../support/surveys.js';

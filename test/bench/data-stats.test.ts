@@ -1,7 +1,7 @@
 // Sizes of rows, and the bins that they are counted in.
 
 import { describe, expect, test } from 'vitest';
-import { statsOf } from '../../src/bench/data-stats.js';
+import { statsOf } from '../../src/bench/survey.js';
 import { surveyOf } from '../support/surveys.js';
 
 describe('sizes', () => {

@@ -1,7 +1,7 @@
 // The bundled world-model prompts: what each of them has to say, whichever environment it makes of a model.
 
 import { describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/bench/world-model-prompts.js';
+import { loadWorldModelPrompts } from '../../src/bench/prompts.js';
 import { DOMAINS } from '../../src/types.js';
 import { folderOf } from '../support/folder.js';
 

@@ -1,7 +1,7 @@
 // What an agent is asked under the mode decision, and what its answers make.
 
 import { describe, expect, it } from 'vitest';
-import { loadAgentPrompts } from '../../src/bench/agent-prompts.js';
+import { loadAgentPrompts } from '../../src/bench/prompts.js';
 import { decision } from '../../src/judge/decision.js';
 import type { Subject } from '../../src/judge/mode.js';
 import { present } from '../../src/present.js';

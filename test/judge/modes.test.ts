@@ -1,7 +1,7 @@
 // The list of modes: what holds for each of them, and what others ask it.
 
 import { describe, expect, it } from 'vitest';
-import { loadJudgePrompt } from '../../src/bench/judge-prompts.js';
+import { loadJudgePrompt } from '../../src/bench/prompts.js';
 import type { Mode } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
 import type { VerdictReading } from '../../src/judge/readings.js';

@@ -1,8 +1,8 @@
 // How the agent of a judging is told to act: by the bundled prompts, and those of --domain-prompts.
 
 import { join, resolve } from 'node:path';
-import type { AgentPrompts } from '../../agent-prompts.js';
-import { loadAgentPrompts } from '../../bench/agent-prompts.js';
+import type { DomainPrompts } from '../../bench/prompts.js';
+import { loadAgentPrompts } from '../../bench/prompts.js';
 import { UserError } from '../../errors.js';
 import type { Mode } from '../../judge/mode.js';
 
@@ -14,7 +14,7 @@ export function agentPromptsFor(
   { asksAgent }: Mode,
   { mode, domainPrompts }: { readonly mode: string; readonly domainPrompts?: string | undefined },
   cwd: string,
-): () => Promise<AgentPrompts> {
+): () => Promise<DomainPrompts> {
   if (domainPrompts !== undefined && asksAgent !== true) {
     throw new UserError(
       `--domain-prompts says how an agent acts, and --mode ${mode} asks none; leave it out, or give --mode decision`,

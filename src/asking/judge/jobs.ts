@@ -29,7 +29,7 @@ export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[
 
 export function judgeJob(ref: PredictionRef, index: number): JudgeJob {
   const { key, repeat, domain, trajectory: group, stamp } = ref;
-  return { id: rowId(key, repeat, index), domain, group, ref, index, stamp, ...(index > 0 && { isFurther: true }) };
+  return { id: rowId(key, repeat, index), domain, group, ref, index, stamp, isFurther: index > 0 ? true : undefined };
 }
 
 /** How many judgements of one prediction a journal holds at most, by the ids of its records. */

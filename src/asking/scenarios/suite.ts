@@ -1,7 +1,7 @@
 // The suite that the user names, with domains of the user's own where there are prompts for them.
 
 import { resolve } from 'node:path';
-import { listFolder } from '../../bench/prompt-files.js';
+import { listFolder } from '../../bench/prompts.js';
 import { loadScenarioSuite } from '../../bench/scenario-suite.js';
 import type { ScenarioSuite } from '../../scenario.js';
 import type { Io } from '../../types.js';

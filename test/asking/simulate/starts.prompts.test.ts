@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { openStarts, type Starts } from '../../../src/asking/simulate/starts.js';
-import { loadWorldModelPrompts } from '../../../src/bench/world-model-prompts.js';
+import { loadWorldModelPrompts } from '../../../src/bench/prompts.js';
 import { actionPrompt, freshWorld } from '../../../src/simulate/world.js';
 import { DOMAINS } from '../../../src/types.js';
 import { folderOf } from '../../support/folder.js';

@@ -1,8 +1,7 @@
 // The agent that acts in simulated worlds: a model of its own, its prompts, and its price.
 
 import { join, resolve } from 'node:path';
-import { loadAgentPrompts } from '../../../bench/agent-prompts.js';
-import { exists, fingerprintOf } from '../../../bench/prompt-files.js';
+import { exists, fingerprintOf, loadAgentPrompts } from '../../../bench/prompts.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
 import { charactersOf } from '../../../question.js';

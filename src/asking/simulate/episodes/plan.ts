@@ -1,7 +1,7 @@
 // Which episodes are played: where each starts, in an order that is the same every time.
 
 import { resolve } from 'node:path';
-import { readText } from '../../../bench/prompt-files.js';
+import { readText } from '../../../bench/prompts.js';
 import { EXIT, UserError } from '../../../errors.js';
 import { counted } from '../../../figures.js';
 import type { Domain, Io } from '../../../types.js';
