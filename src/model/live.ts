@@ -93,7 +93,7 @@ class Live implements LiveModel {
   }
 
   async ask(request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> {
-    const call = newCall(0, this.#clock.now());
+    const call = newCall({ group: hooks.group ?? '' }, this.#clock.now());
     const partial = { content: '', reasoning: '' };
     let lane = this.#laneFor(hooks.group);
     const ended = AbortSignal.any([hooks.signal, ...(this.lost === undefined ? [] : [this.lost])]);

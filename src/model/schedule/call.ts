@@ -1,11 +1,38 @@
-// A job whose turn has come, until it is settled: its request, its tries, and what they cost.
+// A job whose turn has come, and the call that it waits for: its request, its tries, and what they cost.
 
-import type { CallCost, ModelRequest } from '../../types.js';
+import type { CallCost, Job, ModelRequest } from '../../types.js';
 import type { AttemptFailure } from '../attempt.js';
 
+/** A job from its start to its end. It asks one question after the other. */
+export class Turn {
+  /** What it asks now, or has asked last. */
+  call: Call;
+  hasAsked = false;
+  /** The slot that it holds; undefined before it begins and while its call waits for the next try. */
+  slot?: Slot | undefined;
+  /** Goes on with the call that waits: in the slot that it holds by then, or not at all. */
+  resume?: ((goesOn: boolean) => void) | undefined;
+  /** Its group goes on without it. */
+  isReleased = false;
+
+  constructor(
+    readonly job: Job,
+    now: number,
+  ) {
+    this.call = newCall(job, now, this);
+  }
+}
+
+interface Slot {
+  /** The endpoint's index. */
+  readonly endpoint: number;
+  free(): void;
+}
+
 export interface Call {
-  /** The job's index. */
-  readonly job: number;
+  readonly job: Job;
+  /** Absent for a call that only tries out whether an endpoint is there. */
+  readonly turn?: Turn;
   request?: ModelRequest;
   startedAt: number;
   attempts: number;
@@ -22,8 +49,6 @@ export interface Call {
   readonly failedAt: Map<number, number>;
   /** How many outages this call was in whose failures were not counted. */
   forgiven: number;
-  /** Its group goes on without it. */
-  isLetPass: boolean;
   /** It waits through no fault of its own, so it goes before the rows that have not begun. */
   isFirst: boolean;
   /** Rate limits met since then, while no other call that had met one was answered. */
@@ -46,9 +71,10 @@ interface Pending {
 const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
 
-export function newCall(job: number, startedAt: number): Call {
+export function newCall(job: Job, startedAt: number, turn?: Turn): Call {
   return {
     job,
+    ...(turn !== undefined && { turn }),
     startedAt,
     attempts: 0,
     cost: { usage: {} },
@@ -58,7 +84,6 @@ export function newCall(job: number, startedAt: number): Call {
     pending: [],
     failedAt: new Map(),
     forgiven: 0,
-    isLetPass: false,
     isFirst: false,
     refused: { since: startedAt, times: 0 },
     dueAt: startedAt,

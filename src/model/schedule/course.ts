@@ -2,7 +2,7 @@
 
 import type { AskSignals } from '../../types.js';
 import type { ScheduleOptions } from '../backend.js';
-import type { Call } from './call.js';
+import type { Call, Turn } from './call.js';
 
 /** What the schedule was told, with what holds where nothing was. */
 export type ScheduleSettings = Required<ScheduleOptions>;
@@ -11,6 +11,8 @@ export class Course {
   readonly settings: ScheduleSettings;
   /** Calls that hold a slot, over all endpoints. */
   readonly calls = new Set<Call>();
+  /** Jobs that have begun and are not done. */
+  readonly turns = new Set<Turn>();
   readonly #signals: AskSignals;
   readonly #isWorkLeft: () => boolean;
   /** These end the waits that are under way. */
@@ -74,7 +76,7 @@ export class Course {
   }
 
   finishIfIdle(): void {
-    if (this.calls.size === 0 && (this.halted || !this.#isWorkLeft())) this.#finish();
+    if (this.calls.size + this.turns.size === 0 && (this.halted || !this.#isWorkLeft())) this.#finish();
   }
 
   /** Resolves after so many milliseconds, when `wake` is aborted, or at the end of the run. */
@@ -86,6 +88,7 @@ export class Course {
 
   #endWaits(): void {
     for (const wait of this.#waits) wait.abort();
+    for (const turn of this.turns) turn.resume?.(false);
     this.finishIfIdle();
   }
 

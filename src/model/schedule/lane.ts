@@ -3,7 +3,7 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../../errors.js';
 import { charactersOf } from '../../question.js';
-import type { BackendStatus, ModelRequest, Outage } from '../../types.js';
+import type { BackendStatus, Job, ModelRequest, Outage } from '../../types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import type { Call } from './call.js';
@@ -28,7 +28,7 @@ export interface Lane {
   /** Those of the calls that try out whether the endpoint is back. */
   readonly probes: Set<Call>;
   /** The smallest request that it has answered: asked again, for one token, it tells whether the endpoint or a row is at fault. */
-  witness?: { readonly job: number; readonly request: ModelRequest };
+  witness?: { readonly job: Job; readonly request: ModelRequest };
   /** When the witness was last answered, and when a row that had met a rate limit. */
   vouchedAt: number;
   recoveredAt: number;
@@ -95,7 +95,7 @@ export function isOut(lane: Lane): boolean {
 }
 
 /** Keeps the smallest request that the endpoint has answered. */
-export function noteRequest(lane: Lane, job: number, request: ModelRequest): void {
+export function noteRequest(lane: Lane, job: Job, request: ModelRequest): void {
   if (lane.witness !== undefined && charactersOf(lane.witness.request) <= charactersOf(request)) return;
   lane.witness = { job, request };
 }

@@ -2,7 +2,6 @@
 
 import { present } from '../../present.js';
 import type { AttemptFailure } from '../attempt.js';
-import type { Backlog } from './backlog.js';
 import { backOffMs, type Call, isSpent, takePending } from './call.js';
 import type { Course } from './course.js';
 import {
@@ -32,7 +31,7 @@ import {
   notReadyForTooLong,
   silentForTooLong,
 } from './notices.js';
-import { firstOf } from './queue.js';
+import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
 const MOST_FORGIVEN = 3;
@@ -44,17 +43,17 @@ const LOOK_AGAIN_MS = 2_000;
 export class Outages {
   readonly #course: Course;
   readonly #lanes: readonly Lane[];
-  readonly #backlog: Backlog;
+  readonly #todo: Todo;
   readonly #patience: Patience;
   readonly #fill: (lane: Lane) => void;
   /** What ends the wait for an endpoint's next probe. */
   readonly #watches = new Map<Lane, AbortController>();
 
   /** `fill` starts at an endpoint what it may be asked, after this has changed. */
-  constructor(course: Course, lanes: readonly Lane[], backlog: Backlog, fill: (lane: Lane) => void) {
+  constructor(course: Course, lanes: readonly Lane[], todo: Todo, fill: (lane: Lane) => void) {
     this.#course = course;
     this.#lanes = lanes;
-    this.#backlog = backlog;
+    this.#todo = todo;
     this.#patience = course.settings;
     this.#fill = fill;
   }
@@ -115,7 +114,7 @@ export class Outages {
     const now = this.#course.settings.clock.now();
     if (!good || now < lane.pausedUntil) return;
     if (lane.throttled.size > 0) wakeFirst(lane.throttled);
-    else this.#backlog.wakeFirst(now);
+    else this.#todo.wakeFirst(now);
   }
 
   /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
@@ -141,7 +140,7 @@ export class Outages {
     delete lane.awaited;
     if (lane.isRelieved) {
       lane.isRelieved = false;
-      this.#backlog.restore(lane);
+      this.#todo.groups.restore(lane.index);
     }
     this.#lookAgain(lane);
     // What has no try left is settled in any slot.
@@ -210,7 +209,7 @@ export class Outages {
   lookAtSpent(): number {
     const { clock } = this.#course.settings;
     const now = clock.now();
-    const spent = this.#backlog.deferred.filter((call) => isSpent(call, now, this.#course.settings));
+    const spent = this.#todo.deferred.filter((call) => isSpent(call, now, this.#course.settings));
     let nextMs = Number.POSITIVE_INFINITY;
     for (const lane of this.#lanes) {
       const there = spent.filter(({ pending }) => pending.some(({ endpoint }) => endpoint === lane.index));
@@ -288,14 +287,14 @@ export class Outages {
     call.failures = 0;
     delete call.firstFailureAt;
     call.dueAt = this.#course.settings.clock.now();
-    this.#backlog.moveForward(call);
+    this.#todo.moveForward(call);
   }
 
   #relieve(lane: Lane): void {
     lane.isRelieved = true;
     lane.awaited = answersAgain(lane.endpoint.host);
     this.#course.settings.onNotice(isOutOfService(lane.endpoint.host, lane.health.trouble?.reason ?? ''));
-    this.#backlog.retire(lane);
+    this.#todo.groups.retire(lane.index);
     for (const other of this.#inService) this.#fill(other);
   }
 
@@ -337,7 +336,7 @@ export class Outages {
 
   /** All calls that have begun and are not settled. */
   get #calls(): Iterable<Call> {
-    return new Set([...this.#course.calls, ...this.#backlog.deferred]);
+    return new Set([...this.#course.calls, ...this.#todo.deferred]);
   }
 
   get #inService(): readonly Lane[] {
@@ -365,7 +364,7 @@ function isWaitingForOlderCalls(lane: Lane): boolean {
 
 /** A reply shows room: the call that has waited longest for a rate limit is tried at once. */
 function wakeFirst(throttled: Set<Call>): void {
-  const call = firstOf(throttled);
+  const [call] = throttled;
   if (call === undefined) return;
   throttled.delete(call);
   call.backOff?.abort();

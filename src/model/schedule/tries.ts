@@ -20,7 +20,7 @@ const MOST_REFUSED = 4;
 export const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
 /** A call without an outcome that waits for its next try, without a slot. */
-export type Waiting = 'deferred';
+type Waiting = 'deferred';
 /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
 type Next = number | Waiting | ModelOutcome;
 

@@ -11,7 +11,7 @@ import { loadRubricPack } from '../../../src/bench/rubric-pack.js';
 import { chooseRows } from '../../../src/bench/selection.js';
 import { buildMessages } from '../../../src/infer/messages.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
-import { JobQueue } from '../../../src/model/schedule/queue.js';
+import { Groups } from '../../../src/model/schedule/todo.js';
 import { present } from '../../../src/present.js';
 import { randomOf } from '../../../src/random.js';
 import type { Job, Sample } from '../../../src/types.js';
@@ -33,8 +33,20 @@ interface Course {
 }
 
 async function liveCourse(jobs: readonly Job[]): Promise<Course> {
-  const queue = await JobQueue.of(jobs, 1);
-  return { take: () => queue.take(0), release: (job) => queue.release(job) };
+  const groups = new Groups(
+    Array.from(jobs, ({ group }, place) => ({ group, place })),
+    1,
+  );
+  const taken = new Map<number, Job>();
+  return {
+    take() {
+      // What comes out is what was put in.
+      const job = groups.take(0) as (Job & { place: number }) | undefined;
+      if (job !== undefined) taken.set(job.place, job);
+      return job?.place;
+    },
+    release: (place) => groups.release(present(taken.get(place))),
+  };
 }
 
 /** As an engine takes the lines of a batch file: in their order, whatever still runs. */

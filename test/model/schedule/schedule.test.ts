@@ -354,7 +354,8 @@ describe('what ends a run', () => {
         },
       });
       await expect(promise).rejects.toBe(broken);
-      expect(settled.sort()).toEqual([0, 1, 2, 3]);
+      // What has thrown has no outcome.
+      expect(settled.sort()).toEqual(name === 'request' ? [0, 1, 3] : [0, 1, 2, 3]);
       expect(run.clock.now()).toBeLessThan(60_000);
     },
   );
