@@ -304,45 +304,52 @@ export interface ScoreCard {
   readonly judgements?: { readonly count: number; readonly failures: Readonly<Record<string, number>> };
 }
 
-/**
- * A unit of work for a backend. Jobs of one group share a prompt prefix; they go to one endpoint, and one after the other while
- * other groups can fill the slots.
- */
+/** A unit of work for a backend. Jobs of one group share a prompt prefix, so they go to one endpoint. */
 export interface Job {
   readonly group: string;
-  /** The same for all jobs of a group: each needs what came of those before it, so that they are asked strictly one after the other. */
-  readonly serial?: true | undefined;
 }
 
-/** What becomes of a job: it is done, it is asked again at once, or it is done and the jobs of its group that wait are not asked. */
-export type Settled = 'done' | 'again' | 'ends-group';
+/** What is asked of a model. */
+export interface Asking {
+  /** Makes the request when its turn has come, and again where the call had to wait meanwhile, so that no text is held. */
+  make(): Promise<ModelRequest>;
+  /** In place of `make`: the reply to a job's first request, of so many characters, lies in a file. `madeFrom` is what `FileHooks` said. */
+  found?(chars: number, madeFrom: string): void;
+}
 
-/** What a backend is given for each job. */
-export interface AskHooks<J extends Job> {
-  request(job: J): Promise<ModelRequest>;
-  settle(job: J, outcome: ModelOutcome): Promise<Settled>;
+/**
+ * Asks a model, and resolves to what came of it after all tries; never rejects for what the model or the network did. `interrupted` says
+ * that nothing more comes of it in this session.
+ */
+export type Ask = (asking: Asking) => Promise<ModelOutcome>;
+
+/** What a job does: it asks one question after the other, and holds its slot until it is done or a call waits for its next try. */
+export type Solve<J extends Job> = (job: J, ask: Ask) => Promise<void>;
+
+/** What a backend tells, and is told, of each job. */
+export interface WorkHooks<J extends Job> {
   /** A try has ended, whatever came of it: told at once, before any further try starts, with what it cost. Must not throw. */
   tried?(job: J, cost: CallCost): void;
-  /** The same of a reply that lies in a file: it is told again in each session, until the job has its record. */
-  replayed?(job: J, cost: CallCost): void;
+  /** For a backend by batch files, which needs it. */
+  readonly files?: FileHooks<J>;
+}
+
+/** What a backend by batch files is told of each job. */
+export interface FileHooks<J extends Job> {
   /**
    * By what a job is known from one session to the next, how many of its requests in batch files went into its latest record, and what
-   * its first request is made from and with, where that says all of it. Of a job that `isHeld`, results are read, and nothing is asked
-   * that was not asked before.
+   * its first request is made from and with. Of a job that `isHeld`, results are read, and nothing is asked that was not asked before.
    */
-  kept?(job: J): {
+  kept(job: J): {
     readonly id: string;
     readonly batched: number;
-    readonly madeFrom?: string | undefined;
-    readonly isHeld?: boolean;
+    readonly madeFrom: string;
+    readonly isHeld: boolean;
   };
-  /**
-   * A reply was found to the job's first request, of so many characters: `settle` is told it without a call of `request`. `madeFrom` is
-   * what `kept` said when it was looked up.
-   */
-  recalled?(job: J, chars: number, madeFrom: string): void;
+  /** As `tried`, of a reply that lies in a file: it is told again in each session, until the job has its record. */
+  replayed(job: J, cost: CallCost): void;
   /** By what those jobs are known about which nobody is asked: requests that were written for them before need no answer. */
-  alone?(): Iterable<string>;
+  alone(): Iterable<string>;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */
@@ -351,19 +358,16 @@ export interface AskSignals {
   readonly abort: AbortSignal;
 }
 
-/** Requests in, outcomes out, by whatever route. */
+/** Who is asked, by whatever route. */
 export interface Backend {
   /**
-   * Asks every job (its own retries included), in the order given as far as groups and slots allow.
-   * `request` is called when the job's turn comes; the job's slot is held until `settle` has resolved, so what it writes is
-   * durable before the next call starts. Where it resolves to `'again'`, the job is asked again at once in that slot, with a new
-   * request and with all its tries; after a stop it is not. Resolves when all jobs are done, or when `stop` or `abort` was
-   * signalled and nothing is in flight; jobs not started are then simply not settled, and those aborted settle as `interrupted`.
-   * Jobs behind one whose `settle` resolved to `'ends-group'` are not settled either.
-   * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what
-   * `request` or `settle` threw; calls in flight are aborted first.
+   * Works off the jobs, in their order as far as groups and slots allow. A job's slot is held between its questions, so that what it
+   * writes is durable before the next call starts. Resolves when all are done, or when `stop` or `abort` was signalled and nothing is in
+   * flight: jobs that had not begun are left out then, and what others ask comes to `interrupted`.
+   * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what a job threw;
+   * calls in flight are aborted first.
    */
-  ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void>;
+  work<J extends Job>(jobs: readonly J[], solve: Solve<J>, signals: AskSignals, hooks?: WorkHooks<J>): Promise<void>;
   status(): BackendStatus;
   /** What a backend by batch files waits for; absent where replies come at once. */
   report?(): BatchReport | undefined;

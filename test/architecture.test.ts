@@ -7,7 +7,7 @@ import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from '
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   openai: ['model/'],
   undici: ['model/'],
-  'p-limit': ['model/'],
+  'p-limit': ['model/', 'asking/'],
   'better-sqlite3': ['store/'],
   'cli-table3': ['report/'],
   jsonrepair: ['judge/'],

@@ -1,15 +1,11 @@
-// What asks, guarded: a reply that was asked for with a parameter dropped since is not kept, and its row is asked again.
+// How a stage's model is opened and asked, and what a record depends on beside its row: parameters that the server has rejected.
 
 import { EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import type { BackendOptions, OpenBackend } from '../model/backend.js';
 import { openBackend } from '../model/open.js';
-import { charactersOf } from '../question.js';
 import type { Identity } from '../run/identity.js';
-import type { JournalRecord } from '../run/journal-record.js';
 import { madeWith } from '../run/made-with.js';
-import type { CallLog, ModelFailure, ModelReply } from '../types.js';
-import { callsTogether } from '../usage.js';
 import { Reserve } from './budget.js';
 import { requireAffordable } from './by-batch/affordable.js';
 import type { BatchSettings } from './by-batch/options.js';
@@ -17,13 +13,13 @@ import { chooseBatch, namedBatch } from './by-batch/run-batch.js';
 import type { AskingSettings, CallSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
-import type { Stage, StageJob } from './stage-contract.js';
+import type { AskModel, Solved, Stage, StageJob } from './stage-contract.js';
 import type { Target } from './target.js';
 import { sayWhatIsTooLong } from './too-long.js';
 
 /** A stage that asks through an instrument: it says what a record depends on, and the instrument when to ask again. */
 export interface AskedStage<J extends StageJob>
-  extends Omit<Stage<J>, 'isStale' | 'ready' | 'openBackend' | 'settleAlone' | 'settle'> {
+  extends Omit<Stage<J>, 'isStale' | 'ready' | 'openBackend' | 'solve' | 'sent' | 'madeFrom'> {
   /** What to tell the user once a model is to be asked. */
   readonly remarks?: readonly string[];
   /**
@@ -32,8 +28,8 @@ export interface AskedStage<J extends StageJob>
    * not there.
    */
   stampOf(job: J, failure: string | undefined, mark: string, recorded: string): string;
-  settleAlone(job: J, mark: string): Promise<JournalRecord>;
-  settle(job: J, outcome: ModelReply | ModelFailure, mark: string): Promise<JournalRecord | 'again'>;
+  /** As a stage has it; `mark` is that of what was asked. */
+  solve(jobs: readonly J[], ask: AskModel, mark: () => string): AsyncIterable<Solved<J>>;
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
 
@@ -67,13 +63,14 @@ export function openInstrument(
     entered = sent();
     run.identity = withDropped(run.identity, dropped());
   };
-  const inFlight = new InFlight();
   return {
     mark: () => entered,
-    guard: ({ remarks = [], stampOf, ...stage }) => ({
+    guard: ({ remarks = [], stampOf, solve, ...stage }) => ({
       ...stage,
       isStale: (job, { class: failure, stamp }) => stamp !== stampOf(job, failure, entered, stamp),
-      settleAlone: (job) => stage.settleAlone(job, entered),
+      solve: (jobs, ask) => solve(jobs, ask, () => entered),
+      sent: { now: sent, entered: () => entered, enter },
+      madeFrom: (job) => stampOf(job, undefined, sent(), ''),
       async ready() {
         if (await chooseBatch(run, settings, stage.io)) await requireAffordable(this, target, settings);
       },
@@ -86,25 +83,6 @@ export function openInstrument(
         await sayWhatIsTooLong(stage, backend, settings, notice);
         return backend;
       },
-      async request(job) {
-        const [mark, request] = [sent(), await stage.request(job)];
-        inFlight.sent(job.id, mark, charactersOf(request));
-        return request;
-      },
-      madeFrom: (job) => stampOf(job, undefined, sent(), ''),
-      recalled(job, chars, from) {
-        if (from === this.madeFrom?.(job)) inFlight.sent(job.id, sent(), chars);
-      },
-      left(job) {
-        inFlight.forget(job.id);
-        stage.left?.(job);
-      },
-      questions: async (job) => (await stage.questions?.(job)) ?? [await stage.request(job)],
-      async settle(job, outcome) {
-        enter();
-        const { log, isKept } = inFlight.answered(job.id, outcome.log, entered);
-        return isKept ? stage.settle(job, { ...outcome, log }, entered) : 'again';
-      },
     }),
   };
 }
@@ -115,36 +93,6 @@ function reserveFor({ ledger }: Run, settings: AskingSettings): BackendOptions['
   if (budgetUsd === undefined && budgetTokens === undefined) return undefined;
   const reserve = new Reserve(ledger, settings);
   return (chars) => reserve.take(chars, maxTokens, ledger);
-}
-
-/** The requests that have no record yet. */
-class InFlight {
-  /** Under which mark each was made, and its size. */
-  readonly #sent = new Map<string, { readonly mark: string; readonly chars: number }>();
-  /** What earlier replies to it cost that were not kept. */
-  readonly #unkept = new Map<string, CallLog>();
-
-  sent(id: string, mark: string, chars: number): void {
-    this.#sent.set(id, { mark, chars });
-  }
-
-  /** A reply is kept where its request was made under the mark of now; `log` is what it cost, and those before it that were not. */
-  answered(id: string, reply: CallLog, now: string): { readonly log: CallLog; readonly isKept: boolean } {
-    const { mark, chars } = this.#sent.get(id) ?? {};
-    const unkept = this.#unkept.get(id);
-    const own = withChars(reply, chars);
-    const log = unkept === undefined ? own : callsTogether(unkept, own);
-    const isKept = mark === now;
-    this.#sent.delete(id);
-    if (isKept) this.#unkept.delete(id);
-    else this.#unkept.set(id, log);
-    return { log, isKept };
-  }
-
-  forget(id: string): void {
-    this.#sent.delete(id);
-    this.#unkept.delete(id);
-  }
 }
 
 function withDropped(identity: Identity, dropped: readonly string[]): Identity {
@@ -172,11 +120,6 @@ export function backendOptions(settings: CallSettings) {
     rpm: settings.rpm,
     tpm: settings.tpm,
   };
-}
-
-/** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
-function withChars(log: CallLog, chars: number | undefined): CallLog {
-  return chars === undefined || log.attempts !== 1 ? log : { ...log, chars };
 }
 
 function droppedTooLate(dropped: readonly string[], finished: number): UserError {

@@ -1,15 +1,30 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
+import pLimit from 'p-limit';
 import type { BatchReport } from '../batch-report.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
+import { groupBy } from '../groups.js';
 import { isInteger } from '../json.js';
+import { present } from '../present.js';
+import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
-import type { Backend, CallCost, Domain, Io, Settled } from '../types.js';
-import { costOfBoth } from '../usage.js';
+import type {
+  Ask,
+  Backend,
+  CallCost,
+  CallLog,
+  Domain,
+  Io,
+  Job,
+  ModelFailure,
+  ModelReply,
+  ModelRequest,
+} from '../types.js';
+import { callsTogether, costOfBoth } from '../usage.js';
 import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
 import type { RowSummary } from './row-summary.js';
-import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { type AskModel, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
 const DRAIN_MS = 3_000;
@@ -189,64 +204,80 @@ class Session<J extends StageJob> {
   /** Settles the rows that need no model; the others are returned in their order. */
   async #settleAlone(todo: readonly J[]): Promise<readonly J[]> {
     const { stage } = this;
-    let settling: Promise<unknown>[] = [];
-    /** The latest job of each serial group. */
-    let latest = new Map<string, Promise<unknown>>();
-    for (const job of todo) {
-      if (this.#stop.aborted) break;
-      if (stage.asks(job)) continue;
-      const before = job.serial ? latest.get(job.group) : undefined;
-      const settled = (before ?? Promise.resolve())
-        .then(() => stage.settleAlone(job))
-        .then((record) => this.#keep(job, record));
-      if (job.serial) latest.set(job.group, settled);
-      settling.push(settled);
-      if (settling.length < ALONE_AT_ONCE) continue;
-      await Promise.all(settling);
-      settling = [];
-      latest = new Map();
-    }
-    await Promise.all(settling);
+    const slots = pLimit(ALONE_AT_ONCE);
+    const nobody: Ask = () => Promise.reject(new Error('a row that needs no model asks one'));
+    const chains = chainsOf(todo.filter((job) => !stage.asks(job)));
+    await Promise.all(
+      chains.map((chain) => slots(() => (this.#stop.aborted ? undefined : this.#solve(chain, nobody)))),
+    );
     return todo.filter((job) => stage.asks(job));
   }
 
   async #ask(jobs: readonly J[], todo: readonly J[], abort: AbortSignal): Promise<void> {
     const { stage } = this;
-    const { run } = stage;
     this.#backend ??= await stage.openBackend((text, more) => this.#say(text, more));
-    await this.#backend.ask(
-      jobs,
+    await this.#backend.work(
+      chainsOf(jobs),
+      (chain, ask) => this.#solve(chain, ask),
+      { stop: this.#stop, abort },
       {
-        request: (job) => stage.request(job),
-        tried: (job, cost) => this.#count(job, cost),
-        replayed: (job, cost) => this.#spend(job, cost),
-        kept: (job) => ({
-          id: job.id,
-          batched: this.#batchedIn(job.id),
-          madeFrom: stage.madeFrom?.(job),
-          isHeld: this.isHeld(job),
-        }),
-        recalled: (job, chars, madeFrom) => stage.recalled?.(job, chars, madeFrom),
-        alone: () => todo.filter((job) => !stage.asks(job)).map(({ id }) => id),
-        settle: async (job, outcome): Promise<Settled> => {
-          if (outcome.status === 'interrupted') {
-            stage.left?.(job);
-            return 'done';
-          }
-          this.#calls++;
-          this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
-          if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
-          const record = await stage.settle(job, outcome);
-          await this.#saveIdentity();
-          if (record === 'again') return 'again';
-          const summary = await this.#keep(job, record);
-          if (!job.serial || stage.isDone(job, summary)) return 'done';
-          this.#ended.add(job.group);
-          return 'ends-group';
+        tried: (chain, cost) => this.#count(currentOf(chain), cost),
+        files: {
+          kept: (chain) => {
+            const job = currentOf(chain);
+            return {
+              id: job.id,
+              batched: this.#batchedIn(job.id),
+              madeFrom: stage.madeFrom(job),
+              isHeld: this.isHeld(job),
+            };
+          },
+          replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
+          alone: () => todo.filter((job) => !stage.asks(job)).map(({ id }) => id),
         },
       },
-      { stop: this.#stop, abort },
     );
+  }
+
+  /** Solves the jobs of a chain as far as it goes; anew from the job that is asked about where what is sent changes meanwhile. */
+  async #solve(chain: Chain<J>, ask: Ask): Promise<void> {
+    const { stage } = this;
+    /** What the job that is asked about has cost. */
+    let spent: CallLog | undefined;
+    const askModel: AskModel = async (question) => {
+      const { outcome, sent, chars } = await askWith(ask, question, stage, currentOf(chain));
+      if (outcome.status === 'interrupted') throw new Left();
+      this.#heard(currentOf(chain), outcome);
+      stage.sent.enter();
+      const log = withChars(outcome.log, chars);
+      spent = spent === undefined ? log : callsTogether(spent, log);
+      if (sent !== stage.sent.entered()) throw new SentOtherwise();
+      return outcome;
+    };
+    while (chain.left.length > 0) {
+      try {
+        for await (const { job, record } of stage.solve([...chain.left], askModel)) {
+          await this.#saveIdentity();
+          const summary = await this.#keep(job, { ...record, log: { ...record.log, ...spent } });
+          spent = undefined;
+          chain.left.shift();
+          if (stage.isDone(job, summary) && !this.#stop.aborted) continue;
+          if (chain.left.length > 0 && !stage.isDone(job, summary)) this.#ended.add(chain.group);
+          return;
+        }
+        return;
+      } catch (error) {
+        if (error instanceof Left) return;
+        if (!(error instanceof SentOtherwise)) throw error;
+      }
+    }
+  }
+
+  #heard(job: J, outcome: ModelReply | ModelFailure): void {
+    this.#calls++;
+    this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
+    if (outcome.status !== 'ok' || outcome.servedModel === undefined) return;
+    this.stage.run.servedModels.add(outcome.servedModel);
   }
 
   #count(job: J, cost: CallCost): void {
@@ -289,6 +320,58 @@ class Session<J extends StageJob> {
     this.#listeners.tell((listener) => listener.settled?.(job, summary));
     return summary;
   }
+}
+
+/** Jobs that are solved one after the other, or a single one. */
+interface Chain<J extends StageJob> extends Job {
+  /** Those that have no record yet. */
+  readonly left: J[];
+  readonly last: J;
+}
+
+function chainsOf<J extends StageJob>(jobs: readonly J[]): Chain<J>[] {
+  const serial = groupBy(
+    jobs.filter((job) => job.serial),
+    ({ group }) => group,
+  );
+  return jobs.flatMap((job) => {
+    const own = job.serial ? serial.get(job.group) : [job];
+    const isFirst = own?.[0] === job;
+    return own === undefined || !isFirst ? [] : [{ group: job.group, left: [...own], last: present(own.at(-1)) }];
+  });
+}
+
+/** The job that is asked about, or was asked about last. */
+function currentOf<J extends StageJob>({ left: [first], last }: Chain<J>): J {
+  return first ?? last;
+}
+
+/** Thrown through a stage's `solve` where nothing more comes of a question in this session. */
+class Left extends Error {}
+
+/** The same where a reply was asked for in another way than replies are now, since a parameter was dropped meanwhile: it is not kept. */
+class SentOtherwise extends Error {}
+
+/** Asks, and tells what was sent beside the messages, and how many characters. */
+async function askWith<J extends StageJob>(ask: Ask, question: () => Promise<ModelRequest>, stage: Stage<J>, job: J) {
+  let [sent, chars] = ['', 0];
+  const outcome = await ask({
+    async make() {
+      sent = stage.sent.now();
+      const request = await question();
+      chars = charactersOf(request);
+      return request;
+    },
+    found(size, madeFrom) {
+      [sent, chars] = [madeFrom === stage.madeFrom(job) ? stage.sent.now() : 'another', size];
+    },
+  });
+  return { outcome, sent, chars };
+}
+
+/** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
+function withChars(log: CallLog, chars: number): CallLog {
+  return log.attempts === 1 && chars > 0 ? { ...log, chars } : log;
 }
 
 function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {

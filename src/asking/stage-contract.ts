@@ -3,7 +3,7 @@
 import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
-import type { Backend, Domain, Io, Job, ModelOutcome, ModelRequest, Question } from '../types.js';
+import type { Backend, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest, Question } from '../types.js';
 import type { RowSummary } from './row-summary.js';
 import type { Run } from './run.js';
 
@@ -12,8 +12,23 @@ export interface StageJob extends Job {
   /** The journal's id of the row and repeat, and of the judgement. */
   readonly id: string;
   readonly domain: Domain;
+  /** Set for the jobs of a chain: each needs what came of those of its group before it, so that they are asked one after the other. */
+  readonly serial?: true | undefined;
   /** Set where an earlier job stands for the same row and repeat, which is chosen once. */
   readonly isFurther?: true | undefined;
+}
+
+/**
+ * Asks the model that the stage is about, and resolves to what came of it after all tries. Where a row has to be left for another
+ * session, or asked anew, it throws what `solve` lets through.
+ */
+export type AskModel = (question: () => Promise<ModelRequest>) => Promise<ModelReply | ModelFailure>;
+
+/** What a row has come to. */
+export interface Solved<J extends StageJob> {
+  readonly job: J;
+  /** What its calls cost is added to the log. */
+  readonly record: JournalRecord;
 }
 
 export interface Stage<J extends StageJob> {
@@ -32,31 +47,25 @@ export interface Stage<J extends StageJob> {
   isDone(job: J, summary: RowSummary): boolean;
   /** Whether a model has to be asked for a row. */
   asks(job: J): boolean;
-  /** The record of a row that needs no model. */
-  settleAlone(job: J): Promise<JournalRecord>;
+  /**
+   * Asks what is to be asked about one row, or the rows of a chain in their order, and gives the record of each. A record is on the disk
+   * before the next one is asked for; behind one that is not done no other is. Rows that need no model ask nothing.
+   */
+  solve(jobs: readonly J[], ask: AskModel): AsyncIterable<Solved<J>>;
   /** Called before anything is asked or written, where a row is not done. @throws UserError where it cannot go on in this way */
   ready?(): Promise<void>;
-  /** What a row was to be asked comes to nothing in this session. */
-  left?(job: J): void;
   /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
   openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
-  request(job: J): Promise<ModelRequest>;
-  /** What the first request for a row would be made from and with now, in one text. */
-  madeFrom?(job: J): string;
   /**
-   * In place of `request`: the reply to a first request of so many characters was found, which was made from that. If it would be made
-   * from something else now, since what is dropped was found out while the reply was read, the reply is not kept.
+   * All that a row is asked, one call each, where every reply can be used. It is for sizes alone, and may stand for a request that
+   * cannot be made yet.
    */
-  recalled?(job: J, chars: number, madeFrom: string): void;
-  /**
-   * All that a row is asked, one call each, where every reply can be used; `request` alone where absent. It is for sizes alone, and may
-   * stand for a request that cannot be made yet.
-   */
-  questions?(job: J): Promise<readonly Question[]>;
+  questions(job: J): Promise<readonly Question[]>;
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf?(job: J): { readonly place: string; readonly bytes: number } | undefined;
-  /** The record of an outcome, or 'again' to have the row asked again at once. */
-  settle(job: J, outcome: Exclude<ModelOutcome, { status: 'interrupted' }>): Promise<JournalRecord | 'again'>;
+  readonly sent: Sent;
+  /** What a row's first request would be made from and with now, in one text. */
+  madeFrom(job: J): string;
   /** The output line of a row. */
   compose(job: J, record: JournalRecord): Promise<string>;
   /** A second file beside the output, made of the journal, too. */
@@ -70,6 +79,25 @@ export interface Stage<J extends StageJob> {
   };
   /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
+}
+
+/** How rows are solved that stand by themselves, or that find in the journal what came before. */
+export function oneByOne<J extends StageJob, More extends readonly unknown[]>(
+  recordOf: (job: J, ask: AskModel, ...more: More) => Promise<JournalRecord>,
+) {
+  return async function* (jobs: readonly J[], ask: AskModel, ...more: More): AsyncGenerator<Solved<J>> {
+    for (const job of jobs) yield { job, record: await recordOf(job, ask, ...more) };
+  };
+}
+
+/** What is sent beside the messages, as far as it changes while rows are asked: parameters that a server rejects are dropped. */
+interface Sent {
+  /** The dropped parameters; empty for none. */
+  now(): string;
+  /** What the run's identity says of it: it lags behind until a reply shows whether the run may go on without them. */
+  entered(): string;
+  /** @throws UserError (78) where rows of an earlier session were asked with what is dropped now */
+  enter(): void;
 }
 
 /** The row's record in short; undefined where it has none, or a stale one. */

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { OpenBackend } from '../model/backend.js';
+import { present } from '../present.js';
 import { charactersOf } from '../question.js';
 import { openTokenizer, requireTokenizer } from '../tokens/tokenizer.js';
 import type { Io, Question } from '../types.js';
@@ -21,8 +22,7 @@ export async function requireNamedTokenizer(
   if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
 }
 
-interface AskedRows<J extends StageJob>
-  extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'request' | 'questions'> {
+interface AskedRows<J extends StageJob> extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'questions'> {
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
@@ -58,8 +58,9 @@ function* sizable<J extends StageJob>(rows: AskedRows<J>) {
   }
 }
 
-async function firstQuestion<J extends StageJob>({ request, questions }: AskedRows<J>, job: J): Promise<Question> {
-  return (await questions?.(job))?.[0] ?? request(job);
+async function firstQuestion<J extends StageJob>({ questions }: AskedRows<J>, job: J): Promise<Question> {
+  // A row that asks the model has a question.
+  return present((await questions(job))[0]);
 }
 
 /** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */

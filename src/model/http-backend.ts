@@ -7,7 +7,7 @@ import { openDialect } from './endpoint/dialect.js';
 import { OpenAiEndpoint } from './endpoint/endpoint.js';
 import type { HttpProxy } from './http/proxy.js';
 import { Pace } from './schedule/pace.js';
-import { openSchedule } from './schedule/schedule.js';
+import { openPool } from './schedule/pool.js';
 
 export interface NamedEndpoints {
   readonly kind: 'endpoints';
@@ -83,23 +83,23 @@ export async function connect(named: NamedEndpoints, options: Omit<BackendOption
   };
 }
 
-/** Opens the endpoints, and the schedule over them. */
+/** Opens the endpoints, and the pool over them. */
 export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
   const { own } = named;
   const { endpoints, pace, contexts, models, limits, dropped } = await connect(named, options);
-  const schedule = openSchedule(endpoints, { ...options, pace, ...limits });
+  const pool = openPool(endpoints, { ...options, pace, ...limits });
   return {
     models,
     contexts: () => contexts,
     dropped,
-    async ask(jobs, hooks, signals) {
+    async work(jobs, solve, signals, hooks) {
       await contexts;
-      if (own === undefined) return schedule.ask(jobs, hooks, signals);
-      await schedule.ask(jobs, hooks, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) });
+      if (own === undefined) return pool.work(jobs, solve, signals, hooks);
+      await pool.work(jobs, solve, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) }, hooks);
       own.lost.throwIfAborted();
     },
-    status: () => schedule.status(),
-    close: () => schedule.close(),
+    status: () => pool.status(),
+    close: () => pool.close(),
   };
 }
 

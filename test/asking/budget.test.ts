@@ -15,6 +15,7 @@ import { Ledger } from '../../src/asking/ledger.js';
 import type { StageListener } from '../../src/asking/listeners.js';
 import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
 import { EXIT } from '../../src/errors.js';
+import { present } from '../../src/present.js';
 import type { ModelOutcome } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 import { type MadeUp, recordOf, runMadeUp } from '../support/made-up-stage.js';
@@ -73,18 +74,18 @@ test('a budget that the last row spends leaves the run complete', async () => {
 });
 
 describe('what came to no record', () => {
-  const unreadable: Partial<Stage<StageJob>> = { settle: async () => 'again' };
+  const unreadable: MadeUp['settle'] = async () => 'again';
 
   test('counts in this session', async () => {
     const dir = await temporaryFolder();
-    const { asked, result } = await within({ budgetTokens: 40 }, { dir, answer: () => reply(), stage: unreadable });
+    const { asked, result } = await within({ budgetTokens: 40 }, { dir, answer: () => reply(), settle: unreadable });
     expect(asked).toEqual(['row-0', 'row-0', 'row-0', 'row-0']);
     expect(result.manifest.unrecorded).toEqual({ calls: 4, usage: { promptTokens: 32, completionTokens: 8 } });
   });
 
   test('counts in the next one: a judge that nobody can read does not spend its budget again and again', async () => {
     const dir = await temporaryFolder();
-    const options = { dir, answer: () => reply(), stage: unreadable };
+    const options = { dir, answer: () => reply(), settle: unreadable };
     await within({ budgetTokens: 40 }, options);
     expect((await within({ budgetTokens: 40 }, options)).asked).toEqual([]);
     const further = await within({ budgetTokens: 60 }, options);
@@ -94,13 +95,9 @@ describe('what came to no record', () => {
 
   test('is part of the record that comes in the end, and is not counted twice', async () => {
     let asked = 0;
-    const settle: Stage<StageJob>['settle'] = async (job, outcome) => {
-      if (asked++ === 0) return 'again';
-      const log = { ...outcome.log, attempts: 2, usage: { promptTokens: 16, completionTokens: 4 } };
-      return recordOf(job, { ...outcome, log });
-    };
+    const settle: MadeUp['settle'] = async (job, outcome) => (asked++ === 0 ? 'again' : recordOf(job, outcome));
     const dir = await temporaryFolder();
-    const options = { dir, rows: 1, answer: () => reply(), stage: { settle } };
+    const options = { dir, rows: 1, answer: () => reply(), settle };
     const { result } = await within({ budgetTokens: 1_000 }, options);
     expect(result.ledger.tokens).toBe(20);
     expect(result.manifest).not.toHaveProperty('unrecorded');
@@ -113,13 +110,12 @@ describe('what came to no record', () => {
     const stop = new AbortController();
     const tried: Partial<Stage<StageJob>> = {
       openBackend: async () => ({
-        async ask(jobs, hooks) {
-          for (const job of jobs) {
-            hooks.tried?.(job, { usage: {}, uncounted: { sent: 400, received: 0 } });
+        async work([job], solve, _signals, hooks) {
+          await solve(present(job), async () => {
+            hooks?.tried?.(present(job), { usage: {}, uncounted: { sent: 400, received: 0 } });
             stop.abort('SIGINT');
-            await hooks.settle(job, { status: 'interrupted' });
-            break;
-          }
+            return { status: 'interrupted' };
+          });
         },
         status: () => ({ inFlight: 0, limit: 1, pausedMs: 0, outages: [] }),
         async close() {},

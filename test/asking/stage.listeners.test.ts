@@ -4,10 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Beginning, StageListener } from '../../src/asking/listeners.js';
-import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
 import { EXIT, type ExitCode, UserError } from '../../src/errors.js';
 import { temporaryFolder } from '../support/cli.js';
-import { fine, runMadeUp } from '../support/made-up-stage.js';
+import { fine, type MadeUp, runMadeUp } from '../support/made-up-stage.js';
 
 /** Writes down all that it hears. */
 function scribe(): StageListener & { readonly heard: string[] } {
@@ -56,11 +55,8 @@ test('every listener hears the beginning, each row with its cost, and the end, i
 test('a reply that is asked for again is told with what it cost, like any other', async () => {
   const listener = scribe();
   let asked = 0;
-  const again: Partial<Stage<StageJob>> = {
-    settle: async ({ id }) =>
-      asked++ === 0 ? 'again' : { id, row: { status: 'ok' }, log: { attempts: 2, usage: { completionTokens: 20 } } },
-  };
-  await (await runMadeUp({ dir: await temporaryFolder(), rows: 1, listeners: [listener], stage: again })).result;
+  const settle: MadeUp['settle'] = async ({ id }) => (asked++ === 0 ? 'again' : { id, row: { status: 'ok' }, log: {} });
+  await (await runMadeUp({ dir: await temporaryFolder(), rows: 1, listeners: [listener], settle })).result;
   expect(listener.heard.slice(1, -1)).toEqual(['answered row-0 10', 'answered row-0 10', 'settled row-0 ok 20']);
 });
 

@@ -1,32 +1,29 @@
 // A stage: rows asked again, rows whose records have become stale, and what is left when something breaks.
 
 import { expect, test } from 'vitest';
+import { oneByOne, type StageJob } from '../../src/asking/stage-contract.js';
 import { EXIT, UserError } from '../../src/errors.js';
 import { temporaryFolder } from '../support/cli.js';
 import { recordOf, runMadeUp } from '../support/made-up-stage.js';
 
 test('a row that is to be asked again is so before the next one', async () => {
   let tries = 0;
-  const stage = {
-    settle: async (...[job, outcome]: Parameters<typeof recordOf>) =>
-      job.id === 'row-1' && ++tries < 3 ? ('again' as const) : recordOf(job, outcome),
-  };
-  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 3, stage });
+  const settle = async (...[job, outcome]: Parameters<typeof recordOf>) =>
+    job.id === 'row-1' && ++tries < 3 ? ('again' as const) : recordOf(job, outcome);
+  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 3, settle });
   expect(asked).toEqual(['row-0', 'row-1', 'row-1', 'row-1', 'row-2']);
   expect(await result).toMatchObject({ exitCode: EXIT.done, asked: 3, manifest: { counts: { ok: 3 } } });
 });
 
 test('rows whose records become stale while others are asked are asked again in the same session', async () => {
   let form = 'old';
-  const stage = {
-    isStale: (_: unknown, { stamp }: { stamp?: string }) => stamp !== form,
-    async settle(...[job, outcome]: Parameters<typeof recordOf>) {
-      if (job.id === 'row-2') form = 'new';
-      const { log, ...record } = recordOf(job, outcome);
-      return { ...record, log: { ...log, dropped: form } };
-    },
+  const stage = { isStale: (_: unknown, { stamp }: { stamp?: string }) => stamp !== form };
+  const settle = async (...[job, outcome]: Parameters<typeof recordOf>) => {
+    if (job.id === 'row-2') form = 'new';
+    const { log, ...record } = recordOf(job, outcome);
+    return { ...record, log: { ...log, dropped: form } };
   };
-  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 4, stage });
+  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 4, stage, settle });
   expect(asked).toEqual(['row-0', 'row-1', 'row-2', 'row-3', 'row-0', 'row-1']);
   expect(await result).toMatchObject({ exitCode: EXIT.done, manifest: { state: 'complete', counts: { ok: 4 } } });
 });
@@ -35,7 +32,7 @@ test('rows that need no model are settled without a backend', async () => {
   const fine = { status: 'ok', content: '', log: { attempts: 0, usage: {}, ms: 0, host: '' } } as const;
   const stage = {
     asks: () => false,
-    settleAlone: async (job: Parameters<typeof recordOf>[0]) => recordOf(job, fine),
+    solve: oneByOne(async (job: StageJob) => recordOf(job, fine)),
     openBackend: () => Promise.reject(new Error('nothing is to be asked')),
   };
   const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 150, stage });

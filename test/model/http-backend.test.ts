@@ -35,14 +35,11 @@ async function open(
   closers.push(() => backend.close());
   const outcomes: ModelOutcome['status'][] = [];
   const ask = (count: number) =>
-    backend.ask(
+    backend.work(
       Array.from({ length: count }, (_, id) => ({ group: `g${id}` })),
-      {
-        request: async () => ({ messages: MESSAGES, seedOffset: 0 }),
-        settle: async (_job, { status }) => {
-          outcomes.push(status);
-          return 'done';
-        },
+      async (_job, ask) => {
+        const { status } = await ask({ make: async () => ({ messages: MESSAGES, seedOffset: 0 }) });
+        outcomes.push(status);
       },
       { stop: NEVER, abort: NEVER },
     );

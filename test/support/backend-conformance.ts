@@ -2,7 +2,8 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/errors.js';
-import type { AskHooks, Backend, CallCost, Job, ModelOutcome } from '../../src/types.js';
+import type { Backend, CallCost, ModelOutcome } from '../../src/types.js';
+import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 import { type ModelCall, type ModelScript, USAGE_OF_A_CALL } from './scripted-backend.js';
 
 /** How a backend under test is opened: over a model that answers by the script, with so many slots in all (an even number). */
@@ -17,7 +18,7 @@ export interface Subject {
   close(): Promise<unknown>;
 }
 
-interface TestJob extends Job {
+interface TestJob extends HookedJob {
   readonly id: number;
 }
 
@@ -66,7 +67,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     const settled: { readonly job: TestJob; readonly outcome: ModelOutcome }[] = [];
     const stop = new AbortController();
     const abort = new AbortController();
-    const hooks: AskHooks<TestJob> = {
+    const hooks: Hooks<TestJob> = {
       async request(job) {
         requested.push(job);
         return { messages: [{ role: 'user', content: `job ${job.id}` }], seedOffset: 0 };
@@ -76,8 +77,8 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
         return 'done';
       },
     };
-    const ask = (jobs: readonly TestJob[], own: Partial<AskHooks<TestJob>> = {}) =>
-      backend.ask(jobs, { ...hooks, ...own }, { stop: stop.signal, abort: abort.signal });
+    const ask = (jobs: readonly TestJob[], own: Partial<Hooks<TestJob>> = {}) =>
+      askByHooks(backend, jobs, { ...hooks, ...own }, { stop: stop.signal, abort: abort.signal });
     const statuses = () => Object.fromEntries(settled.map(({ job, outcome }) => [job.id, outcome.status]));
     return { backend, calls, running, requested, settled, stop, abort, hooks, ask, statuses };
   }
@@ -445,7 +446,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       let isBroken = true;
       const run = await setUp((call) => (isBroken && idOf(call) === 3 ? 'fatal' : replyTo(call)));
       let busy = 0;
-      const settle: AskHooks<TestJob>['settle'] = async (job, outcome) => {
+      const settle: Hooks<TestJob>['settle'] = async (job, outcome) => {
         busy++;
         await new Promise((resolve) => setImmediate(resolve));
         busy--;
@@ -510,7 +511,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       run.release();
       run.settled.length = 0;
       const signals = { stop: new AbortController().signal, abort: new AbortController().signal };
-      await run.backend.ask(singles(3), run.hooks, signals);
+      await askByHooks(run.backend, singles(3), run.hooks, signals);
       expect(run.statuses()).toEqual({ 0: 'ok', 1: 'ok', 2: 'ok' });
     });
   });
@@ -567,7 +568,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     it('begins anew: a request of its own, all tries, and a log without those before', async () => {
       const run = await setUp(onEveryThirdTry(), { slots: 4 });
       let isFirst = true;
-      const settle: AskHooks<TestJob>['settle'] = async (job, outcome) => {
+      const settle: Hooks<TestJob>['settle'] = async (job, outcome) => {
         await run.hooks.settle(job, outcome);
         const again = job.id === 0 && isFirst;
         if (again) isFirst = false;
@@ -610,7 +611,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
 
     it.each(['stop', 'abort'] as const)('is over after %s', async (signal) => {
       const run = await held();
-      const settle: AskHooks<TestJob>['settle'] = async (job, outcome) => {
+      const settle: Hooks<TestJob>['settle'] = async (job, outcome) => {
         await run.hooks.settle(job, outcome);
         // A backend that goes on is to fail the claim, and not to hang.
         return run.settled.length < 20 ? 'again' : 'done';

@@ -4,9 +4,9 @@ import type { StageListener } from '../../src/asking/listeners.js';
 import type { RowState } from '../../src/asking/row-summary.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
-import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import { oneByOne, type Stage, type StageJob } from '../../src/asking/stage-contract.js';
 import type { JournalRecord } from '../../src/run/journal-record.js';
-import type { Backend, Io, ModelOutcome, Settled } from '../../src/types.js';
+import type { Backend, Io, ModelFailure, ModelOutcome, ModelReply } from '../../src/types.js';
 
 /** A reply that cost ten tokens. */
 export function fine(): ModelOutcome {
@@ -18,22 +18,22 @@ export function fine(): ModelOutcome {
 export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>, slots = 1): Backend {
   let inFlight = 0;
   return {
-    async ask(jobs, hooks, { stop, abort }) {
+    async work(jobs, solve, { stop, abort }, hooks = {}) {
       const left = [...jobs];
       const errors: unknown[] = [];
       const isOver = () => stop.aborted || abort.aborted || errors.length > 0;
       const work = async () => {
         for (let job = left.shift(); job !== undefined && !isOver(); job = left.shift()) {
-          let next: Settled = 'again';
-          while (next === 'again' && !isOver()) {
-            await hooks.request(job);
+          const current = job;
+          await solve(job, async (asking) => {
+            if (isOver()) return { status: 'interrupted' };
+            await asking.make();
             inFlight++;
-            // The rows of a made-up stage are stage jobs.
-            const outcome = await answer(job as unknown as StageJob);
+            const outcome = await answer(rowOf(current));
             inFlight--;
-            if (outcome.status !== 'interrupted') hooks.tried?.(job, outcome.log);
-            next = await hooks.settle(job, outcome);
-          }
+            if (outcome.status !== 'interrupted') hooks.tried?.(current, outcome.log);
+            return outcome;
+          });
         }
       };
       const watched = () => work().catch((error: unknown) => void errors.push(error));
@@ -45,6 +45,12 @@ export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<Mode
   };
 }
 
+/** The row that a session's job asks about. */
+function rowOf(job: object): StageJob {
+  // A session's jobs are chains of rows, and those of a made-up stage are of one row each.
+  return (job as { readonly last: StageJob }).last;
+}
+
 export interface MadeUp {
   /** The run's folder. */
   readonly dir: string;
@@ -52,6 +58,8 @@ export interface MadeUp {
   readonly slots?: number;
   readonly listeners?: readonly StageListener[];
   readonly answer?: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>;
+  /** The record that an outcome makes, or `again` to ask once more. */
+  readonly settle?: (job: StageJob, outcome: ModelReply | ModelFailure) => Promise<JournalRecord | 'again'>;
   readonly stage?: Partial<Stage<StageJob>>;
   readonly stop?: AbortSignal;
 }
@@ -59,6 +67,7 @@ export interface MadeUp {
 /** Runs the stage once, as a command would; `asked` are the ids of the rows that were put to the backend, in order. */
 export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; result: Promise<StageResult> }> {
   const { dir, rows = 6, slots = 1, listeners = [], answer = fine, stop = new AbortController().signal } = options;
+  const { settle = async (job, outcome) => recordOf(job, outcome) } = options;
   const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), stateOf });
   const asked: string[] = [];
   const jobs = Array.from({ length: rows }, (_, row) => ({
@@ -75,13 +84,21 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
     isStale: () => false,
     isDone: (_, { status }) => status === 'ok',
     asks: () => true,
-    settleAlone: async ({ id }) => ({ id, row: { status: 'ok' }, log: {} }),
     openBackend: async () => backendOf(answer, slots),
-    async request(job) {
-      asked.push(job.id);
-      return { messages: [], seedOffset: 0 };
-    },
-    settle: async (job, outcome) => recordOf(job, outcome),
+    solve: oneByOne(async (job, ask) => {
+      if (options.stage?.asks?.(job) === false) return { id: job.id, row: { status: 'ok' }, log: {} };
+      for (;;) {
+        const outcome = await ask(async () => {
+          asked.push(job.id);
+          return { messages: [], seedOffset: 0 };
+        });
+        const record = await settle(job, outcome);
+        if (record !== 'again') return record;
+      }
+    }),
+    questions: async () => [],
+    sent: { now: () => '', entered: () => '', enter() {} },
+    madeFrom: () => '',
     compose: async (_, record) => JSON.stringify(record.row),
     outputForm: {},
     manifest: { meta: {}, settings: {}, data: {}, endpoints: [], label: undefined, predictions: undefined },

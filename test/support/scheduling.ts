@@ -5,10 +5,11 @@ import type { ScheduleOptions } from '../../src/model/backend.js';
 import type { Endpoint } from '../../src/model/endpoint/endpoint.js';
 import type { Clock } from '../../src/model/schedule/clock.js';
 import { Pace } from '../../src/model/schedule/pace.js';
-import { openSchedule } from '../../src/model/schedule/schedule.js';
-import type { FailureClass, Job, ModelOutcome, ModelRequest } from '../../src/types.js';
+import { openPool } from '../../src/model/schedule/pool.js';
+import type { FailureClass, ModelOutcome, ModelRequest } from '../../src/types.js';
+import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 
-export interface TestJob extends Job {
+export interface TestJob extends HookedJob {
   readonly id: number;
 }
 
@@ -131,7 +132,7 @@ export function stage(
       },
     };
   });
-  const backend = openSchedule(endpoints, {
+  const backend = openPool(endpoints, {
     concurrency: 2,
     maxAttempts: 6,
     retryMs: 600_000,
@@ -155,8 +156,10 @@ export function stage(
     settled.set(job.id, [...(settled.get(job.id) ?? []), outcome]);
     return 'done' as const;
   };
-  const ask = (jobs: readonly TestJob[], hooks: Partial<Parameters<typeof backend.ask<TestJob>>[1]> = {}) =>
-    time.passUntil(backend.ask(jobs, { request, settle, ...hooks }, { stop: stop.signal, abort: abort.signal }));
+  const ask = (jobs: readonly TestJob[], hooks: Partial<Hooks<TestJob>> = {}) =>
+    time.passUntil(
+      askByHooks(backend, jobs, { request, settle, ...hooks }, { stop: stop.signal, abort: abort.signal }),
+    );
   const outcome = (id: number) => settled.get(id)?.[0];
   const statuses = () => [...settled.values()].map(([first]) => first?.status);
   return { ...time, ask, backend, stop, abort, started, most, notices, settled, asked, outcome, statuses, request };

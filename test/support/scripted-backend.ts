@@ -1,17 +1,7 @@
 // A backend without a network, which answers as a script says: small, and made without a line of the real ones.
 
 import { UserError } from '../../src/errors.js';
-import type {
-  AskHooks,
-  AskSignals,
-  Backend,
-  BackendStatus,
-  Job,
-  ModelOutcome,
-  ModelRequest,
-  Settled,
-  Usage,
-} from '../../src/types.js';
+import type { Asking, Backend, BackendStatus, CallCost, ModelOutcome, ModelRequest, Usage } from '../../src/types.js';
 
 /** A call as it reaches the model. */
 export interface ModelCall {
@@ -38,17 +28,17 @@ export interface ScriptedOptions {
 export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 3 }: ScriptedOptions): Backend {
   let inFlight = 0;
   let failure: BackendStatus['failure'];
-  async function tried<J extends Job>(job: J, hooks: AskHooks<J>, ended: AbortSignal): Promise<ModelOutcome> {
-    const request = await hooks.request(job);
+  async function answered(asking: Asking, tried: (cost: CallCost) => void, ended: AbortSignal): Promise<ModelOutcome> {
+    const request = await asking.make();
     const usage: Usage = { promptTokens: 0, completionTokens: 0 };
     for (let attempts = 1; ; attempts++) {
       const answer = await untilAborted(script(callOf(request, attempts)), ended);
       if (answer === undefined) {
-        hooks.tried?.(job, { usage: {}, uncounted: { sent: 1, received: 0 } });
+        tried({ usage: {}, uncounted: { sent: 1, received: 0 } });
         return { status: 'interrupted' };
       }
       if (answer === 'fatal') throw new UserError('scripted: the key is refused; give another');
-      hooks.tried?.(job, { usage: { ...USAGE_OF_A_CALL } });
+      tried({ usage: { ...USAGE_OF_A_CALL } });
       usage.promptTokens = attempts * USAGE_OF_A_CALL.promptTokens;
       usage.completionTokens = attempts * USAGE_OF_A_CALL.completionTokens;
       const log = { attempts, usage, ms: 0, host: 'scripted' };
@@ -59,7 +49,7 @@ export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 
     }
   }
   return {
-    async ask(jobs, hooks, { stop, abort }: AskSignals) {
+    async work(jobs, solve, { stop, abort }, hooks = {}) {
       const failed = new AbortController();
       const ended = AbortSignal.any([abort, failed.signal]);
       const isOver = () => stop.aborted || ended.aborted;
@@ -70,38 +60,29 @@ export function openScriptedBackend(script: ModelScript, { slots, maxAttempts = 
         errors.push(error);
         failed.abort();
       };
-      const work = async (): Promise<void> => {
+      const slot = async (): Promise<void> => {
         while (!isOver()) {
           const free = waiting.findIndex(({ group }) => !running.includes(group));
-          const next = free >= 0 ? free : waiting.findIndex(({ serial }) => serial !== true);
-          if (next < 0 && waiting.length > 0) {
-            await new Promise((resolve) => setImmediate(resolve));
-            continue;
-          }
-          const [job] = waiting.splice(Math.max(0, next), 1);
+          const [job] = waiting.splice(Math.max(0, free), 1);
           if (job === undefined) return;
           inFlight++;
           running.push(job.group);
-          for (let next: Settled | undefined = 'again'; next === 'again'; ) {
-            const outcome = await tried(job, hooks, ended).catch(fail);
-            next = await hooks.settle(job, outcome ?? { status: 'interrupted' }).catch(fail);
-            if (next === 'ends-group') waiting.splice(0, waiting.length, ...othersThan(job, waiting));
-            if (isOver()) break;
-          }
+          const ask = async (asking: Asking): Promise<ModelOutcome> => {
+            if (isOver()) return { status: 'interrupted' };
+            const outcome = await answered(asking, (cost) => hooks.tried?.(job, cost), ended).catch(fail);
+            return outcome ?? { status: 'interrupted' };
+          };
+          await solve(job, ask).catch(fail);
           running.splice(running.indexOf(job.group), 1);
           inFlight--;
         }
       };
-      await Promise.all(Array.from({ length: slots }, work));
+      await Promise.all(Array.from({ length: slots }, slot));
       if (errors.length > 0) throw errors[0];
     },
     status: () => ({ inFlight, limit: slots, pausedMs: 0, ...(failure !== undefined && { failure }), outages: [] }),
     async close() {},
   };
-}
-
-function othersThan<J extends Job>({ group }: J, jobs: readonly J[]): J[] {
-  return jobs.filter((job) => job.group !== group);
 }
 
 function callOf(request: ModelRequest, attempts: number): ModelCall {

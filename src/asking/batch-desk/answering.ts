@@ -7,9 +7,9 @@ import { answerIn, PassingEndpoint, requestOf } from '../../model/batch/passing-
 import { isLive, resultsToFetch, type Submission } from '../../model/batch/submission.js';
 import type { NamedEndpoints } from '../../model/http-backend.js';
 import { Pace } from '../../model/schedule/pace.js';
-import { openSchedule } from '../../model/schedule/schedule.js';
+import { openPool } from '../../model/schedule/pool.js';
 import { present } from '../../present.js';
-import type { AskSignals, Backend, ModelOutcome, ModelRequest } from '../../types.js';
+import type { AskSignals, Backend, ModelOutcome, ModelRequest, Solve } from '../../types.js';
 import type { AnswersFile } from './answers-file.js';
 import type { RequestJob, RequestsLeft } from './requests-left.js';
 import type { RunSettings } from './run-options.js';
@@ -58,7 +58,7 @@ export function openAnswerer(options: Answering): Answerer {
         answers,
       }),
   );
-  const backend = openSchedule(endpoints, {
+  const backend = openPool(endpoints, {
     concurrency: concurrency === 'adaptive' ? (named.own?.slots ?? concurrency) : concurrency,
     maxAttempts,
     retryMs: retryMinutes * 60_000,
@@ -75,33 +75,24 @@ async function answerAll(
   backend: Backend,
   answers: WeakMap<ModelRequest, HttpAnswer>,
 ): Promise<void> {
-  const asked = new Map<RequestJob, { readonly id: string; readonly request: ModelRequest }>();
   const lost = named.own?.lost;
   const abort = lost === undefined ? signals.abort : AbortSignal.any([signals.abort, lost]);
-  await backend.ask(
-    left.jobs,
-    {
-      async request(job: RequestJob) {
+  const solve: Solve<RequestJob> = async (job, ask) => {
+    let made: { readonly id: string; readonly request: ModelRequest } | undefined;
+    const outcome = await ask({
+      async make() {
         const { id, body } = await left.read(job);
-        const request = requestOf(body);
-        asked.set(job, { id, request });
-        return request;
+        made = { id, request: requestOf(body) };
+        return made.request;
       },
-      async settle(job, outcome) {
-        if (outcome.status === 'interrupted') {
-          asked.delete(job);
-          return 'done';
-        }
-        const { id, request } = present(asked.get(job));
-        asked.delete(job);
-        const answer = outcome.status === 'ok' ? answerIn(outcome.content) : answers.get(request);
-        await file.append(resultLine(id, answer ?? noAnswer(outcome)));
-        onAnswered({ part: job.part, ...toldOf(outcome, answer) });
-        return 'done';
-      },
-    },
-    { stop: signals.stop, abort },
-  );
+    });
+    if (outcome.status === 'interrupted') return;
+    const { id, request } = present(made);
+    const answer = outcome.status === 'ok' ? answerIn(outcome.content) : answers.get(request);
+    await file.append(resultLine(id, answer ?? noAnswer(outcome)));
+    onAnswered({ part: job.part, ...toldOf(outcome, answer) });
+  };
+  await backend.work(left.jobs, solve, { stop: signals.stop, abort });
   lost?.throwIfAborted();
 }
 

@@ -51,8 +51,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   const overlong = new Overlong(sources.servers, sources);
   const sizeOf = sizer(tokenizer === undefined ? byRatio(ratio.charactersPerToken) : byTokenizer(tokenizer));
   let read = 0;
-  const questionsOf = async (job: J) => (await stage.questions?.(job)) ?? [await stage.request(job)];
-  for await (const [job, questions] of readAhead(asked, questionsOf)) {
+  for await (const [job, questions] of readAhead(asked, (job) => stage.questions(job))) {
     throwIfStopped(stage.io.stop);
     const sizes = questions.map((question) => sizeOf(question, job.domain));
     overlong.add(job.domain, stage.placeOf?.(job)?.place, sizes);

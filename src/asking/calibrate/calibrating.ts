@@ -15,14 +15,14 @@ import type { Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
-import { openParts } from '../judge/parts.js';
+import { judgementOf } from '../judge/asking.js';
 import { isDone, LegibilityWatch, recordOf, stampOf } from '../judge/records.js';
 import { replyFormOf } from '../judge/reply-form.js';
-import { adoptSnapshot, requireSameSnapshot } from '../judge/snapshot.js';
+import { adoptSnapshot, sameSnapshot } from '../judge/snapshot.js';
 import type { StageListener } from '../listeners.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import type { Stage } from '../stage-contract.js';
+import { oneByOne, type Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import type { MadePredictions } from './made-predictions.js';
 import type { CalibrateSettings } from './options.js';
@@ -55,7 +55,7 @@ export function calibrationStage(
   const method = checkedMethod('rubric', mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const watch = new LegibilityWatch(run.journal, settings);
-  const parts = openParts(method, settings.maxRetries, seedOffsetOf);
+  const { maxRetries } = settings;
   adoptSnapshot(run);
   const stage: AskedStage<CalibrationJob> = {
     io: work.io,
@@ -67,24 +67,20 @@ export function calibrationStage(
     stampOf: (job, failure, mark) => (takesCall(job) ? stampOf(job, failure, mark) : job.stamp),
     isDone: (_job, summary) => isDone(summary),
     asks: takesCall,
-    async settleAlone(job, mark) {
-      const reason = 'the prediction is empty';
-      return recordOf(job, method.fail({ class: 'empty', reason }, await subjectOf(work, job)), {}, mark);
-    },
-    async request(job) {
-      return parts.request(job, await subjectOf(work, job));
-    },
-    left: (job) => parts.forget(job),
+    solve: oneByOne(async (job, ask, mark: () => string) => {
+      const read = () => subjectOf(work, job);
+      if (!takesCall(job)) {
+        const record = method.fail({ class: 'empty', reason: 'the prediction is empty' }, await read());
+        return recordOf(job, record, mark());
+      }
+      const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, maxRetries);
+      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
+      const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
+      return recordOf(job, record, mark());
+    }),
     async questions(job) {
       return method.parts(await subjectOf(work, job)).map((part) => part.request(0));
-    },
-    async settle(job, outcome, mark) {
-      if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
-      const made = parts.settle(job, await subjectOf(work, job), outcome, mark);
-      // Of batch files each further try is another batch: what cannot be read is noted at once.
-      if (made === 'again' && run.batch !== undefined && outcome.status === 'ok' && parts.isUnread(job))
-        watch.unread(job.id, outcome.content);
-      return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
     placeOf: ({ row, isFurther }) => (isFurther ? undefined : placeOfRow(dataset, row)),
     async compose(job, { row }) {

@@ -4,20 +4,19 @@ import { BASELINES, donorsOf } from '../../baselines.js';
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
 import { type PredictionId, recordedPrediction } from '../../prediction.js';
-import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
-import type { Io } from '../../types.js';
+import type { Io, Question } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import type { RowState, RowSummary } from '../row-summary.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import type { Stage } from '../stage-contract.js';
+import { oneByOne, type Stage } from '../stage-contract.js';
 import type { ChosenRows } from './chosen-rows.js';
 import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
 import type { InferSettings } from './options.js';
@@ -38,6 +37,10 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { baseline } = settings;
   const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   const output = inferOutput(work, run.journal);
+  const questionOf = async ({ row }: InferJob): Promise<Question> => {
+    const sample = await dataset.readSample(row);
+    return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)) };
+  };
   const stage: AskedStage<InferJob> = {
     io: work.io,
     run,
@@ -47,20 +50,17 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     remarks: prompts.remarks,
     stampOf: (_job, _failure, mark) => mark,
     asks: () => baseline === undefined,
-    async settleAlone(job) {
-      const donor = donors?.(job.row);
-      const gen = BASELINES[present(baseline)](
-        await dataset.readSample(job.row),
-        donor === undefined ? undefined : await dataset.readSample(donor),
-      );
-      return recordOfText(job.id, idOf(job), gen, () => dataset.readSample(job.row));
-    },
-    async request(job) {
-      const sample = await dataset.readSample(job.row);
-      return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)), seedOffset: job.repeat };
-    },
-    settle: (job, outcome, mark) =>
-      recordOf(job.id, idOf(job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
+    solve: oneByOne(async (job, ask, mark: () => string) => {
+      const read = () => dataset.readSample(job.row);
+      if (baseline !== undefined) {
+        const donor = donors?.(job.row);
+        const gen = BASELINES[baseline](await read(), donor && (await dataset.readSample(donor)));
+        return recordOfText(job.id, idOf(job), gen, read);
+      }
+      const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: job.repeat }));
+      return recordOf(job.id, idOf(job), { ...outcome, stamp: mark() }, read);
+    }),
+    questions: async (job) => [await questionOf(job)],
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };

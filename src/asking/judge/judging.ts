@@ -26,15 +26,15 @@ import type { RowSummary } from '../row-summary.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
-import type { Stage } from '../stage-contract.js';
+import { oneByOne, type Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
+import { judgementOf } from './asking.js';
 import type { JudgedPredictions } from './beside.js';
 import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from './jobs.js';
 import type { JudgeSettings } from './options.js';
-import { openParts } from './parts.js';
 import { holds, isDone, LegibilityWatch, recordOf, stampOf } from './records.js';
 import { replyFormOf } from './reply-form.js';
-import { adoptSnapshot, requireSameSnapshot } from './snapshot.js';
+import { adoptSnapshot, sameSnapshot } from './snapshot.js';
 
 /** Everything that one judging works on. */
 export interface Judging {
@@ -77,7 +77,9 @@ export async function judgeStage(
   const method = checkedMethod(settings.mode, mode, work.method);
   const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const watch = new LegibilityWatch(run.journal, settings);
-  const parts = openParts(method, settings.maxRetries, seedOffsetOf);
+  const { maxRetries } = settings;
+  const asks = ({ ref }: JudgeJob) =>
+    mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
   const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
     holds(run, job, instrument.mark()),
   );
@@ -90,31 +92,26 @@ export async function judgeStage(
     ...output,
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     stampOf,
-    asks: ({ ref }) =>
-      mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat)),
-    async settleAlone(job, mark) {
+    asks,
+    solve: oneByOne(async (job, ask, mark: () => string) => {
+      const read = () => predictions.read(job.ref);
+      if (asks(job)) {
+        const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, maxRetries);
+        // Of batch files each further try is another batch: what cannot be read is noted at once.
+        const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
+        const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
+        return recordOf(job, record, mark());
+      }
+      const subject = await read();
       const { failure } = job.ref;
-      const subject = await predictions.read(job.ref);
       const record =
         failure === undefined
           ? (method.alone?.(subject) ?? method.join([], subject))
           : method.fail(withoutPrediction(failure), subject);
-      return recordOf(job, record, {}, mark);
-    },
-    async request(job) {
-      return parts.request(job, await predictions.read(job.ref));
-    },
-    left: (job) => parts.forget(job),
+      return recordOf(job, record, mark());
+    }),
     async questions({ ref }) {
       return method.parts(await predictions.read(ref)).map((part) => part.request(0));
-    },
-    async settle(job, outcome, mark) {
-      if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
-      const made = parts.settle(job, await predictions.read(job.ref), outcome, mark);
-      // Of batch files each further try is another batch: what cannot be read is noted at once.
-      if (made === 'again' && run.batch !== undefined && outcome.status === 'ok' && parts.isUnread(job))
-        watch.unread(job.id, outcome.content);
-      return made === 'again' ? made : recordOf(job, made.record, made.log, mark);
     },
     placeOf({ ref, isFurther }) {
       if (isFurther) return undefined;

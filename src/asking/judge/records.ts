@@ -21,11 +21,11 @@ export function stampOf({ stamp }: Pick<Stamped, 'stamp'>, failure: string | und
   return isUnasked(failure) ? stamp : `${stamp} ${mark}`;
 }
 
-/** A new record, for the journal. */
-export function recordOf(job: Stamped, record: JudgementRecord, log: object, mark: string): JournalRecord {
+/** A new record, for the journal; its log has nothing of what it cost. */
+export function recordOf(job: Stamped, record: JudgementRecord, mark: string): JournalRecord {
   const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
   const stamp = stampOf(job, failure, mark);
-  return { id: job.id, row: record, log: { ...log, [STAMP_KEY.judge]: stamp, at: new Date().toISOString() } };
+  return { id: job.id, row: record, log: { [STAMP_KEY.judge]: stamp, at: new Date().toISOString() } };
 }
 
 /** Whether there is a record that is not stale, and that judging again would not mend. */

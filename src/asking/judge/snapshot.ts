@@ -3,6 +3,7 @@
 import { EXIT, UserError } from '../../errors.js';
 import { recordedJudgement } from '../../judgement.js';
 import type { Run } from '../run.js';
+import type { AskModel } from '../stage-contract.js';
 
 /** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
 export function adoptSnapshot(run: Run): void {
@@ -18,11 +19,20 @@ function firstJudged({ journal }: Run): string | undefined {
   return undefined;
 }
 
+/** Asks one snapshot alone. @throws UserError (78) where another one answers */
+export function sameSnapshot(run: Run, ask: AskModel): AskModel {
+  return async (question) => {
+    const outcome = await ask(question);
+    if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
+    return outcome;
+  };
+}
+
 /**
  * A judge is the snapshot that answers, not the name it is asked by.
  * @throws UserError (78) where the server reports another one than for the rows judged before.
  */
-export function requireSameSnapshot(run: Run, served: string | undefined): void {
+function requireSameSnapshot(run: Run, served: string | undefined): void {
   if (served === undefined) return;
   const { snapshot } = run.identity;
   if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };

@@ -28,7 +28,7 @@ import type { AskingSettings } from '../options.js';
 import type { RowSummary } from '../row-summary.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import type { Stage } from '../stage-contract.js';
+import { oneByOne, type Stage } from '../stage-contract.js';
 import type { LikelihoodSettings } from './options.js';
 
 /** Everything that one measuring works on. */
@@ -54,12 +54,13 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
     order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
     stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
-    settleAlone: () => Promise.reject(new Error('every row asks the model')),
-    request: async ({ row }) => ({ ...questionOf(work, await dataset.readSample(row)), seedOffset: 0 }),
-    async settle(job, outcome, mark) {
-      const record = measuredRow(outcome, await dataset.readSample(job.row));
-      return { id: job.id, row: record, log: { ...outcome.log, [STAMP_KEY.likelihood]: mark, at: now() } };
-    },
+    solve: oneByOne(async ({ id, row }, ask, mark: () => string) => {
+      const read = () => dataset.readSample(row);
+      const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
+      const log = { ...outcome.log, [STAMP_KEY.likelihood]: mark(), at: now() };
+      return { id, row: measuredRow(outcome, await read()), log };
+    }),
+    questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],
     placeOf: ({ row }) => placeOfRow(dataset, row),
     remarks: prompts.remarks,
     manifest: manifestOfData(work, run, settings),

@@ -6,7 +6,7 @@ import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { inferOutput, predictionState } from '../infer/inferring.js';
 import type { InferJob } from '../infer/jobs.js';
-import { Histories, isDoneTurn } from '../infer/rollout/histories.js';
+import { isDoneTurn, stampOfTurn } from '../infer/rollout/histories.js';
 import { planRollout } from '../infer/rollout/plan.js';
 import { recordedRows } from '../infer/rollout/planning.js';
 import { rolloutOutput, turnsBeside } from '../infer/rollout/rolling-out.js';
@@ -63,8 +63,8 @@ export function mergedRollout({ manifest, parts, dataset, stop }: MergedRows): M
       const plan = await planRollout({ dataset, chosen, recorded, from, stop });
       const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
       const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
-      const histories = new Histories(run.journal);
-      const isStale = (job: TurnJob, { stamp }: RowSummary) => stamp !== (histories.stampOf(job, mark, stamp) ?? '');
+      const isStale = (job: TurnJob, { stamp }: RowSummary) =>
+        stamp !== (stampOfTurn(run.journal, job, mark, stamp) ?? '');
       const { rows, between } = jobs;
       const beside = turnsBeside(dataset, jobs, { run, isStale });
       return { rows, between, ...rolloutOutput({ settings, dataset }, jobs), isStale, beside };

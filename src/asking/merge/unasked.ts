@@ -2,18 +2,21 @@
 
 import type { Stage, StageJob } from '../stage-contract.js';
 
-type Asking = 'settings' | 'order' | 'asks' | 'settleAlone' | 'openBackend' | 'request' | 'settle';
+type Asking = 'settings' | 'order' | 'asks' | 'openBackend' | 'questions' | 'solve' | 'sent' | 'madeFrom';
 
 export function unasked<J extends StageJob>(stage: Omit<Stage<J>, Asking>): Stage<J> {
-  const nobody = () => Promise.reject(new Error('merging asks nobody'));
+  const nobody = () => {
+    throw new Error('merging asks nobody');
+  };
   return {
     ...stage,
     settings: { fresh: false },
     order: [],
     asks: () => false,
-    settleAlone: nobody,
     openBackend: nobody,
-    request: nobody,
-    settle: nobody,
+    questions: nobody,
+    solve: nobody,
+    sent: { now: nobody, entered: nobody, enter: nobody },
+    madeFrom: nobody,
   };
 }

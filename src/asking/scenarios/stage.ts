@@ -16,7 +16,7 @@ import type { InferSettings } from '../infer/options.js';
 import { type AskedStage, openInstrument } from '../instrument.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import type { Stage } from '../stage-contract.js';
+import { oneByOne, type Stage } from '../stage-contract.js';
 import { answersOf } from './answers.js';
 import type { ScenarioJob } from './jobs.js';
 import { lineOf } from './line.js';
@@ -59,16 +59,17 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
     asks: () => baseline === undefined,
-    async settleAlone(job, mark) {
+    solve: oneByOne(async (job, ask, mark: () => string) => {
+      if (baseline === undefined) {
+        const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
+        return recordOf(job, outcome, stampOf(job, mark()));
+      }
       const row = present(job.chain.row);
       const donor = donors?.(row);
-      const other = donor === undefined ? undefined : await dataset.readSample(donor);
-      const gen = BASELINES[present(baseline)](await dataset.readSample(row), other);
-      return recordOfText(job, gen, stampOf(job, mark));
-    },
-    request: async (job) => ({ ...(await questionOf(job)), seedOffset: 0 }),
+      const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
+      return recordOfText(job, gen, stampOf(job, mark()));
+    }),
     questions: async (job) => [await questionOf(job)],
-    settle: async (job, outcome, mark) => recordOf(job, outcome, stampOf(job, mark)),
     // A scenario's prompt is that of its twin, but for the instruction.
     placeOf: ({ chain: { row, twin }, step }) =>
       row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),

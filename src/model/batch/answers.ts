@@ -4,7 +4,7 @@ import { UserError } from '../../errors.js';
 import { present } from '../../present.js';
 import { charactersOf } from '../../question.js';
 import type { Redact } from '../../redaction.js';
-import type { CallCost, CallLog, ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
+import type { Asking, CallCost, CallLog, ModelFailure, ModelReply, ModelRequest, Usage } from '../../types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch } from '../endpoint/context.js';
@@ -67,7 +67,7 @@ export class Missing {
 }
 
 /** A log that says how many of the job's requests went into it. */
-export type BatchLog = CallLog & Required<Pick<CallLog, 'batched'>>;
+type BatchLog = CallLog & Required<Pick<CallLog, 'batched'>>;
 
 /** Thrown where a result shows that every request has to be made in another way. */
 export class Relearnt {}
@@ -120,6 +120,33 @@ export class Answers {
     const { model, sampling, responseFormat, dialect } = options.asked;
     this.#first = url === undefined ? undefined : emptyForm(options.asked, url);
     this.#madeWith = JSON.stringify([model, sampling, responseFormat, dialect.dropped(), dialect.isRenamed()]);
+  }
+
+  /**
+   * Asks what lies in the folder: one question of a job after the other. `Missing` stands for an answer that has still to come.
+   * @param tell is told the cost of each try
+   */
+  asker(
+    { id, batched: before, madeFrom }: Pick<AskedJob, 'id' | 'batched'> & { readonly madeFrom: string },
+    tell: (cost: CallCost) => void,
+  ): (asking: Asking) => Promise<ModelReply | ModelFailure | Missing> {
+    let batched = before;
+    let isFirst = true;
+    return async (asking) => {
+      const answered = await this.of({
+        id,
+        batched,
+        // What is asked later depends on the replies before, too.
+        madeFrom: isFirst ? madeFrom : undefined,
+        request: () => asking.make(),
+        recalled: (chars) => asking.found?.(chars, madeFrom),
+        tell,
+      });
+      if (answered instanceof Missing) return answered;
+      batched = answered.batched;
+      isFirst = false;
+      return answered.outcome;
+    };
   }
 
   /**

@@ -7,7 +7,8 @@ import { EXIT, UserError } from '../../errors.js';
 import { makeFolders } from '../../files.js';
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
-import type { AskHooks, AskSignals, Job, ModelOutcome } from '../../types.js';
+import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
+import { callsTogether } from '../../usage.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { BackendOptions, OpenBackend } from '../backend.js';
 import { openContextWatch } from '../endpoint/context.js';
@@ -15,7 +16,7 @@ import { openDialect } from '../endpoint/dialect.js';
 import type { Way } from '../endpoint/request.js';
 import { readAddress } from '../http/address.js';
 import { type NamedEndpoints, openEndpoints } from '../http-backend.js';
-import { type AnswerOptions, Answers, type NewRequest } from './answers.js';
+import { type AnswerOptions, Answers, Missing, type NewRequest } from './answers.js';
 import {
   type Batch,
   type BatchPart,
@@ -114,17 +115,30 @@ class BatchBackend implements OpenBackend {
     await this.live?.close();
   }
 
-  async ask<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals): Promise<void> {
+  async work<J extends Job>(
+    jobs: readonly J[],
+    solve: Solve<J>,
+    signals: AskSignals,
+    hooks: WorkHooks<J> = {},
+  ): Promise<void> {
     const isOver = () => signals.stop.aborted || signals.abort.aborted;
+    // Sessions give it, and nobody else asks by files.
+    const files = present(hooks.files);
     let rest = jobs;
     if (this.#batch === undefined && this.live !== undefined && !this.named.isLive) {
-      rest = await this.#probe(this.live, jobs, hooks, signals);
+      rest = await this.#probe(this.live, jobs, solve, signals, hooks);
       if (isOver() || rest.length === 0) return;
     }
     for (;;) {
-      const { done, isRelearnt, isWhole, left } = await this.#pass(rest, hooks, signals);
+      const { done, isRelearnt, isWhole, left, answers } = await this.#pass(rest, solve, files, signals);
       if (isWhole && this.live !== undefined && left.kept.length > 0) {
-        await this.#askLive(this.live, rest, left, hooks, signals);
+        const kept = left.kept.map((place) => present(rest[place]));
+        await this.live.work(
+          kept,
+          (job, ask) => solve(job, answersFirst(answers, files.kept(job), ask)),
+          signals,
+          hooks,
+        );
       }
       if (!isRelearnt || isOver()) return;
       this.named.onDropped();
@@ -134,25 +148,29 @@ class BatchBackend implements OpenBackend {
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
-  async #probe<J extends Job>(live: OpenBackend, jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals) {
+  async #probe<J extends Job>(
+    live: OpenBackend,
+    jobs: readonly J[],
+    solve: Solve<J>,
+    signals: AskSignals,
+    hooks: WorkHooks<J>,
+  ) {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
-    const watched: AskHooks<J> = {
-      ...hooks,
-      async settle(job, outcome) {
-        latest.outcome = outcome;
-        return hooks.settle(job, outcome);
-      },
-    };
+    const watched: Solve<J> = (job, ask) =>
+      solve(job, async (asking) => {
+        latest.outcome = await ask(asking);
+        return latest.outcome;
+      });
     const most = Math.min(MOST_PROBES, jobs.length);
     let probes = 0;
     while (probes < most && latest.outcome.status !== 'ok' && !signals.stop.aborted && !signals.abort.aborted) {
-      await live.ask([present(jobs.at(probes++))], watched, signals);
+      await live.work([present(jobs[probes++])], watched, signals, hooks);
     }
     if (latest.outcome.status === 'failed' && probes < jobs.length) throw vainProbes(probes, latest.outcome.reason);
     return jobs.slice(probes);
   }
 
-  async #pass<J extends Job>(jobs: readonly J[], hooks: AskHooks<J>, signals: AskSignals) {
+  async #pass<J extends Job>(jobs: readonly J[], solve: Solve<J>, hooks: FileHooks<J>, signals: AskSignals) {
     const { dir, isLive } = this.named;
     const parts = this.#batch?.parts ?? [];
     await this.#results?.close();
@@ -164,25 +182,23 @@ class BatchBackend implements OpenBackend {
     let isWhole = false;
     try {
       const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
-      const end = await passOver(jobs, answers, hooks, signals, async (unanswered) => {
-        const { job, missing } = unanswered;
+      const end = await passOver(jobs, solve, answers, hooks, signals, async ({ place, missing, isHeld }) => {
         const { request } = missing;
         const isWritten = typeof request === 'number';
-        if (!isWritten && unanswered.isHeld) return void (await hooks.settle(job, INTERRUPTED));
-        if (isLive) return left.keep(present(hooks.kept)(job).id, unanswered, isWritten);
-        if (isWritten) {
+        if (!isWritten && isHeld) return;
+        if (isLive) left.kept.push(place);
+        else if (isWritten) {
           requests.await(request);
           left.awaitedOf(requests.partOf(request));
         } else await this.#write(request, writer);
-        await hooks.settle(job, INTERRUPTED);
       });
       isWhole = end.isWhole;
       if (isWhole) {
         await writer.end();
-        for (const id of hooks.alone?.() ?? []) requests.look(id);
+        for (const id of hooks.alone()) requests.look(id);
         await this.#noteVoid(parts.length, requests, results);
-      } else for (const place of left.kept) await hooks.settle(present(jobs.at(place)), INTERRUPTED);
-      return { ...end, left };
+      }
+      return { ...end, left, answers };
     } finally {
       await writer.discard();
       this.#report = { ...reportOf(this.named, this.#batch, { requests, results, left }), isWhole };
@@ -241,28 +257,28 @@ class BatchBackend implements OpenBackend {
     const { dialect } = this.options;
     return { dropped: dialect.dropped(), ...(dialect.isRenamed() && { isRenamed: true as const }) };
   }
+}
 
-  /** Asks live what has no result. A result that comes later is that of an earlier request, and is passed over. */
-  async #askLive<J extends Job>(
-    live: OpenBackend,
-    jobs: readonly J[],
-    left: Left,
-    hooks: AskHooks<J>,
-    signals: AskSignals,
-  ) {
-    const watched: AskHooks<J> = {
-      ...hooks,
-      async settle(job, outcome) {
-        if (outcome.status === 'interrupted') return hooks.settle(job, outcome);
-        return hooks.settle(job, { ...outcome, log: left.withTried(present(hooks.kept)(job).id, outcome.log) });
-      },
-    };
-    await live.ask(
-      left.kept.map((place) => present(jobs[place])),
-      watched,
-      signals,
-    );
-  }
+/**
+ * Asks live from the first question on that has no answer in the folder. A result that comes later is that of an earlier request, and is
+ * passed over: a record says how many requests in files went before it.
+ */
+function answersFirst(answers: Answers, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
+  // What the answers cost was told when they were read.
+  const ask = answers.asker(kept, () => {});
+  let missing: Missing | undefined;
+  return async (asking) => {
+    const answered = missing ?? (await ask(asking));
+    if (!(answered instanceof Missing)) return answered;
+    const isFirst = missing === undefined;
+    missing = answered;
+    const outcome = await live(asking);
+    if (outcome.status === 'interrupted') return outcome;
+    const { log, request } = answered;
+    const batched = log.batched + (typeof request === 'number' ? 1 : 0);
+    const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
+    return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
+  };
 }
 
 function urlOf(way: Way): BatchUrl {

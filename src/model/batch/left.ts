@@ -2,11 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BatchReport } from '../../batch-report.js';
-import type { CallLog, Job } from '../../types.js';
-import { callsTogether } from '../../usage.js';
-import type { BatchLog } from './answers.js';
 import type { Batch, BatchPart } from './folder.js';
-import type { Unanswered } from './pass.js';
 import type { Requests } from './requests.js';
 import type { Results } from './results.js';
 import { linesText, voidLines } from './void-lines.js';
@@ -16,11 +12,6 @@ export class Left {
   readonly kept: number[] = [];
   /** By part, how many of its requests are awaited. */
   readonly awaited: number[];
-  /** By job, how many of its requests stand in files. */
-  readonly #batched = new Map<string, number>();
-  /** By job, what tries took whose results say that it is to be tried again. */
-  readonly #tried = new Map<string, BatchLog>();
-
   /** @param parts files that were there before */
   constructor(parts: number) {
     this.awaited = Array<number>(parts).fill(0);
@@ -28,24 +19,6 @@ export class Left {
 
   awaitedOf(part: number): void {
     this.awaited[part] = (this.awaited[part] ?? 0) + 1;
-  }
-
-  /** @param isAwaited whether the request was written, and its result may still come */
-  keep(id: string, { place, missing: { log } }: Unanswered<Job>, isAwaited: boolean): void {
-    this.kept.push(place);
-    this.#batched.set(id, log.batched + (isAwaited ? 1 : 0));
-    if (log.attempts > 0) this.#tried.set(id, log);
-  }
-
-  /**
-   * The log of a job that was asked live, with what was tried by files before, once, and with the number of its requests there, those
-   * whose results may still come among them.
-   */
-  withTried(id: string, log: CallLog): CallLog {
-    const tried = this.#tried.get(id);
-    this.#tried.delete(id);
-    const batched = this.#batched.get(id) ?? 0;
-    return { ...(tried === undefined ? log : callsTogether(tried, log)), ...(batched > 0 && { batched }) };
   }
 }
 

@@ -1,7 +1,6 @@
 // One pass over the jobs of a run: results that are there are settled, and requests without one are handed on, in the jobs' order.
 
-import { present } from '../../present.js';
-import type { AskHooks, AskSignals, Job } from '../../types.js';
+import type { AskSignals, FileHooks, Job, Solve } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import { type Answers, Missing, Relearnt } from './answers.js';
 
@@ -18,7 +17,7 @@ interface PassEnd {
 }
 
 /** A request that has still to be answered. */
-export interface Unanswered<J extends Job> {
+interface Unanswered<J extends Job> {
   readonly job: J;
   /** The job's place in the list. */
   readonly place: number;
@@ -28,13 +27,14 @@ export interface Unanswered<J extends Job> {
 }
 
 /**
- * Settles what has come. `take` is given what has not, one after the other in the jobs' order.
- * @throws what `request`, `settle` and `take` throw, and UserError where the run must stop
+ * Gives every job the answers that have come. `take` is given what has not, one after the other in the jobs' order.
+ * @throws what jobs and `take` throw, and UserError where the run must stop
  */
 export async function passOver<J extends Job>(
   jobs: readonly J[],
+  solve: Solve<J>,
   answers: Answers,
-  hooks: AskHooks<J>,
+  hooks: FileHooks<J>,
   { stop, abort }: AskSignals,
   take: (unanswered: Unanswered<J>) => Promise<void>,
 ): Promise<PassEnd> {
@@ -44,19 +44,16 @@ export async function passOver<J extends Job>(
   const underway: Promise<Unanswered<J> | undefined>[] = [];
   const takeFirst = async () => {
     const unanswered = await underway.shift();
-    if (unanswered === undefined) return;
-    if (isOver()) await hooks.settle(unanswered.job, INTERRUPTED);
-    else await take(unanswered);
+    if (unanswered !== undefined && !isOver()) await take(unanswered);
   };
   const lookAt = async (job: J, place: number): Promise<Unanswered<J> | undefined> => {
     try {
-      const found = await throughResults(job, answers, hooks, isOver);
+      const found = await throughResults(job, solve, answers, hooks, isOver);
       if (found === 'done') done.add(place);
       return typeof found === 'object' ? { ...found, job, place } : undefined;
     } catch (error) {
       if (!(error instanceof Relearnt)) throw error;
       course.isRelearnt = true;
-      await hooks.settle(job, INTERRUPTED);
       return undefined;
     }
   };
@@ -81,32 +78,26 @@ export async function passOver<J extends Job>(
 /** A job through all of its results, until one is missing or the pass is over. */
 async function throughResults<J extends Job>(
   job: J,
+  solve: Solve<J>,
   answers: Answers,
-  hooks: AskHooks<J>,
+  hooks: FileHooks<J>,
   isOver: () => boolean,
 ): Promise<Pick<Unanswered<J>, 'missing' | 'isHeld'> | 'done' | 'left'> {
-  // Sessions give it, and nobody else asks by files.
-  const kept = present(hooks.kept)(job);
-  let { batched, madeFrom }: Omit<typeof kept, 'id'> = kept;
-  for (;;) {
-    const answered = await answers.of({
-      id: kept.id,
-      batched,
-      madeFrom,
-      request: () => hooks.request(job),
-      recalled: (chars) => hooks.recalled?.(job, chars, present(kept.madeFrom)),
-      tell: (cost) => hooks.replayed?.(job, cost),
-    });
-    if (answered instanceof Missing) {
-      return { missing: answered, isHeld: kept.isHeld === true && answered.log.batched === kept.batched };
+  const kept = hooks.kept(job);
+  const ask = answers.asker(kept, (cost) => hooks.replayed(job, cost));
+  let end: Missing | 'left' | undefined;
+  await solve(job, async (asking) => {
+    if (isOver()) end = 'left';
+    else {
+      const answered = await ask(asking);
+      if (!(answered instanceof Missing)) return answered;
+      end = answered;
     }
-    batched = answered.batched;
-    // What is asked next depends on this reply, too.
-    madeFrom = undefined;
-    const settled = await hooks.settle(job, answered.outcome);
-    if (settled !== 'again') return 'done';
-    if (!isOver()) continue;
-    await hooks.settle(job, INTERRUPTED);
-    return 'left';
-  }
+    return INTERRUPTED;
+  });
+  // The compiler does not see that it may be set meanwhile.
+  const reached = end as Missing | 'left' | undefined;
+  if (reached === undefined) return 'done';
+  if (reached === 'left') return 'left';
+  return { missing: reached, isHeld: kept.isHeld && reached.log.batched === kept.batched };
 }

@@ -1,7 +1,7 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
 import { present } from '../../present.js';
-import type { AskSignals, BackendStatus, CallCost, Job, ModelOutcome, ModelRequest } from '../../types.js';
+import type { Asking, AskSignals, Backend, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -15,34 +15,6 @@ import { Todo } from './todo.js';
 import { Tries } from './tries.js';
 
 const DEFAULT_CEILING = 256;
-
-/**
- * Asks a model, and resolves to the outcome after all tries; never rejects for what the model or the network did. The question is made
- * when its turn has come, and again where the call had to wait meanwhile, so that no text is held.
- */
-export type Ask = (question: () => Promise<ModelRequest>) => Promise<ModelOutcome>;
-
-/** What a job does: it asks one question after the other, and holds its slot until it is done or a call waits for its next try. */
-type Solve<J extends Job> = (job: J, ask: Ask) => Promise<void>;
-
-export interface Pool {
-  /**
-   * Works off the jobs, in their order as far as groups and slots allow. Resolves when all are done, or when `stop` or `abort` was
-   * signalled and nothing is in flight: jobs that had not begun are left out then, and what others ask comes to `interrupted`.
-   * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what a job threw;
-   * calls in flight are aborted first.
-   * @param tried is told what each try cost, whatever came of it, before any further try starts; must not throw
-   */
-  work<J extends Job>(
-    jobs: Iterable<J>,
-    solve: Solve<J>,
-    signals: AskSignals,
-    tried?: (job: J, cost: CallCost) => void,
-  ): Promise<void>;
-  status(): BackendStatus;
-  /** Closes all connections. May be called more than once, and after a failure. */
-  close(): Promise<void>;
-}
 
 /**
  * A pool over the endpoints.
@@ -64,11 +36,11 @@ export interface Pool {
  * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
  * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
-export function openPool(endpoints: readonly Endpoint[], options: ScheduleOptions): Pool {
+export function openPool(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
   const settings = withDefaults(options);
   const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
   return {
-    work: (jobs, solve, signals, tried) => new Work(jobs, { solve, tried, signals, lanes, settings }).run(),
+    work: (jobs, solve, signals, hooks = {}) => new Work(jobs, { solve, hooks, signals, lanes, settings }).run(),
     status: () => statusOf(lanes, settings.clock.now()),
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
@@ -91,7 +63,7 @@ function withDefaults(options: ScheduleOptions): ScheduleSettings {
 
 interface WorkParts<J extends Job> {
   readonly solve: Solve<J>;
-  readonly tried: ((job: J, cost: CallCost) => void) | undefined;
+  readonly hooks: WorkHooks<J>;
   readonly signals: AskSignals;
   readonly lanes: readonly Lane[];
   readonly settings: ScheduleSettings;
@@ -112,7 +84,7 @@ class Work<J extends Job> {
   /** Endpoints that wait for the end of a rate limit's pause. */
   readonly #pausing = new Set<Lane>();
 
-  constructor(jobs: Iterable<J>, { solve, tried, signals, lanes, settings }: WorkParts<J>) {
+  constructor(jobs: readonly J[], { solve, hooks, signals, lanes, settings }: WorkParts<J>) {
     // The jobs that come back are those that were put in.
     this.#solve = solve as Solve<Job>;
     this.#lanes = lanes;
@@ -120,7 +92,7 @@ class Work<J extends Job> {
     this.#course = new Course(signals, settings, () => this.#todo.isWork);
     this.#outages = new Outages(this.#course, lanes, this.#todo, (lane) => this.#fill(lane));
     // The same as above.
-    this.#tries = new Tries(this.#course, this.#outages, (call, cost) => tried?.(call.job as J, cost));
+    this.#tries = new Tries(this.#course, this.#outages, (call, cost) => hooks.tried?.(call.job as J, cost));
   }
 
   async run(): Promise<void> {
@@ -226,7 +198,7 @@ class Work<J extends Job> {
   async #turn(turn: Turn): Promise<void> {
     this.#course.turns.add(turn);
     try {
-      await this.#solve(turn.job, (question) => this.#ask(turn, question));
+      await this.#solve(turn.job, (asking) => this.#ask(turn, asking));
     } catch (error) {
       this.#course.fail(error);
     }
@@ -253,7 +225,7 @@ class Work<J extends Job> {
     this.#offer(lane);
   }
 
-  async #ask(turn: Turn, question: () => Promise<ModelRequest>): Promise<ModelOutcome> {
+  async #ask(turn: Turn, asking: Asking): Promise<ModelOutcome> {
     if (turn.hasAsked) await this.#nextCall(turn);
     turn.hasAsked = true;
     for (;;) {
@@ -263,7 +235,7 @@ class Work<J extends Job> {
       const lane = this.#laneOf(turn.slot);
       const lost = this.#tries.lostOf(call, lane);
       if (lost !== undefined) return lost;
-      call.request ??= await question();
+      call.request ??= await asking.make();
       const outcome = await this.#tries.untilDone(call, call.request, lane);
       if (outcome !== 'deferred') return outcome;
       if (!(await this.#waitForSlot(turn))) return INTERRUPTED;

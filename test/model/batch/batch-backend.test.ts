@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openBatch } from '../../../src/model/batch/batch-backend.js';
-import type { AskHooks, ModelOutcome } from '../../../src/types.js';
+import type { ModelOutcome, Solve } from '../../../src/types.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { NEVER } from '../../support/endpoint.js';
@@ -16,11 +16,7 @@ interface Named {
 const JOBS: readonly Named[] = IDS.map((id) => ({ id, group: id }));
 
 /** One session over the folder; `madeFrom` says what a job's first request is made from. */
-async function session(
-  dir: string,
-  madeFrom: (id: string) => string | undefined,
-  text = (id: string) => `asked ${id}`,
-) {
+async function session(dir: string, madeFrom: (id: string) => string) {
   const made: string[] = [];
   const recalled: [string, number][] = [];
   const outcomes: Record<string, ModelOutcome> = {};
@@ -49,19 +45,19 @@ async function session(
     maxAttempts: 2,
     retryMs: 1000,
   });
-  const hooks: AskHooks<Named> = {
-    async request({ id }) {
-      made.push(id);
-      return { messages: [{ role: 'user', content: text(id) }], seedOffset: 0 };
-    },
-    async settle({ id }, outcome) {
-      if (outcome.status !== 'interrupted') outcomes[id] = outcome;
-      return 'done';
-    },
-    kept: ({ id }) => ({ id, batched: 0, madeFrom: madeFrom(id) }),
-    recalled: ({ id }, chars) => void recalled.push([id, chars]),
+  const solve: Solve<Named> = async ({ id }, ask) => {
+    const outcome = await ask({
+      async make() {
+        made.push(id);
+        return { messages: [{ role: 'user', content: `asked ${id}` }], seedOffset: 0 };
+      },
+      found: (chars) => void recalled.push([id, chars]),
+    });
+    if (outcome.status !== 'interrupted') outcomes[id] = outcome;
   };
-  await backend.ask(JOBS, hooks, { stop: NEVER, abort: NEVER });
+  const kept = ({ id }: Named) => ({ id, batched: 0, madeFrom: madeFrom(id), isHeld: false });
+  const files = { kept, replayed() {}, alone: () => [] };
+  await backend.work(JOBS, solve, { stop: NEVER, abort: NEVER }, { files });
   const report = backend.report?.();
   await backend.close();
   return { made, recalled, outcomes, written: report?.written, awaited: report?.awaited };
@@ -102,23 +98,6 @@ describe("a job's first request", () => {
     const changed = await session(dir, (id) => (id === 'b#0' ? 'something else' : 'the same'));
     expect(changed).toMatchObject({ made: ['b#0'], written: 1, awaited: 1 });
     expect(Object.keys(changed.outcomes).sort()).toEqual(['a#0', 'c#0']);
-  });
-
-  it('is known by its body where nothing is said of what it is made from', async () => {
-    const dir = await temporaryFolder();
-    await session(dir, () => undefined);
-    await answered(dir, 'results.jsonl');
-    expect(
-      await session(
-        dir,
-        () => undefined,
-        (id) => (id === 'b#0' ? 'otherwise' : `asked ${id}`),
-      ),
-    ).toMatchObject({
-      made: IDS,
-      recalled: [],
-      written: 1,
-    });
   });
 
   it('is made where its result has it tried again, under the seed of the next try', async () => {

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ModelOutcome } from '../../../src/types.js';
+import { askByHooks } from '../../support/ask-by-hooks.js';
 import { failed, jobsOf, ok, type Script, singles, stage, steady, type TestJob } from '../../support/scheduling.js';
 
 /** Asks, having each job asked again as often as `again` says; what was settled, and each request's seed offset, are recorded. */
@@ -114,7 +115,7 @@ describe('asking again', () => {
       return run.hooks.settle(job, outcome);
     };
     const asked = run.passUntil(
-      run.backend.ask(singles(9), { ...run.hooks, settle }, { stop: run.stop.signal, abort: run.abort.signal }),
+      askByHooks(run.backend, singles(9), { ...run.hooks, settle }, { stop: run.stop.signal, abort: run.abort.signal }),
     );
     await expect(asked).rejects.toBe(broken);
     expect(run.outcomes.at(-1)).toMatchObject({ id: 0, outcome: { status: 'interrupted' } });

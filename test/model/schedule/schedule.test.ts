@@ -6,8 +6,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../../src/errors.js';
 import type { Attempt } from '../../../src/model/attempt.js';
 import type { Endpoint } from '../../../src/model/endpoint/endpoint.js';
-import { openSchedule } from '../../../src/model/schedule/schedule.js';
+import { openPool } from '../../../src/model/schedule/pool.js';
 import type { Backend, ModelOutcome } from '../../../src/types.js';
+import { askByHooks } from '../../support/ask-by-hooks.js';
 import {
   failed,
   jobsOf,
@@ -405,7 +406,7 @@ describe('what ends a run', () => {
       },
       close: async () => {},
     };
-    const backend = openSchedule([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
+    const backend = openPool([stubborn], { concurrency: 2, maxAttempts: 6, retryMs: 600_000, clock: run.clock });
     const outcomes: string[] = [];
     void run.after(50).then(() => run.abort.abort());
     const settle = async (_: TestJob, { status }: ModelOutcome) => {
@@ -413,7 +414,7 @@ describe('what ends a run', () => {
       return 'done' as const;
     };
     const signals = { stop: run.stop.signal, abort: run.abort.signal };
-    await run.passUntil(backend.ask(singles(9), { request: run.request, settle }, signals));
+    await run.passUntil(askByHooks(backend, singles(9), { request: run.request, settle }, signals));
     expect(outcomes).toEqual(['ok', 'ok']);
   });
 
@@ -423,10 +424,11 @@ describe('what ends a run', () => {
       call: async () => failed('rate-limit', { retryAfterMs: 2 ** 32 }),
       close: async () => {},
     };
-    const backend = openSchedule([endpoint], { concurrency: 2, maxAttempts: 6, retryMs: 2 ** 33 });
+    const backend = openPool([endpoint], { concurrency: 2, maxAttempts: 6, retryMs: 2 ** 33 });
     const stop = new AbortController();
     const outcomes: string[] = [];
-    const asking = backend.ask(
+    const asking = askByHooks(
+      backend,
       singles(9),
       {
         request: async (job) => ({ messages: [], seedOffset: job.id }),
@@ -647,10 +649,11 @@ describe('whatever happens', () => {
     ['groups of ten', (id: number) => `g${id % 2_500}`],
   ])('25,000 jobs are asked once each, without leaking listeners: %s', async (_, groupOf) => {
     const endpoint: Endpoint = { host: 'a', call: async () => ok(), close: async () => {} };
-    const backend = openSchedule([endpoint], { concurrency: 64, maxAttempts: 6, retryMs: 600_000 });
+    const backend = openPool([endpoint], { concurrency: 64, maxAttempts: 6, retryMs: 600_000 });
     const stop = new AbortController();
     const seen = new Uint8Array(25_000);
-    await backend.ask(
+    await askByHooks(
+      backend,
       Array.from(seen, (_, id) => ({ id, group: groupOf(id) })),
       {
         request: async (job) => ({ messages: [], seedOffset: job.id }),

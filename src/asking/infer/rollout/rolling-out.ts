@@ -12,18 +12,26 @@ import type { RolloutStep } from '../../../rollout.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
 import { offScript as offScriptOf } from '../../../simulate/off-script.js';
 import { observationOf, simulatedTurn, trueTurn } from '../../../simulate/rollout-turn.js';
-import type { Flag, ModelFailure, ModelReply, Question, Sample } from '../../../types.js';
+import type { Flag, ModelFailure, Question, Sample } from '../../../types.js';
 import { requirePriced } from '../../budget.js';
 import { manifestOfData, placeOfRow } from '../../data-rows.js';
 import { type AskedStage, openInstrument } from '../../instrument.js';
 import type { RowSummary } from '../../row-summary.js';
 import type { Run } from '../../run.js';
-import { type Stage, summaryOf } from '../../stage-contract.js';
+import { type AskModel, type Stage, summaryOf } from '../../stage-contract.js';
 import { type Inference, NO_KEYS, TRAJECTORY_KEYS } from '../inferring.js';
 import type { InferSettings } from '../options.js';
 import { recordOf, recordOfText } from '../records.js';
 import { invalidByDomain } from '../rows.js';
-import { Histories, isDoneTurn, stampText } from './histories.js';
+import {
+  followedBy,
+  type History,
+  historyBefore,
+  isDoneTurn,
+  observedIn,
+  stampOfTurn,
+  stampText,
+} from './histories.js';
 import type { RolloutPlan } from './plan.js';
 import { type TurnJob, type TurnJobs, turnJobsOf } from './turn-jobs.js';
 import { ROLLOUT_FILE, turnLines } from './turns-file.js';
@@ -34,20 +42,29 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
   const { baseline } = settings;
   if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
   const jobs = turnJobsOf(dataset, plan, settings, run.journal.ids());
-  const rollout = new Rollout(work, new Histories(run.journal));
+  const rollout = new Rollout(work);
+  const { journal } = run;
   const stage: AskedStage<TurnJob> = {
     io: work.io,
     run,
     settings,
     ...jobs,
     remarks: prompts.remarks,
-    stampOf: (job, _failure, mark, recorded) => rollout.histories.stampOf(job, mark, recorded) ?? '',
+    stampOf: (job, _failure, mark, recorded) => stampOfTurn(journal, job, mark, recorded) ?? '',
     ...rolloutOutput(work, jobs),
     asks: () => baseline === undefined,
-    settleAlone: (job, mark) => rollout.settleAlone(job, mark),
-    request: async (job) => ({ ...(await rollout.ask(job)), seedOffset: job.repeat }),
+    async *solve(turns, ask, mark) {
+      let history: History | undefined;
+      for (const job of turns) {
+        history ??= historyBefore(journal, job);
+        const { record, next } = await (baseline === undefined
+          ? rollout.predicted(job, history, ask, mark)
+          : rollout.saidByBaseline(job, history, baseline, mark));
+        yield { job, record };
+        history = next;
+      }
+    },
     questions: async (job) => [await rollout.likeliest(job)],
-    settle: (job, outcome, mark) => rollout.settle(job, outcome, mark),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };
@@ -82,7 +99,7 @@ export function turnsBeside(
 ): NonNullable<Stage<TurnJob>['beside']> {
   const { run } = stage;
   const standing = (job: TurnJob) => (summaryOf(stage, job) === undefined ? undefined : run.journal.read(job.id));
-  const lines = () => turnLines(dataset, turns, new Histories(run.journal, 1), standing);
+  const lines = () => turnLines(dataset, turns, (job) => observedIn(run.journal, job), standing);
   return { path: join(run.dir, ROLLOUT_FILE), lines };
 }
 
@@ -90,65 +107,63 @@ export function turnsBeside(
 interface OpenTurn {
   readonly driver: Sample;
   readonly sample: Sample;
-  /** Stands for the history in front of it. */
-  readonly hash: string;
+}
+
+/** A turn's record, and the history behind it. */
+interface Told {
+  readonly record: JournalRecord;
+  readonly next: History;
 }
 
 /** What is asked in each turn, and what becomes of the reply. */
 class Rollout {
   readonly #work: Inference;
   readonly #donors: (row: RowRef) => RowRef | undefined;
-  /** The turns in flight, by job: what was asked is looked at once more when the reply is there. */
-  readonly #open = new Map<string, OpenTurn>();
 
-  constructor(
-    work: Inference,
-    readonly histories: Histories,
-  ) {
+  constructor(work: Inference) {
     this.#work = work;
     this.#donors = work.settings.baseline === 'shuffled' ? donorsOf(work.dataset.rows) : () => undefined;
   }
 
-  /** What the model is asked: the turn behind what was predicted before it. */
-  async ask(job: TurnJob): Promise<Question> {
-    const turn = await this.#turn(job);
-    this.#open.set(job.id, turn);
-    return this.#question(turn.sample);
-  }
-
-  /** The same behind the truth: about as long, for a bill before anything has been predicted. It is never sent. */
+  /** A question behind the truth: about as long, for a bill before anything has been predicted. It is never sent. */
   async likeliest({ chain, turn }: TurnJob): Promise<Question> {
     return this.#question(trueTurn(await this.#work.dataset.readSample(chain.driver), turn));
   }
 
-  async settle(job: TurnJob, outcome: ModelReply | ModelFailure, mark: string) {
-    const turn = this.#open.get(job.id) ?? (await this.#turn(job));
-    this.#open.delete(job.id);
+  /** The model is asked behind what it predicted before. A turn that is missing leaves no history: none is asked behind it. */
+  async predicted(job: TurnJob, history: History, ask: AskModel, mark: () => string): Promise<Told> {
+    const outcome = await ask(async () => {
+      const { sample } = await this.#turn(job, history);
+      return { ...this.#question(sample), seedOffset: job.repeat };
+    });
+    const turn = await this.#turn(job, history);
     const settled = outcome.status === 'failed' ? this.#failure(job, turn, outcome) : outcome;
     const isMissing = settled.status === 'failed' && !isDoneTurn({ ...settled, flags: [] });
-    const observation = observationOf(settled.status === 'ok' ? settled.content : '');
-    const stamp = stampText(isMissing ? turn.hash : this.histories.settle(job, observation), mark);
+    const next = followedBy(history, observationOf(settled.status === 'ok' ? settled.content : ''));
+    const stamp = stampText(isMissing ? history.hash : history.hash + next.hash, mark());
     const { id, flags } = stepOf(job, turn);
-    return recordOf(job.id, id, { ...settled, stamp }, async () => turn.sample, flags);
+    return { record: await recordOf(job.id, id, { ...settled, stamp }, async () => turn.sample, flags), next };
   }
 
-  async settleAlone(job: TurnJob, mark: string) {
-    const turn = await this.#turn(job);
+  async saidByBaseline(
+    job: TurnJob,
+    history: History,
+    name: keyof typeof BASELINES,
+    mark: () => string,
+  ): Promise<Told> {
+    const turn = await this.#turn(job, history);
     const { sample, driver } = turn;
     const truth = present(driver.responses[job.turn - 1]);
-    const gen = BASELINES[present(this.#work.settings.baseline)](
-      { ...sample, responses: [...sample.responses, truth] },
-      await this.#donor(job),
-    );
-    const stamp = stampText(this.histories.settle(job, observationOf(gen)), mark);
+    const gen = BASELINES[name]({ ...sample, responses: [...sample.responses, truth] }, await this.#donor(job));
+    const next = followedBy(history, observationOf(gen));
+    const stamp = stampText(history.hash + next.hash, mark());
     const { id, flags } = stepOf(job, turn);
-    return recordOfText(job.id, id, gen, async () => sample, { stamp, more: flags });
+    return { record: await recordOfText(job.id, id, gen, async () => sample, { stamp, more: flags }), next };
   }
 
-  async #turn(job: TurnJob): Promise<OpenTurn> {
-    const { observations, hash } = this.histories.before(job);
+  async #turn(job: TurnJob, { observations }: History): Promise<OpenTurn> {
     const driver = await this.#work.dataset.readSample(job.chain.driver);
-    return { driver, sample: simulatedTurn(driver, { from: job.chain.from, observations }), hash };
+    return { driver, sample: simulatedTurn(driver, { from: job.chain.from, observations }) };
   }
 
   #question(sample: Sample): Question {

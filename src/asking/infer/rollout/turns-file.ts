@@ -8,7 +8,6 @@ import { rolloutStep } from '../../../rollout.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
 import { observationOf, simulatedPrompt } from '../../../simulate/rollout-turn.js';
 import type { Sample } from '../../../types.js';
-import type { Histories } from './histories.js';
 import type { TurnJob } from './turn-jobs.js';
 
 export const ROLLOUT_FILE = 'rollout.jsonl';
@@ -24,11 +23,15 @@ interface Driver {
   readonly sample: Sample;
 }
 
-/** A line for each turn that has a record. @param recordOf the record that stands of a turn */
+/**
+ * A line for each turn that has a record.
+ * @param observedIn what the world model showed in a turn
+ * @param recordOf the record that stands of a turn
+ */
 export async function* turnLines(
   dataset: Dataset,
   turns: readonly TurnJob[],
-  histories: Histories,
+  observedIn: (job: TurnJob) => string,
   recordOf: (job: TurnJob) => JournalRecord | undefined,
 ): AsyncGenerator<string> {
   let driver: Driver | undefined;
@@ -36,7 +39,9 @@ export async function* turnLines(
     const record = recordOf(job);
     if (record === undefined) continue;
     if (job.chain.driver !== driver?.row) driver = await openDriver(dataset, job.chain.driver);
-    const members = membersOfTurn(job, driver.sample, histories.before(job).observations, record);
+    const { turn, chain } = job;
+    const before = turn - 1 > chain.from ? observedIn(job.at(turn - 1)) : undefined;
+    const members = membersOfTurn(job, driver.sample, before, record);
     yield withMembers(driver.text, driver.leftOut, members);
   }
 }
@@ -50,7 +55,7 @@ async function openDriver(dataset: Dataset, row: RowRef): Promise<Driver> {
 function membersOfTurn(
   { chain, turn, repeat, row, key }: TurnJob,
   driver: Sample,
-  observations: readonly string[],
+  before: string | undefined,
   { row: { gen, awb } }: JournalRecord,
 ): Record<string, unknown> {
   const prediction = recordedPrediction({ awb });
@@ -64,7 +69,7 @@ function membersOfTurn(
     distance: turn - chain.from,
     repeat,
     row: row === undefined ? null : key,
-    prompt: simulatedPrompt(driver, turn, chain.from, observations.at(-1)),
+    prompt: simulatedPrompt(driver, turn, chain.from, before),
     observation: observationOf(isOk && typeof gen === 'string' ? gen : ''),
     status: prediction.status,
     ...(isOk ? {} : { class: prediction.class }),

@@ -1,7 +1,7 @@
 // What stood before a turn: read back from records, and with stamps that show which turns are stale.
 
 import { describe, expect, test } from 'vitest';
-import { Histories } from '../../../../src/asking/infer/rollout/histories.js';
+import { followedBy, historyBefore, stampOfTurn } from '../../../../src/asking/infer/rollout/histories.js';
 import { TurnJob } from '../../../../src/asking/infer/rollout/turn-jobs.js';
 import type { RowSummary } from '../../../../src/asking/row-summary.js';
 import type { RowRef } from '../../../../src/bench/dataset.js';
@@ -40,17 +40,22 @@ function journal() {
 /** A journal with so many turns of a chain, each settled behind the ones before. */
 function settled(turns: number, mark = '') {
   const kept = journal();
-  const histories = new Histories(kept);
   for (let turn = 1; turn <= turns; turn++) {
-    const stamp = histories.settle(jobAt(turn), `${MARKER}seen ${turn}`);
+    const stamp = stampBehind(kept, turn, `${MARKER}seen ${turn}`);
     kept.keep(jobAt(turn), `seen ${turn}`, mark === '' ? stamp : `${stamp} ${mark}`);
   }
   return kept;
 }
 
+/** The stamp of a turn that showed this, behind the ones before. */
+function stampBehind(kept: ReturnType<typeof journal>, turn: number, observation: string): string {
+  const before = historyBefore(kept, jobAt(turn));
+  return before.hash + followedBy(before, observation).hash;
+}
+
 const isStanding = (kept: ReturnType<typeof journal>, turn: number, mark = '') => {
   const stamp = kept.summaryOf(jobAt(turn).id)?.stamp ?? 'none';
-  return new Histories(kept).stampOf(jobAt(turn), mark, stamp) === stamp;
+  return stampOfTurn(kept, jobAt(turn), mark, stamp) === stamp;
 };
 const standing = (kept: ReturnType<typeof journal>, mark = '') =>
   [1, 2, 3, 4].filter((turn) => isStanding(kept, turn, mark));
@@ -58,33 +63,24 @@ const standing = (kept: ReturnType<typeof journal>, mark = '') =>
 describe('the history before a turn', () => {
   test('is read back from the journal by a session that did not write it, each record once', () => {
     const kept = settled(3);
-    const histories = new Histories(kept);
-    expect(histories.before(jobAt(4)).observations).toEqual([1, 2, 3].map((turn) => `${MARKER}seen ${turn}`));
-    expect(histories.before(jobAt(4))).toEqual(histories.before(jobAt(4)));
+    kept.reads.length = 0;
+    const { observations } = historyBefore(kept, jobAt(4));
+    expect(observations).toEqual([1, 2, 3].map((turn) => `${MARKER}seen ${turn}`));
     expect(kept.reads).toHaveLength(3);
   });
 
   test('is not made up where a turn has no record', () => {
-    expect(() => new Histories(settled(2)).before(jobAt(4))).toThrow('no record');
+    expect(() => historyBefore(settled(2), jobAt(4))).toThrow('no record');
   });
 
   test('has an empty observation for a turn that the model failed', () => {
     const kept = settled(1);
     kept.keep(jobAt(2), '', 'x', 'refused');
-    expect(new Histories(kept).before(jobAt(3)).observations).toEqual([`${MARKER}seen 1`, MARKER]);
+    expect(historyBefore(kept, jobAt(3)).observations).toEqual([`${MARKER}seen 1`, MARKER]);
   });
 
   test('begins behind the true turns', () => {
-    expect(new Histories(journal()).before(jobAt(3, 'chain', 2)).observations).toEqual([]);
-  });
-
-  test('is kept for some chains and read again for others', () => {
-    const kept = settled(1);
-    const histories = new Histories(kept);
-    histories.before(jobAt(2));
-    for (let other = 0; other < 300; other++) histories.before(jobAt(1, `other ${other}`));
-    histories.before(jobAt(2));
-    expect(kept.reads).toHaveLength(2);
+    expect(historyBefore(journal(), jobAt(3, 'chain', 2)).observations).toEqual([]);
   });
 });
 
@@ -95,7 +91,7 @@ describe('a record', () => {
 
   test('is stale where a turn before it was asked again and said something else', () => {
     const kept = settled(4);
-    const again = new Histories(kept).settle(jobAt(2), `${MARKER}seen otherwise`);
+    const again = stampBehind(kept, 2, `${MARKER}seen otherwise`);
     kept.keep(jobAt(2), 'seen otherwise', again);
     expect(standing(kept)).toEqual([1, 2]);
   });
