@@ -1,28 +1,25 @@
-// A judged file, ours or the official script's -> JudgedRows.
+// A judged file, ours or the official script's -> its rows.
 
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { Column } from '../column.js';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { TextNumbers } from '../hashed-texts.js';
 import type { JsonObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
-import { JudgedRows } from '../judged-rows.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
-import { rowId, WORDS_OF_KEY } from '../row-id.js';
+import { rowId } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
-import { type Confusing, ConfusingRows } from './confusing.js';
+import { ConfusingRows } from './confusing.js';
 import { badLine, parseJudgedLine } from './judged-line.js';
 import { openToRead, readLines } from './line-file.js';
 import { EqualRows } from './row-keys.js';
 import { domainOf, readRow } from './sample.js';
 
-interface JudgedFile<Rows> {
+interface JudgedFile {
   /** In file order. */
-  readonly rows: Rows;
+  readonly rows: readonly JudgedRow[];
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
   /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
@@ -39,38 +36,7 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
  * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
  * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
  */
-export async function readJudged(
-  path: string,
-  stop?: AbortSignal,
-  onRow: OnRow = () => {},
-): Promise<JudgedFile<readonly JudgedRow[]>> {
-  const rows: JudgedRow[] = [];
-  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
-    rows.push(row);
-    onRow(row, fields, line);
-  });
-  return { rows: rows.map((row, place) => confusing.get(place) ?? row), ...told };
-}
-
-/** The same with the rows in columns: of 100,000 they take some 10 MB. @throws UserError as `readJudged`. */
-export async function readJudgedRows(
-  path: string,
-  stop: AbortSignal | undefined,
-  onRow: OnRow,
-): Promise<JudgedFile<JudgedRows>> {
-  const rows = new JudgedRows();
-  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
-    rows.add(row);
-    onRow(row, fields, line);
-  });
-  for (const [place, row] of confusing) rows.judge(place, row);
-  return { rows, ...told };
-}
-
-type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
-type Told = Omit<JudgedFile<never>, 'rows'> & { readonly confusing: Confusing };
-
-async function readRows(path: string, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
+export async function readJudged(path: string, stop?: AbortSignal, onRow: OnRow = () => {}): Promise<JudgedFile> {
   const handle = await openToRead(path, HINT);
   try {
     return await rowsIn(path, handle, stop, onRow);
@@ -79,11 +45,18 @@ async function readRows(path: string, stop: AbortSignal | undefined, onRow: OnRo
   }
 }
 
-async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
+type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
+
+async function rowsIn(
+  path: string,
+  handle: FileHandle,
+  stop: AbortSignal | undefined,
+  onRow: OnRow,
+): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
-  const ids = new TextNumbers(WORDS_OF_KEY);
-  const lines = new Column(Float64Array);
+  const rows: JudgedRow[] = [];
+  const lines = new Map<string, number>();
   const warnings: string[] = [];
   const confusing = new ConfusingRows();
   let judged = false;
@@ -91,23 +64,20 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
     const { fields, text } = parseJudgedLine(path, line, 'awb judge');
     if (isBesideSamples(fields)) continue;
     const row = rowOf(path, line, fields, text, equals);
-    const count = ids.size;
-    const number = ids.add(rowId(row.key, row.repeat, row.index));
-    if (number < count) {
-      throw badLine(
-        path,
-        line.number,
-        `the row of line ${lines.at(number)} stands here again; take one of the two out`,
-      );
+    const id = rowId(row.key, row.repeat, row.index);
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
     }
-    lines.put(number, line.number);
+    lines.set(id, line.number);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
-    confusing.take(count, row, fields);
+    confusing.take(rows.length, row, fields);
+    rows.push(row);
     onRow(row, fields, line);
   }
-  if (ids.size === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
+  if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
   if (!judged) {
     throw new UserError(
       `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
@@ -116,9 +86,9 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
   }
   const { found } = confusing;
   return {
+    rows: rows.map((row, place) => found.get(place) ?? row),
     sha256: hash.digest('hex'),
-    warnings: [...shortened(warnings), ...confusionIn(path, found)],
-    confusing: found,
+    warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
   };
 }
 
@@ -131,7 +101,7 @@ function impossibleIn(row: JudgedRow): string | undefined {
     : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
 }
 
-function confusionIn(path: string, { size }: Confusing): string[] {
+function confusionIn(path: string, size: number): string[] {
   const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although those of at least 95 % of the other predictions could`;
   return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }

@@ -17,7 +17,7 @@ import { wayBack } from '../runs/stored/way-back.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { FoundRun } from '../store/changing.js';
+import type { FoundRun } from '../store/runs.js';
 import type { Space } from '../store/space.js';
 import { openStoreToChange } from '../store/store.js';
 import type { Io } from '../types.js';

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { byStanding } from '../coverage.js';
-import { EXIT, UserError } from '../errors.js';
+import { EXIT, heedStop, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
@@ -12,7 +12,6 @@ import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration, StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
-import { heedStop } from './heed-stop.js';
 
 /** The SQLite file of every command that is not told another one, in the working folder. */
 export const DEFAULT_DB = 'awb.sqlite';

@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isCovered } from '../coverage.js';
-import { nearest, UserError } from '../errors.js';
+import { heedStop, nearest, UserError } from '../errors.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { present } from '../present.js';
 import { oneLine } from '../printable.js';
@@ -12,7 +12,6 @@ import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
 import { isComparable } from './comparability.js';
 import { type KnownRun, listOfRuns, runsNamed, withKnownRuns } from './databases.js';
-import { heedStop } from './heed-stop.js';
 import { judgedFileOf } from './judged-path.js';
 import { provenanceIn } from './options.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';

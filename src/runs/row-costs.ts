@@ -2,20 +2,15 @@
 
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../bench/costs.js';
-import { inTurns } from '../bench/loop-turn.js';
-import { type Asked, CostSums, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
-import { TextNumbers } from '../hashed-texts.js';
+import { type Asked, costsByDomain, type RunCosts, type Spending, type Spent, sumOf } from '../costs.js';
 import { isObject } from '../json.js';
-import { type List, listOf } from '../list.js';
-import { present } from '../present.js';
 import type { Price } from '../price.js';
 import { chainOf } from '../rollout.js';
-import { rowId, WORDS_OF_KEY } from '../row-id.js';
+import { rowId } from '../row-id.js';
 import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { asksWorldModel } from '../run-kind.js';
 import { placeIn } from '../scenario-row.js';
-import { SpentRows } from '../spent-rows.js';
 import type { StoredJudgement } from '../store/records.js';
 import type { Domain, JudgedRow } from '../types.js';
 import { journalBeside, manifestBeside } from './judged-path.js';
@@ -26,14 +21,14 @@ interface JudgedRun {
   /** Absolute path of the judged file. */
   readonly source: string;
   readonly manifest: Partial<Manifest> | undefined;
-  readonly rows: List<JudgedRow>;
+  readonly rows: readonly JudgedRow[];
   /** What is known of its costs without the journals. */
   readonly costs: RunCosts;
 }
 
 interface CountedRun {
   /** Each row with what judging it took, and its prediction. */
-  readonly judgements: List<StoredJudgement>;
+  readonly judgements: readonly StoredJudgement[];
   readonly costs: RunCosts;
   /** What each record of those that were asked took, by domain. */
   readonly spent: Readonly<Record<Asked, () => Iterable<readonly [Domain, Spent | undefined]>>>;
@@ -50,8 +45,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
   const isScenarios = run.manifest?.kind === 'scenarios';
   const isJudged = !asksWorldModel(run.manifest?.kind);
   const judged = isJudged ? await readCosts(journalBeside(source), prices.judge, stop) : undefined;
-  const judgements = listOf(rows.length, (place): StoredJudgement => {
-    const row = present(rows.at(place));
+  const judgements = rows.map((row): StoredJudgement => {
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
@@ -59,14 +53,13 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     world_model: () => (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
     judge: () => judgementsIn(judgements),
   };
-  const worldModel =
-    predicted === undefined ? told.world_model : await spendingOf(spent.world_model(), prices.world_model);
-  const judge = judged === undefined ? told.judge : await spendingOf(spent.judge(), prices.judge);
+  const worldModel = predicted === undefined ? told.world_model : spendingOf(spent.world_model(), prices.world_model);
+  const judge = judged === undefined ? told.judge : spendingOf(spent.judge(), prices.judge);
   return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) }, spent };
 }
 
 /** What judging took, row by row. */
-export function* judgementsIn(judgements: Iterable<StoredJudgement>): Generator<readonly [Domain, Spent]> {
+export function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
   for (const { row, log, usd } of judgements) {
     yield [row.domain, { ...(log && { log }), ...(usd === undefined ? {} : { usd }) }];
   }
@@ -74,14 +67,15 @@ export function* judgementsIn(judgements: Iterable<StoredJudgement>): Generator<
 
 /** What predicting took: each prediction once, however often it was judged, and of a rollout the turns between those of its chains. */
 function* predictionsIn(
-  judgements: Iterable<StoredJudgement>,
-  predicted: SpentRows | undefined,
+  judgements: readonly StoredJudgement[],
+  predicted: ReadonlyMap<string, Spent> | undefined,
 ): Generator<readonly [Domain, Spent | undefined]> {
-  const ids = new TextNumbers(WORDS_OF_KEY);
+  const ids = new Set<string>();
   const chains = new Map<string, Domain>();
   for (const { row, prediction } of judgements) {
-    const count = ids.size;
-    if (ids.add(rowId(row.key, row.repeat)) === count) yield [row.domain, prediction];
+    const id = rowId(row.key, row.repeat);
+    if (!ids.has(id)) yield [row.domain, prediction];
+    ids.add(id);
     if (row.rollout !== undefined) chains.set(row.rollout.chain, row.domain);
   }
   for (const [id, spent] of chains.size === 0 ? [] : (predicted ?? [])) {
@@ -92,23 +86,18 @@ function* predictionsIn(
 
 /** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
 function* callsBeside(
-  judgements: Iterable<StoredJudgement>,
-  predicted: SpentRows = new SpentRows(),
+  judgements: readonly StoredJudgement[],
+  predicted: ReadonlyMap<string, Spent> = new Map(),
 ): Generator<readonly [Domain, Spent]> {
-  const domains = new Map(Array.from(judgements, ({ row }) => [placeIn(row.key), row.domain]));
+  const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
   for (const [id, spent] of predicted) {
     const domain = domains.get(placeIn(id));
     if (domain !== undefined) yield [domain, spent];
   }
 }
 
-async function spendingOf(
-  rows: Iterable<readonly [Domain, Spent | undefined]>,
-  price: Price | undefined,
-): Promise<Spending> {
-  const sums = new CostSums();
-  for await (const [domain, spent] of inTurns(rows)) sums.add(domain, spent);
-  const { domains } = sums;
+function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
+  const domains = costsByDomain(rows);
   return { ...(price && { price }), total: sumOf(domains.values()), domains };
 }
 

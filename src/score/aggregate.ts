@@ -2,29 +2,16 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
-import { groupedLists } from '../grouped-lists.js';
 import { groupBy } from '../groups.js';
-import { joined, type List } from '../list.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
-import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
-import { present } from '../present.js';
-import { atOnce, eachInSteps, type Steps } from '../steps.js';
-import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
-import { clusteredMeanInSteps, meanOfEstimates, type Observation } from './clusters.js';
+import { countedPoints, countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
+import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet, VarianceSplit } from '../types.js';
+import { clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
 import { countPredictions } from './counts.js';
-import { type Scale, withInterval } from './intervals.js';
-import {
-  type Clusters,
-  clustersOf,
-  Figures,
-  isJudgedAgain,
-  predictionLists,
-  type Repeats,
-  samplesOf,
-} from './samples.js';
-import { meanOfSplits } from './sampling.js';
-import { bounded } from './uniform-bounds.js';
-import { varianceOf } from './variance.js';
+import { bounded, type Scale, withInterval } from './intervals.js';
+import { mean } from './mean.js';
+import { isJudgedAgain, observationsOf, predictionsOf, type Repeats, samplesOf } from './predictions.js';
+import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from './sampling.js';
 
 /**
  * The score card of a judged file, the official script's included.
@@ -51,31 +38,18 @@ import { varianceOf } from './variance.js';
  *
  * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
  * range that `measureOf` gives them, and plainly where that has no end. Where all rows say the same, measures that `measureOf` has
- * bounded are bounded by chance (uniform-bounds.ts); all else has no interval there.
+ * bounded are bounded by chance (`boundsOf` in intervals.ts); all else has no interval there.
  * Domains come in the published order, others after them by name.
  */
 export function aggregate(
-  rows: Iterable<JudgedRow>,
+  rows: readonly JudgedRow[],
   chosen?: ReadonlyMap<Domain, number>,
   measureOf: MeasureLookup = measuresOf(),
 ): ScoreCard {
-  return atOnce(aggregateInSteps(Array.from(rows), chosen, measureOf));
-}
-
-/** The same in steps, of rows that need not be there at one time. */
-export function* aggregateInSteps(
-  rows: List<JudgedRow>,
-  chosen: ReadonlyMap<Domain, number> | undefined,
-  measureOf: MeasureLookup,
-): Steps<ScoreCard> {
-  const groups = yield* groupedLists(rows, 0, (row) => row.domain);
-  const byDomain = new Map(Array.from(groups, (own) => [present(own.at(0)).domain, own]));
-  const clusters = clustersOf();
-  const scored: Scored[] = [];
-  for (const domain of domainNames(byDomain, chosen)) {
-    const asked = chosen?.get(domain) ?? 0;
-    scored.push(yield* scoreDomain({ domain, rows: byDomain.get(domain) ?? [], asked, clusters }, measureOf));
-  }
+  const byDomain = groupBy(rows, ({ domain }) => domain);
+  const scored = domainNames(byDomain, chosen).map((domain) =>
+    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf),
+  );
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
@@ -91,7 +65,7 @@ export function* aggregateInSteps(
       () => 'score',
     ),
     macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
-    overallMicro: yield* scoreSet(FIGURES.map((name) => joined(scored.map(({ figures }) => figures.get(name) ?? [])))),
+    overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
     overallWithFailures: macro(
       counted.map((score) => score.withFailures),
       () => 'score',
@@ -105,7 +79,7 @@ export function* aggregateInSteps(
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
     coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
-    ...(yield* judgementsIn(joined([...byDomain.values()]))),
+    ...judgementsIn([...byDomain.values()].flat()),
   };
 }
 
@@ -135,12 +109,12 @@ function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'vari
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
-function* judgementsIn(rows: List<JudgedRow>): Steps<Pick<ScoreCard, 'judgements'>> {
-  if (!(yield* isJudgedAgain(rows))) return {};
+function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
+  if (!isJudgedAgain(rows)) return {};
   const failures: Record<string, number> = {};
-  yield* eachInSteps(rows, ({ failure }) => {
+  for (const { failure } of rows) {
     if (failure !== undefined) failures[failure.class] = (failures[failure.class] ?? 0) + 1;
-  });
+  }
   return { judgements: { count: rows.length, failures } };
 }
 
@@ -157,64 +131,47 @@ function domainNames(
   return [...known].sort(inTableOrder);
 }
 
-/** A domain of a judged file, as it is to be scored. */
-interface OfDomain {
-  readonly domain: Domain;
-  readonly rows: List<JudgedRow>;
-  readonly asked: number;
-  readonly clusters: Clusters;
-}
-
-/** A domain's score, with the official figures that it comes from. */
+/** A domain's score, with the observations that its official figures come from. */
 interface Scored {
   readonly score: DomainScore;
   readonly covered: number;
-  readonly figures: ReadonlyMap<string, List<Observation>>;
+  readonly official: Readonly<Record<Figure, Observation[]>>;
 }
 
-function* scoreDomain({ domain, rows, asked, clusters }: OfDomain, measureOf: MeasureLookup): Steps<Scored> {
-  const predictions = yield* predictionLists(rows, yield* isJudgedAgain(rows));
-  const samples = yield* samplesOf(predictions);
-  const { counts, covered } = yield* countPredictions(predictions, asked);
-  const withFailures = yield* scoreSet(inOrder(yield* ratingsOf(samples, countedRating, clusters)));
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup): Scored {
+  const predictions = predictionsOf(rows);
+  const samples = samplesOf(predictions);
+  const { counts, covered } = countPredictions(predictions, asked);
+  const counted = ratingsOf(samples, countedRating);
+  const official = ratingsOf(samples, officialRating);
+  const withFailures = scoreSet((name) => counted[name]);
   const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
-  const figures = yield* ratingsOf(samples, officialRating, clusters);
   const score: DomainScore = {
     domain,
     ...counts,
     coverage: covered / counts.chosen,
-    scores: yield* scoreSet(inOrder(figures)),
+    scores: scoreSet((name) => official[name]),
     withFailures,
     ...(variance === undefined ? {} : { variance }),
-    measures: yield* measureSet(samples, clusters, measureOf),
+    measures: measureSet(samples, measureOf),
   };
-  return { score, covered, figures };
+  return { score, covered, official };
 }
 
-function* ratingsOf(
-  samples: List<Repeats>,
+function ratingsOf(
+  samples: readonly Repeats[],
   ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
-  clusters: Clusters,
-): Steps<ReadonlyMap<string, List<Observation>>> {
-  const figures = new Figures(clusters);
-  yield* eachInSteps(samples, (repeats) => {
-    for (const name of FIGURES) figures.take(name, repeats, (row) => ratingOf(row, name));
-  });
-  return figures.byName;
+): Record<Figure, Observation[]> {
+  const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
+  // Each figure has just got its list.
+  return Object.fromEntries(found) as Record<Figure, Observation[]>;
 }
 
-function inOrder(figures: ReadonlyMap<string, List<Observation>>): List<Observation>[] {
-  return FIGURES.map((name) => figures.get(name) ?? []);
-}
-
-/** @param ratings those of each figure, in their order */
-function* scoreSet(ratings: readonly List<Observation>[]): Steps<ScoreSet> {
+function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreSet {
   const scores: Partial<Record<Figure, Estimate>> = {};
-  for (const [place, name] of FIGURES.entries()) {
-    const own = present(ratings[place]);
-    if (own.length > 0) {
-      scores[name] = asScore(yield* clusteredMeanInSteps(own));
-    }
+  for (const name of FIGURES) {
+    const ratings = ratingsIn(name);
+    if (ratings.length > 0) scores[name] = asScore(clusteredMean(ratings));
   }
   return scores;
 }
@@ -227,25 +184,38 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
     : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
 }
 
-function* measureSet(
-  samples: List<Repeats>,
-  clusters: Clusters,
-  measureOf: MeasureLookup,
-): Steps<Record<string, Estimate>> {
-  const figures = new Figures(clusters);
-  yield* eachInSteps(samples, (repeats) => {
-    const names = new Set(
-      repeats.flatMap((judgements) => judgements.flatMap((row) => Object.keys(row.measures ?? {}))),
-    );
-    for (const name of names) figures.take(name, repeats, (row) => row.measures?.[name]);
-  });
-  const estimates: [string, Estimate][] = [];
-  for (const [name, found] of figures.byName) {
-    const { range, bounded: isBounded = false } = measureOf(name);
-    const estimate = withInterval(yield* clusteredMeanInSteps(found), range);
-    estimates.push([name, isBounded ? bounded(estimate, range) : estimate]);
-  }
-  return Object.fromEntries(estimates);
+/**
+ * What the variance of a domain's total is made of, failures that the model caused at rating 1: rows, generation and judge, as far as
+ * its repeats tell them apart.
+ * @param isRepeated whether any row has several predictions, or any prediction several judgements
+ */
+function varianceOf(
+  samples: readonly Repeats[],
+  isRepeated: boolean,
+  total: Estimate | undefined,
+): VarianceSplit | undefined {
+  if (total?.se === undefined) return undefined;
+  if (!isRepeated) return splitVariance(total.se, undefined);
+  const rows = samples
+    .map((predictions) =>
+      predictions
+        .map((judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []))
+        .filter(({ length }) => length > 0),
+    )
+    .filter(({ length }) => length > 0);
+  const sampling = samplingOf([rows.map((row) => row.map(mean))]);
+  return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));
+}
+
+function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
+  const names = new Set(samples.flat(2).flatMap(({ measures }) => Object.keys(measures ?? {})));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const { range, bounded: isBounded = false } = measureOf(name);
+      const estimate = withInterval(clusteredMean(observationsOf(samples, (row) => row.measures?.[name])), range);
+      return [name, isBounded ? bounded(estimate, range) : estimate];
+    }),
+  );
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */

@@ -1,8 +1,6 @@
 // What a run's predictions come to, counted: how many are valid, of how many anything is known, and why the others are not.
 
-import type { List } from '../list.js';
 import { countedRating, isModelCaused, isRated } from '../points.js';
-import { eachInSteps, type Steps } from '../steps.js';
 import type { DomainScore, JudgedRow } from '../types.js';
 import type { Judgements } from './predictions.js';
 
@@ -13,21 +11,21 @@ type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'fl
  * its judgements is, covered where any is, and has each of its flags once.
  * @param asked how many predictions the run chose; more in the file count as chosen, too
  */
-export function* countPredictions(
-  predictions: List<Judgements>,
+export function countPredictions(
+  predictions: readonly Judgements[],
   asked: number,
-): Steps<{ readonly counts: Counts; readonly covered: number }> {
+): { readonly counts: Counts; readonly covered: number } {
   const chosen = Math.max(asked, predictions.length);
   const missing = chosen - predictions.length;
   let [valid, covered] = [0, 0];
   const failures = new Map<string, number>();
   const flags = new Map<string, number>();
-  yield* eachInSteps(predictions, (judgements) => {
+  for (const judgements of predictions) {
     if (judgements.some(isValid)) valid++;
     if (judgements.some(isCovered)) covered++;
     for (const failure of failureOf(judgements)) failures.set(failure, (failures.get(failure) ?? 0) + 1);
     for (const flag of flagsOf(judgements)) flags.set(flag, (flags.get(flag) ?? 0) + 1);
-  });
+  }
   const counts = {
     chosen,
     valid,

@@ -1,8 +1,7 @@
 // What a failure of SQLite means to the user: a UserError with the next step.
 
 import { codeOf, EXIT, UserError } from '../errors.js';
-import { DamagedValue } from './row.js';
-import { sqliteCode } from './sqlite.js';
+import { DamagedValue, sqliteCode } from './sqlite.js';
 
 /** What a failure of SQLite means to those who write; other errors come back as they are. */
 export function explainWriting(error: unknown, path: string, busyMs: number): unknown {

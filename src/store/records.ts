@@ -30,7 +30,7 @@ export interface RunRecord {
   readonly endedAt?: string | undefined;
   readonly scoredAt: string;
   readonly toolVersion: string;
-  /** What world model and judge took; absent in a run that an earlier version scored. */
+  /** What world model and judge took. */
   readonly costs?: RunCosts | undefined;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;

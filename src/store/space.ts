@@ -1,11 +1,10 @@
 // How much room the SQLite file takes, and how room that nothing uses is given back to the disk.
 
-import { rowsOf } from './row.js';
-import { type Sqlite, sqliteCode } from './sqlite.js';
+import { rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** How much room a database takes. */
 export interface Space {
-  /** Bytes of the file, once nothing waits in its log any more. */
+  /** Bytes of the file. */
   readonly bytes: number;
   /** Of these, the bytes that nothing uses; the next runs take them first. */
   readonly freeBytes: number;
@@ -25,34 +24,26 @@ export function giveBackSpace(database: Sqlite): void {
   if (spaceOf(database).freeBytes === 0) return;
   try {
     database.exec('VACUUM');
-    // The log holds the whole database by now.
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch (error) {
     if (!/^SQLITE_(BUSY|LOCKED|FULL|IOERR|NOMEM|CANTOPEN|READONLY)/.test(sqliteCode(error) ?? '')) throw error;
   }
 }
 
+/** The tables that hold something of runs, and where they have a run's number. */
+const TABLES_OF_RUNS = { runs: 'id', judgements: 'run_id', predictions: 'run_id' };
+
 /** About how many bytes each run takes, by its id: of every table that holds something of runs, the part of its rows. @throws DamagedValue */
 export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
   const bytes = new Map<number, number>();
-  for (const table of tablesOfRuns(database)) {
-    const parts = rowsOf(database, `SELECT run_id, count(*) AS rows FROM "${table}" GROUP BY run_id`);
+  for (const [table, id] of Object.entries(TABLES_OF_RUNS)) {
+    const parts = [...rowsOf(database, `SELECT ${id} AS run, count(*) AS rows FROM ${table} GROUP BY ${id}`)];
     const whole = parts.reduce((sum, part) => sum + part.number('rows'), 0);
     // As a constraint, "aggregate" alone is not enough for SQLite to add the pages up.
     const used = Number(database.value(`SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE`) ?? 0);
     for (const part of parts) {
-      const id = part.number('run_id');
-      bytes.set(id, (bytes.get(id) ?? 0) + (used * part.number('rows')) / whole);
+      const run = part.number('run');
+      bytes.set(run, (bytes.get(run) ?? 0) + (used * part.number('rows')) / whole);
     }
   }
   return bytes;
-}
-
-function tablesOfRuns(database: Sqlite): string[] {
-  const found = rowsOf(
-    database,
-    `SELECT tables.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
-     WHERE tables.type = 'table' AND columns.name = 'run_id' ORDER BY tables.name`,
-  );
-  return found.map((row) => row.text('name'));
 }

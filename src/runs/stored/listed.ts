@@ -1,13 +1,13 @@
 // A run of a SQLite file -> what is listed and shown of it.
 
 import { existsSync } from 'node:fs';
+import { heedStop } from '../../errors.js';
 import { measureOf } from '../../judge/modes.js';
 import type { ListedRun } from '../../report/stored/listed-run.js';
 import { aggregate } from '../../score/aggregate.js';
 import { toolVersion } from '../../settings/version.js';
 import type { Io, ScoreCard } from '../../types.js';
 import type { KnownRun } from '../databases.js';
-import { heedStop } from '../heed-stop.js';
 import { chosenIn } from '../read-run.js';
 import { isGiven } from '../score/record.js';
 

@@ -2,12 +2,11 @@
 
 import { type Estimate, LEAST_CLUSTERS } from '../../types.js';
 import { clusteredEstimate } from '../clusters.js';
-import { chanceAbove, chanceBelow, intervalAt } from '../intervals.js';
-import { bounded, boundsOf, type Ends } from '../uniform-bounds.js';
+import { bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
 import { type FigureOf, type KnownRow, observed } from './points.js';
 
-const SCORES: Ends = [0, 100];
-const DIFFERENCES: Ends = [-100, 100];
+const SCORES: Range = [0, 100];
+const DIFFERENCES: Range = [-100, 100];
 
 /** The mean score of the rows that have it; undefined where none does. */
 export function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): Estimate | undefined {

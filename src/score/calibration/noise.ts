@@ -4,13 +4,12 @@ import type { Noise } from '../../calibration.js';
 import { RELEASED } from '../../released.js';
 import type { Domain, Estimate } from '../../types.js';
 import { clusteredMean, type Observation } from '../clusters.js';
-import { intervalAt } from '../intervals.js';
+import { ALPHA, intervalAt } from '../intervals.js';
 import { mean } from '../mean.js';
 import { normalQuantile } from '../normal.js';
 import { studentTQuantile } from '../student.js';
 import type { KnownRow } from './points.js';
 
-const ALPHA = 0.05;
 const POWER = 0.8;
 
 /**
