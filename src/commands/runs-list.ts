@@ -11,7 +11,7 @@ import type { ListedRun } from '../report/stored/listed-run.js';
 import { runsTable } from '../report/stored/runs-table.js';
 import { bold, type Look, terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
-import { listedRuns } from '../runs/stored/listed.js';
+import { listedRuns } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';

@@ -157,3 +157,9 @@ function textOf(value: unknown): string | undefined {
 function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
+
+/** How verdicts were read, in words, such as `strict (reading 3, frame 2)`. Ratings that were asked for in another frame, or read otherwise, are not alike. */
+export function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
+  if (versions.length === 0) return verdicts;
+  return verdicts === undefined ? versions.join(', ') : `${verdicts} (${versions.join(', ')})`;
+}

@@ -10,12 +10,11 @@ import { oneLine } from '../printable.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
+import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
-import { type KnownRun, listOfRuns, runsNamed, withKnownRuns } from './databases.js';
+import { type KnownRun, listOfRuns, provenanceIn, runsNamed, withKnownRuns } from './databases.js';
 import { judgedFileOf } from './judged-path.js';
-import { provenanceIn } from './options.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
-import { calibrationsIn } from './trust.js';
 
 /** Where names are looked up. */
 export interface Naming {

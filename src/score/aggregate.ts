@@ -4,13 +4,27 @@ import { FIGURES, type Figure } from '../comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
 import { groupBy } from '../groups.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
-import { countedPoints, countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
+import {
+  countedPoints,
+  countedRating,
+  isModelCaused,
+  isRated,
+  officialRating,
+  ratingToPoints,
+  stretchToPoints,
+} from '../points.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet, VarianceSplit } from '../types.js';
 import { clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
-import { countPredictions } from './counts.js';
 import { bounded, type Scale, withInterval } from './intervals.js';
 import { mean } from './mean.js';
-import { isJudgedAgain, observationsOf, predictionsOf, type Repeats, samplesOf } from './predictions.js';
+import {
+  isJudgedAgain,
+  type Judgements,
+  observationsOf,
+  predictionsOf,
+  type Repeats,
+  samplesOf,
+} from './predictions.js';
 import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from './sampling.js';
 
 /**
@@ -54,7 +68,7 @@ export function aggregate(
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
   const [rated, counted, measured] = [
-    behindMean(domains, isRated),
+    behindMean(domains, isScored),
     behindMean(domains, isCounted),
     behindMean(domains, isMeasured),
   ];
@@ -64,7 +78,7 @@ export function aggregate(
       rated.map((score) => score.scores),
       () => 'score',
     ),
-    macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
+    macroOf: (domains.some(isScored) ? rated.filter(isScored) : measured.filter(isMeasured)).length,
     overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
     overallWithFailures: macro(
       counted.map((score) => score.withFailures),
@@ -83,7 +97,7 @@ export function aggregate(
   };
 }
 
-function isRated({ scores }: DomainScore): boolean {
+function isScored({ scores }: DomainScore): boolean {
   return scores.total !== undefined;
 }
 
@@ -230,4 +244,65 @@ function macro(
       return [name, meanOfEstimates(estimates, scaleOf(name))];
     }),
   );
+}
+
+type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;
+
+/**
+ * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
+ * its judgements is, covered where any is, and has each of its flags once.
+ * @param asked how many predictions the run chose; more in the file count as chosen, too
+ */
+function countPredictions(
+  predictions: readonly Judgements[],
+  asked: number,
+): { readonly counts: Counts; readonly covered: number } {
+  const chosen = Math.max(asked, predictions.length);
+  const missing = chosen - predictions.length;
+  let [valid, covered] = [0, 0];
+  const failures = new Map<string, number>();
+  const flags = new Map<string, number>();
+  for (const judgements of predictions) {
+    if (judgements.some(isValid)) valid++;
+    if (judgements.some(isCovered)) covered++;
+    for (const failure of failureOf(judgements)) failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    for (const flag of flagsOf(judgements)) flags.set(flag, (flags.get(flag) ?? 0) + 1);
+  }
+  const counts = {
+    chosen,
+    valid,
+    failed: predictions.length - valid,
+    failures: { ...Object.fromEntries(failures), ...(missing > 0 ? { 'not-judged': missing } : {}) },
+    flags: Object.fromEntries(flags),
+  };
+  return { counts, covered };
+}
+
+function isValid(row: JudgedRow): boolean {
+  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
+  return isRated(row) || measuredOnly;
+}
+
+/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+function isCovered(row: JudgedRow): boolean {
+  if (isRated(row)) return countedRating(row, 'total') !== undefined;
+  return isValid(row) || hasFailureCounted(row);
+}
+
+/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
+function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
+  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
+}
+
+/** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
+function failureOf(judgements: Judgements): string[] {
+  if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
+  const [{ failure }] = judgements;
+  return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
+}
+
+function flagsOf(judgements: Judgements): readonly string[] {
+  const [{ flags }, ...more] = judgements;
+  if (more.length === 0) return flags;
+  return [...new Set(judgements.flatMap((row) => row.flags))];
 }

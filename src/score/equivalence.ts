@@ -5,11 +5,10 @@ import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalenc
 import { groupBy } from '../groups.js';
 import { type Random, randomOf } from '../random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../types.js';
+import { normalTail, studentTQuantile } from './distributions.js';
 import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
-import { normalTail } from './normal.js';
 import { observationsOf, predictionsOf, samplesOf } from './predictions.js';
 import { percentiles, type Resampling } from './resampling.js';
-import { studentTQuantile } from './student.js';
 
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };

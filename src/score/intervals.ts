@@ -2,7 +2,7 @@
 import type { Interval } from '../comparison.js';
 import type { Measure } from '../measures.js';
 import { type Estimate, LEAST_CLUSTERS } from '../types.js';
-import { studentTQuantile, studentTTail } from './student.js';
+import { studentTQuantile, studentTTail } from './distributions.js';
 
 /**
  * Where a figure ends: a difference nowhere, a score at 0 and 100, a measure where its range does. A figure that ends on both

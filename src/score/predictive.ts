@@ -2,8 +2,7 @@
 
 import type { RepeatAdvice } from '../decision.js';
 import type { Estimate, VarianceSplit } from '../types.js';
-import { normalTail } from './normal.js';
-import { studentTQuantile } from './student.js';
+import { normalTail, studentTQuantile } from './distributions.js';
 
 /** Which of two sides a difference lies on, as it will be tested. */
 interface Decision {

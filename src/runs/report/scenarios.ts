@@ -11,8 +11,8 @@ import { scenarioIn, stepKey, twinKey } from '../../scenario-row.js';
 import { toolVersion } from '../../settings/version.js';
 import type { JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
+import { warningsOn } from '../read-run.js';
 import { scenarioRows } from '../score/scenarios.js';
-import { warningsOn } from '../warnings.js';
 
 const HINT = 'awb infer --scenarios writes it';
 

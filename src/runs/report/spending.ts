@@ -6,8 +6,8 @@ import type { ReportSpending, SpendingLine } from '../../report/page/contents.js
 import { spentText } from '../../report/page/spending.js';
 import { rowId } from '../../row-id.js';
 import type { Domain, Io } from '../../types.js';
+import { countCosts, judgementsIn } from '../costs.js';
 import type { ReadRun } from '../read-run.js';
-import { countCosts, judgementsIn } from '../row-costs.js';
 
 /** What a run took. */
 interface ReadSpending {

@@ -4,7 +4,7 @@ import type { Calibration, CalibrationPart } from '../../calibration.js';
 import { besideLimit, intervalText, twoDecimals } from '../../figures.js';
 import type { JudgeLimits, JudgeVerdict, LimitResult, LimitVerdict } from '../../judge-limits.js';
 import { present } from '../../present.js';
-import { heldForAll } from './canaries.js';
+import { heldForAll } from './calibration.js';
 
 /**
  * What the limits come to, in the order in which they are told. A limit on a figure holds where its 95 % interval lies wholly on the

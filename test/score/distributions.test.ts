@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { studentTQuantile } from '../../src/score/student.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 
 const reference = JSON.parse(readFileSync(new URL('../../fixtures/statistics.json', import.meta.url), 'utf8')) as {
   readonly quantiles: [number, number, number][];

@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { calibrationsIn, trustIn } from '../../src/runs/trust.js';
-import { temporaryFolder } from '../support/cli.js';
-import { ioIn } from '../support/io.js';
+import { calibrationsIn, trustIn } from '../../../src/runs/calibration/reading.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { ioIn } from '../../support/io.js';
 
 const trust = (ceiling: number) => ({ ceiling, damages: 14, blind: 2, undecided: 0 });
 const calibrations = [

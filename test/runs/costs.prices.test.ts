@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Price } from '../../../src/price.js';
-import { pricesOf } from '../../../src/runs/score/prices.js';
-import { temporaryFolder } from '../../support/cli.js';
+import type { Price } from '../../src/price.js';
+import { pricesOf } from '../../src/runs/costs.js';
+import { temporaryFolder } from '../support/cli.js';
 
 const OWN: Price = { model: 'own', source: 'as it was asked', input: 1, output: 2 };
 const began = { startedAt: '2026-01-01T00:00:00.000Z', servedModels: [] };

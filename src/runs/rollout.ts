@@ -1,9 +1,25 @@
-// The teacher-forced run beside a rollout: it has to have been asked and judged as that was, but for the rollout.
+// What a run that is a rollout scores, and the teacher-forced run beside it: asked and judged as the rollout was, but for its histories.
 
-import { EXIT, UserError } from '../../errors.js';
-import { oneLine } from '../../printable.js';
-import { sharedButRollout } from '../comparability.js';
-import type { ReadRun } from '../read-run.js';
+import { EXIT, UserError } from '../errors.js';
+import { measureOf } from '../judge/modes.js';
+import { oneLine } from '../printable.js';
+import { leadingMeasure } from '../report/score-table.js';
+import type { RolloutCard } from '../rollout-card.js';
+import { rolloutCard } from '../score/rollout/card.js';
+import type { JudgedRow, ScoreCard } from '../types.js';
+import { sharedButRollout } from './comparability.js';
+import type { ReadRun } from './read-run.js';
+
+/** The curves of a run, and its drift beside the rows of a teacher-forced one; undefined where it is no rollout. */
+export function rolloutOf(
+  rows: readonly JudgedRow[],
+  card: ScoreCard,
+  forced?: readonly JudgedRow[],
+): RolloutCard | undefined {
+  const measure = leadingMeasure(card, measureOf);
+  const figure = measure === undefined ? { scale: 'score' as const } : { measure, scale: measureOf(measure).range };
+  return rolloutCard(rows, figure, forced);
+}
 
 type Side = Pick<ReadRun, 'made' | 'rows'>;
 

@@ -2,14 +2,13 @@
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DEFAULT_MEASURE, type Measure } from '../../../src/measures.js';
-import { present } from '../../../src/present.js';
-import { withKnownRuns } from '../../../src/runs/databases.js';
-import { boardRun } from '../../../src/runs/leaderboard/board-runs.js';
-import { tiesOf } from '../../../src/runs/leaderboard/ties.js';
-import { temporaryFolder } from '../../support/cli.js';
-import { ioIn } from '../../support/io.js';
-import { around, judgedRun } from '../../support/judged-runs.js';
+import { DEFAULT_MEASURE, type Measure } from '../../src/measures.js';
+import { present } from '../../src/present.js';
+import { withKnownRuns } from '../../src/runs/databases.js';
+import { boardRun, tiesOf } from '../../src/runs/leaderboard.js';
+import { temporaryFolder } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
+import { around, judgedRun } from '../support/judged-runs.js';
 
 /** Whether `low` and `high` are tied with each other as best, by a measure that is as large as their ratings. */
 async function tiesBy(measure: Measure) {

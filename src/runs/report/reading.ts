@@ -1,15 +1,19 @@
-// The run of a report, read from its judged file.
+// The runs of a report, read from their judged files, and the texts in these, open for reading by record id.
 
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { openDataset } from '../../bench/dataset.js';
 import { readJudged } from '../../bench/judged.js';
+import { openJudgedTexts, type RowTexts } from '../../bench/report-rows.js';
+import { indexBeside } from '../../bench/saved-index.js';
 import { EXIT, UserError } from '../../errors.js';
 import { printable } from '../../printable.js';
+import { rowId } from '../../row-id.js';
 import type { Io } from '../../types.js';
 import { isComparable } from '../comparability.js';
 import { type Naming, readRun } from '../find.js';
 import type { ReadRun } from '../read-run.js';
-import { isForcedPartner } from '../rollout/forced.js';
+import { isForcedPartner } from '../rollout.js';
 
 /**
  * A run read from its judged file, whatever it was named by: the SQLite file holds no texts.
@@ -49,4 +53,42 @@ function canStandBeside(other: ReadRun, run: ReadRun): boolean {
 /** A page is handed on: where a run has no label, its file is named without the folders above its own. */
 function shareable({ name, source }: ReadRun): string {
   return basename(name) === basename(source) ? join(basename(dirname(source)), basename(source)) : name;
+}
+
+/** A run with its texts by record id; undefined for a row that the file no longer holds. */
+export type RunWithTexts = ReadRun & { read(id: string): Promise<RowTexts | undefined> };
+
+/**
+ * Does something with the texts of one or two runs open.
+ * @param dataDir folder of the data, which lean rows need
+ * @throws UserError: 66 for a file that is not there, 65 for a lean row without its data.
+ */
+export async function withTexts<T>(
+  run: ReadRun,
+  other: ReadRun | undefined,
+  dataDir: string | undefined,
+  io: Io,
+  action: (run: RunWithTexts, other: RunWithTexts | undefined) => Promise<T>,
+): Promise<T> {
+  const opened: { close(): Promise<void> }[] = [];
+  try {
+    const data =
+      dataDir === undefined
+        ? undefined
+        : await openDataset(resolve(io.cwd, dataDir), io.stop, indexBeside(dirname(run.source)));
+    if (data !== undefined) opened.push(data);
+    const withItsTexts = async (each: ReadRun): Promise<RunWithTexts> => {
+      const file = await openJudgedTexts(each.source, data, io.stop);
+      opened.push(file);
+      const refs = new Map(Array.from(file.refs, (ref) => [rowId(ref.key, ref.repeat, ref.index), ref]));
+      const read = async (id: string) => {
+        const ref = refs.get(id);
+        return ref === undefined ? undefined : file.read(ref);
+      };
+      return { ...each, read };
+    };
+    return await action(await withItsTexts(run), other && (await withItsTexts(other)));
+  } finally {
+    for (const each of opened) await each.close();
+  }
 }

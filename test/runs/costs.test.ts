@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Price } from '../../src/price.js';
 import type { Manifest } from '../../src/run/manifest.js';
-import { manifestCosts } from '../../src/runs/costs.js';
-import { countCosts } from '../../src/runs/row-costs.js';
+import { countCosts, manifestCosts } from '../../src/runs/costs.js';
 import type { JudgedRow } from '../../src/types.js';
 import { temporaryFolder } from '../support/cli.js';
 

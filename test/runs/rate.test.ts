@@ -1,9 +1,9 @@
 // Which predictions people are given: stratified, seeded, and of two runs in pairs that stand far apart.
 
 import { describe, expect, it } from 'vitest';
-import { drawBlind, drawSamples } from '../../../src/runs/rate/draw.js';
-import type { JudgedRow } from '../../../src/types.js';
-import { rowOf } from '../../support/reports.js';
+import { drawBlind, drawSamples } from '../../src/runs/rate.js';
+import type { JudgedRow } from '../../src/types.js';
+import { rowOf } from '../support/reports.js';
 
 /** Rows of three domains: 40 of one, 10 of another in 2 trajectories, 3 of the last. */
 const ROWS: JudgedRow[] = [
