@@ -1,19 +1,18 @@
-// A judged file, ours or the official script's -> its rows.
+// Files of judgements: a judged file, ours or the official script's, and calibration.jsonl -> their rows, without texts.
 
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import type { CalibratedRow } from '../calibration.js';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import type { JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
-import { rowId } from '../row-id.js';
+import { rowId, variantId } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
 import { ConfusingRows } from './confusing.js';
-import { badLine, parseJudgedLine } from './judged-line.js';
-import { openToRead, readLines } from './line-file.js';
+import { badLine, judgedLines } from './judged-line.js';
 import { EqualRows } from './row-keys.js';
 import { domainOf, readRow } from './sample.js';
 
@@ -27,7 +26,7 @@ interface JudgedFile {
 }
 
 const MOST_WARNINGS = 5;
-const HINT = '--predictions names the judged.jsonl that awb judge wrote';
+const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
 
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
@@ -36,40 +35,22 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
  * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
  * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
  */
-export async function readJudged(path: string, stop?: AbortSignal, onRow: OnRow = () => {}): Promise<JudgedFile> {
-  const handle = await openToRead(path, HINT);
-  try {
-    return await rowsIn(path, handle, stop, onRow);
-  } finally {
-    await handle.close();
-  }
-}
-
-type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
-
-async function rowsIn(
+export async function readJudged(
   path: string,
-  handle: FileHandle,
-  stop: AbortSignal | undefined,
-  onRow: OnRow,
+  stop?: AbortSignal,
+  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
 ): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
   const rows: JudgedRow[] = [];
-  const lines = new Map<string, number>();
+  const requireNew = onceIn(path, 'row');
   const warnings: string[] = [];
   const confusing = new ConfusingRows();
   let judged = false;
-  for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
-    const { fields, text } = parseJudgedLine(path, line, 'awb judge');
+  for await (const { line, fields, text } of judgedLines(path, JUDGED, stop, (chunk) => hash.update(chunk))) {
     if (isBesideSamples(fields)) continue;
     const row = rowOf(path, line, fields, text, equals);
-    const id = rowId(row.key, row.repeat, row.index);
-    const earlier = lines.get(id);
-    if (earlier !== undefined) {
-      throw badLine(path, line.number, `the row of line ${earlier} stands here again; take one of the two out`);
-    }
-    lines.set(id, line.number);
+    requireNew(rowId(row.key, row.repeat, row.index), line.number);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
@@ -122,8 +103,13 @@ function rowOf(path: string, line: Line, fields: JsonObject, text: string, equal
   if (domain === '') {
     throw badLine(path, line.number, 'the key "task" is missing or names no domain; mend the line or take it out');
   }
+  return soundly(path, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
+}
+
+/** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
+function soundly<T>(path: string, line: Line, read: () => T): T {
   try {
-    return readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain);
+    return read();
   } catch (error) {
     if (error instanceof RangeError) throw badLine(path, line.number, `${error.message}; mend the line or take it out`);
     throw error;
@@ -138,4 +124,45 @@ function derivedId(text: string, equals: EqualRows): JudgedId {
   }
   const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
   return { key, trajectory: key, repeat: 0, index: 0 };
+}
+
+const CALIBRATED = { hint: 'awb calibrate writes it', command: 'awb calibrate' };
+
+/**
+ * Reads calibration.jsonl.
+ * @throws UserError 66 where the file cannot be read; 65 where a line is no judgement of a variant, or stands there twice; 130 or 143 once
+ * `stop` is aborted.
+ */
+export async function readCalibrated(path: string, stop?: AbortSignal): Promise<CalibratedRow[]> {
+  const requireNew = onceIn(path, 'judgement');
+  const rows: CalibratedRow[] = [];
+  for await (const { line, fields } of judgedLines(path, CALIBRATED, stop)) {
+    const row = calibratedRow(path, line, fields);
+    requireNew(variantId(row.key, row.variant, row.index), line.number);
+    rows.push(row);
+  }
+  return rows;
+}
+
+function calibratedRow(path: string, line: Line, fields: JsonObject): CalibratedRow {
+  const id = soundly(path, line, () => judgedIdIn(fields));
+  const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
+  const { task } = fields;
+  if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
+    const remedy = 'the same awb calibrate command writes the file anew';
+    throw badLine(path, line.number, `no judgement of awb calibrate; ${remedy}`);
+  }
+  return { ...soundly(path, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
+}
+
+/** Takes the ids of lines with their numbers. @throws UserError (65) for an id that stood on an earlier line. */
+function onceIn(path: string, what: 'row' | 'judgement'): (id: string, line: number) => void {
+  const lines = new Map<string, number>();
+  return (id, line) => {
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(path, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+    }
+    lines.set(id, line);
+  };
 }

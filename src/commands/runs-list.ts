@@ -51,7 +51,7 @@ async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<Exi
       ({ run }) =>
         (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind)),
     );
-    const runs = await listedRuns(wanted, io);
+    const runs = listedRuns(wanted);
     if (settings.json) {
       io.stdout.write(`${JSON.stringify(runsDocument(databases, runs))}\n`);
       return EXIT.done;

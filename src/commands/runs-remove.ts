@@ -55,7 +55,7 @@ export const command = defineCommand({
 async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
   const { found, listed } = await withKnownRuns([settings.db], io, async (known) => {
     const runs = storedRunsToChange(settings.runs, known, io);
-    return { found: runs.map(({ run }) => run), listed: await listedRuns(runs, io) };
+    return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
   });
   const db = resolve(io.cwd, settings.db);
   if (!settings.yes) {

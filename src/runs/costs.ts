@@ -130,18 +130,14 @@ export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts
   return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
 }
 
-/** What a manifest says that asking took: by domain, or of an early version only in all; undefined where it says nothing. */
+/** What a manifest says that asking took; undefined where it says nothing. */
 function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
   if (manifest === undefined) return undefined;
-  const { costs, tokens, counts, price } = manifest;
+  const { costs, price } = manifest;
   if (asksNobody(who, manifest)) return { total: NO_CALL, domains: new Map() };
-  if (costs !== undefined) {
-    const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, costIn(cost)] as const));
-    return { ...(price && { price }), total: sumOf(domains.values()), domains };
-  }
-  if (tokens === undefined || Object.keys(tokens).length === 0) return undefined;
-  const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
-  return { total: { rows, unpriced: Math.max(1, rows), usage: tokens }, domains: new Map<Domain, Cost>() };
+  if (costs === undefined) return undefined;
+  const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, costIn(cost)] as const));
+  return { ...(price && { price }), total: sumOf(domains.values()), domains };
 }
 
 /** Whether a run took no call: a baseline's predictions, and judging that only measures texts. */
@@ -158,7 +154,7 @@ function costIn({ rows, usage, usd, unpriced = 0 }: DomainCost): Cost {
 type RunPrices = Readonly<Partial<Record<Asked, Price>>>;
 
 /**
- * The prices of world model and judge. Without a price file a run keeps the one it was asked under, and a run of an earlier version
+ * The prices of world model and judge. Without a price file a run keeps the one it was asked under, and a run that was asked under none
  * gets the catalogue's of the day on which it began.
  * @throws UserError (65, 66) for a price file that cannot be used
  */

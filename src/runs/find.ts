@@ -12,7 +12,7 @@ import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
 import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
-import { type KnownRun, listOfRuns, provenanceIn, runsNamed, withKnownRuns } from './databases.js';
+import { type KnownRun, listOfRuns, manifestOf, provenanceIn, runsNamed, withKnownRuns } from './databases.js';
 import { judgedFileOf } from './judged-path.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
@@ -125,7 +125,9 @@ async function withReader<T>(
     const read = async (one: Found) => {
       const before = runs.get(one);
       if (before !== undefined) return before;
-      const run = isStored(one) ? readStoredRun(one) : await readJudgedRun(one, calibrations, note, io);
+      const run = isStored(one)
+        ? readStoredRun(one, manifestOf(one))
+        : await readJudgedRun(one, calibrations, note, io);
       runs.set(one, run);
       await heedStop(io);
       return run;

@@ -6,11 +6,12 @@ import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
 import type { Measure, MeasureLookup } from '../measures.js';
 import { countedPoints } from '../points.js';
 import type { BoardRun, IsTied, JudgedWith } from '../report/leaderboard/board.js';
-import { type MadeWith, verdictsOf } from '../run/made-with.js';
+import { type MadeWith, madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../score/compare.js';
 import { criticalBest } from '../score/multiple.js';
+import { trustIn } from './calibration/reading.js';
 import { judgedAt, type KnownRun, listOfRuns, manifestOf, runsNamed } from './databases.js';
-import { type Note, readStoredRun } from './read-run.js';
+import type { Note } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -33,40 +34,39 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
  */
 export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
   const errors: UserError[] = [];
-  const readable = known.filter((each) => {
+  const readable = known.flatMap((each) => {
     try {
-      manifestOf(each);
-      return true;
+      return [boardRun(each)];
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       errors.push(error);
-      return false;
+      return [];
     }
   });
   const [first] = errors;
   if (first !== undefined && readable.length === 0) throw first;
   for (const { message } of errors) note(`a run is left out: ${message}`);
-  return readable.map(boardRun);
+  return readable;
 }
 
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
 export function boardRun(known: KnownRun): BoardRun {
-  const { run, db } = known;
-  const { made, trust, card, source, costs } = readStoredRun(known);
+  const { run, db, calibrations } = known;
+  const made = madeWith(manifestOf(known));
   return {
     id: `${db}#${run.id}`,
     db,
     number: run.id,
     label: run.label,
     worldModel: made.worldModel,
-    source,
+    source: run.source,
     judgedWith: judgedWith(made),
-    trust,
+    trust: trustIn(made, calibrations),
     isBaseline: made.baseline !== undefined,
     at: judgedAt(run),
     step: made.meta.step,
-    card,
-    costs,
+    card: run.card,
+    costs: run.costs,
     equivalence: run.equivalence,
   };
 }

@@ -21,7 +21,7 @@ import type { StoredCalibration } from '../store/records.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
 import { calibrationBeside, trustIn } from './calibration/reading.js';
 import { manifestCosts } from './costs.js';
-import { type KnownRun, manifestOf } from './databases.js';
+import type { KnownRun } from './databases.js';
 import { manifestBeside } from './judged-path.js';
 
 /** A run with its rows. Its texts may be hostile. */
@@ -54,35 +54,22 @@ export interface Pair {
 /** Takes a sentence that the user should know. */
 export type Note = (text: string) => void;
 
-/** A run as a SQLite file holds it. @throws UserError (65) for a damaged manifest. */
-export function readStoredRun(known: KnownRun): ReadRun {
-  return readUnder(manifestOf(known), known);
-}
-
-/** The same with its manifest as it was read, or without one. */
-export function readUnder(manifest: Manifest | undefined, { run, store, calibrations }: KnownRun): ReadRun {
-  const rows = store.judgements(run.id);
-  const chosen = chosenIn(run.card);
+/** A run as a SQLite file holds it, under the manifest that was read of it. */
+export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Manifest | undefined): ReadRun {
   const made = madeWith(manifest);
   return {
     id: run.id,
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
     source: run.source,
     sha256: run.sourceSha256,
-    rows,
-    chosen,
+    rows: store.judgements(run.id),
+    chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
     trust: trustIn(made, calibrations),
-    // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
-    card: aggregate(rows, chosen, measureOf),
-    costs: run.costs ?? manifestCosts(manifest),
+    card: run.card,
+    costs: run.costs,
   };
-}
-
-/** Rows, times repeats, that a run chose, by domain. */
-export function chosenIn({ domains }: ScoreCard): ReadonlyMap<Domain, number> {
-  return new Map(domains.map(({ domain, chosen }) => [domain, chosen]));
 }
 
 /**

@@ -31,7 +31,7 @@ export interface RunRecord {
   readonly scoredAt: string;
   readonly toolVersion: string;
   /** What world model and judge took. */
-  readonly costs?: RunCosts | undefined;
+  readonly costs: RunCosts;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
   /** Of a run on scenarios, its figures by scenario; they are not read back. */

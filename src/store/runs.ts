@@ -73,7 +73,7 @@ function valuesOf(run: RunRecord, card: ScoreCard) {
     coverage: card.coverage,
     macro_of: card.macroOf,
     card: JSON.stringify(card),
-    costs: run.costs === undefined ? null : JSON.stringify(costsDocument(run.costs)),
+    costs: JSON.stringify(costsDocument(run.costs)),
     equivalence: run.equivalence === undefined ? null : JSON.stringify(run.equivalence),
     scenarios: run.scenarios === undefined ? null : JSON.stringify(run.scenarios),
   };
@@ -107,7 +107,7 @@ export function readRuns(database: Sqlite): StoredRun[] {
     endedAt: run.textIn('ended_at'),
     scoredAt: run.text('scored_at'),
     toolVersion: run.text('tool_version'),
-    costs: costsOf(run.documentIn('costs', isCosts)),
+    costs: costsOf(run.document('costs', isCosts)),
     equivalence: run.documentIn('equivalence', isEquivalence),
     card: run.document('card', isCard),
   }));
@@ -117,8 +117,7 @@ type CostsDocument = Partial<
   Record<keyof RunCosts, Omit<Spending, 'domains'> & { domains: Record<string, Spending['total']> }>
 >;
 
-function costsOf(document: CostsDocument | undefined): RunCosts | undefined {
-  if (document === undefined) return undefined;
+function costsOf(document: CostsDocument): RunCosts {
   const sides = ASKED.flatMap((asked) => {
     const spending = document[asked];
     if (spending === undefined) return [];

@@ -6,7 +6,10 @@ import type { Sqlite } from './sqlite.js';
 /** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
 const APPLICATION_ID = 0x61776231;
 
-/** Any change of the schema raises it: a file of another version is refused, and score makes it anew. */
+/**
+ * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
+ * score makes it anew.
+ */
 export const SCHEMA_VERSION = 8;
 
 /** A number of a document, which JSON may write without a fraction. */
@@ -54,7 +57,7 @@ CREATE TABLE runs (
   coverage REAL NOT NULL,
   macro_of INTEGER NOT NULL,
   card TEXT NOT NULL CHECK (json_valid(card)),
-  costs TEXT CHECK (json_valid(costs)),
+  costs TEXT NOT NULL CHECK (json_valid(costs)),
   equivalence TEXT CHECK (json_valid(equivalence)),
   scenarios TEXT CHECK (json_valid(scenarios))
 ) STRICT;

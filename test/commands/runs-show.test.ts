@@ -32,7 +32,7 @@ describe('a run', () => {
       refuses: (domain, row) => domain === 'web' && row === 5,
       identity: { sampling: { temperature: 0.5 } },
     });
-    const scored = await awb(['score', source], { cwd: dir });
+    const scored = await awb(['score', source, '--verbose'], { cwd: dir });
     const { code, stdout } = await run('1');
     expect(code).toBe(0);
     expect(factsIn(stdout)).toMatchObject({

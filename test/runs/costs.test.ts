@@ -123,14 +123,6 @@ describe("without the predictions' journal", () => {
     expect(counted.costs.world_model?.total.usd).toBe(0.5);
   });
 
-  it('an early version tells its tokens, and no dollars', async () => {
-    const early = manifestOf({ tokens: { promptTokens: 9 }, counts: { ok: 3, failed: 1 } });
-    expect((await count([rowOf('a')], early)).costs.world_model).toEqual({
-      total: { rows: 4, unpriced: 4, usage: { promptTokens: 9 } },
-      domains: new Map(),
-    });
-  });
-
   it('a baseline and a measuring took no call, and a file of the official script tells nothing', async () => {
     const baseline = { identity: {}, predictions: { identity: { baseline: 'oracle' } } } as unknown as Manifest;
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };

@@ -34,7 +34,7 @@ describe('reading', () => {
       label: undefined,
       judgeModel: undefined,
       manifest: undefined,
-      costs: undefined,
+      costs: {},
     };
     save(runOf('a'));
     save(bare);

@@ -62,7 +62,7 @@ describe('a new file', () => {
        store.saveRun({ ...run, identity: String(process.pid) }, [], card);
        store.close();`,
     );
-    const args = [script, path, JSON.stringify({ ...runOf(''), costs: undefined }), JSON.stringify(card)];
+    const args = [script, path, JSON.stringify({ ...runOf(''), costs: {} }), JSON.stringify(card)];
     await Promise.all(Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, args)));
     expect(countsByTable()).toMatchObject({ runs: 6, domain_counts: 6 });
   });
@@ -208,9 +208,7 @@ describe('a stored run', () => {
        Object.defineProperty(rows[1], 'row', { get: () => process.kill(process.pid, 'SIGKILL') });
        openStore(path).saveRun(run, rows, card);`,
     );
-    const args = [{ ...runOf('a', 'after'), costs: undefined }, [rated, failed], card].map((value) =>
-      JSON.stringify(value),
-    );
+    const args = [{ ...runOf('a', 'after'), costs: {} }, [rated, failed], card].map((value) => JSON.stringify(value));
     const ended = promisify(execFile)(process.execPath, [script, path, ...args]);
     await expect(ended).rejects.toMatchObject({ signal: 'SIGKILL' });
     expect(countsByTable()).toEqual(counts);

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { readCalibrated } from '../../bench/calibrated.js';
+import { readCalibrated } from '../../bench/judged.js';
 import { variantFacts } from '../../calibrate/variants.js';
 import type { Calibration } from '../../calibration.js';
 import { EXIT, UserError } from '../../errors.js';

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { codeOf, heedStop, UserError } from '../../errors.js';
+import { codeOf, UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
-import { askedWord, measureOf } from '../../judge/modes.js';
+import { askedWord } from '../../judge/modes.js';
 import { present } from '../../present.js';
 import type { ListedRun } from '../../report/stored/listed-run.js';
 import type { JudgedFileState, ShownRun } from '../../report/stored/shown-run.js';
@@ -12,25 +12,22 @@ import { trustText } from '../../report/trust.js';
 import { sha256Of, sizeOf } from '../../run/file-reading.js';
 import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
-import { aggregate } from '../../score/aggregate.js';
-import { equivalenceCard } from '../../score/equivalence.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
-import { toolVersion } from '../../settings/version.js';
 import { shellLine } from '../../shell.js';
 import type { StoredRun } from '../../store/records.js';
-import type { Io, ScoreCard } from '../../types.js';
+import type { Io } from '../../types.js';
 import { type KnownRun, manifestOf, wordsFor } from '../databases.js';
 import { journalBeside } from '../judged-path.js';
-import { chosenIn, type Note, type ReadRun, readUnder, warningsOn } from '../read-run.js';
+import { type Note, type ReadRun, readStoredRun, warningsOn } from '../read-run.js';
 import { rolloutOf } from '../rollout.js';
 import { isGiven } from '../score/record.js';
 
 /** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
 export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
   const manifest = readableManifest(known, note);
-  const run = readUnder(manifest, known);
-  const [listed] = await listedRuns([known], io);
+  const run = readStoredRun(known, manifest);
+  const [listed] = listedRuns([known]);
   return {
     ...present(listed),
     trust: run.trust,
@@ -42,8 +39,7 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     warnings: warningsOn(run),
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
-    card: run.card,
-    equivalence: equivalenceCard(run.rows),
+    equivalence: known.run.equivalence,
     rollout: rolloutOf(run.rows, run.card),
   };
 }
@@ -117,30 +113,17 @@ function timeText(text: string): string {
   return found === null ? text : `${found[1]} ${found[2]} UTC`;
 }
 
-/** The runs as a list shows them. @throws UserError (130 or 143) where the user has interrupted the program. */
-export async function listedRuns(known: readonly KnownRun[], io: Io): Promise<ListedRun[]> {
+/** The runs as a list shows them. */
+export function listedRuns(known: readonly KnownRun[]): ListedRun[] {
   const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
-  const listed: ListedRun[] = [];
-  for (const each of known) {
-    listed.push({
-      ...each.run,
-      db: each.db,
-      path: each.path,
-      isLabelGiven: isGiven(each.run),
-      isSourceThere: existsSync(each.run.source),
-      bytes: Math.round(bytes.get(each.store)?.get(each.run.id) ?? 0),
-      card: await cardOf(each, io),
-    });
-  }
-  return listed;
-}
-
-/** By the arithmetic of this version, as every command has it: where another one scored the run, from its rows, which takes longer. */
-async function cardOf({ run, store }: KnownRun, io: Io): Promise<ScoreCard> {
-  if (run.toolVersion === toolVersion()) return run.card;
-  const card = aggregate(store.judgements(run.id), chosenIn(run.card), measureOf);
-  await heedStop(io);
-  return card;
+  return known.map(({ run, store, db, path }) => ({
+    ...run,
+    db,
+    path,
+    isLabelGiven: isGiven(run),
+    isSourceThere: existsSync(run.source),
+    bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
+  }));
 }
 
 /** Looks at the judged file of a run, and reads it whole for its hash. */
