@@ -5,7 +5,7 @@ import { measureOf } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
 import { leadingMeasure } from '../report/score-table.js';
 import type { RolloutCard } from '../rollout-card.js';
-import { rolloutCard } from '../score/rollout/card.js';
+import { rolloutCard } from '../score/rollout.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
 import { sharedButRollout } from './comparability.js';
 import type { ReadRun } from './read-run.js';

@@ -3,8 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DriftCard } from '../../../src/rollout-card.js';
 import { meanOfEstimates } from '../../../src/score/clusters.js';
-import { driftCard, isStepped, valuesOf } from '../../../src/score/rollout/card.js';
-import { slopeWithin } from '../../../src/score/rollout/slope.js';
+import { driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/score/rollout.js';
 import type { JudgedRow } from '../../../src/types.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 
