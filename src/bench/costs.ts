@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { type Spent, usdOfBoth } from '../costs.js';
-import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
+import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
 import type { CallLog } from '../types.js';
@@ -106,12 +106,4 @@ function known<T extends object>(value: JsonObject, checks: Checks<T>): Partial<
 
 function isCount(value: unknown): value is number {
   return isInteger(value) && value >= 0;
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number';
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

@@ -16,8 +16,7 @@ import { listedRuns, wayBack } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { FoundRun } from '../store/runs.js';
-import type { Space } from '../store/space.js';
+import type { FoundRun, Space } from '../store/runs.js';
 import { openStoreToChange } from '../store/store.js';
 import type { Io } from '../types.js';
 

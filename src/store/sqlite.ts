@@ -1,7 +1,6 @@
 // The door to better-sqlite3, whose objects are never given to the garbage collector; and rows whose values are checked as they are taken.
 
 import Database from 'better-sqlite3';
-import { isObject } from '../json.js';
 
 /** A row as SQLite gives it, by column. */
 type Values = Readonly<Record<string, unknown>>;
@@ -129,25 +128,3 @@ export function insertion(database: Sqlite, table: string, columns: readonly str
   const slots = columns.map(() => '?').join(', ');
   return database.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${slots}) ${end}`);
 }
-
-/** A check of a value of JSON. */
-export type Check = (value: unknown) => boolean;
-
-export const isNumber = (value: unknown): value is number => typeof value === 'number';
-export const isText = (value: unknown): value is string => typeof value === 'string';
-export const maybe =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
-export const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-export const mapOf =
-  (check: Check): Check =>
-  (value) =>
-    isObject(value) && Object.values(value).every(check);
-export const membersOf =
-  (checks: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isObject(value) && Object.entries(checks).every(([name, check]) => check(value[name]));

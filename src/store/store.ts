@@ -1,10 +1,9 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands in this folder.
 
 import { statSync } from 'node:fs';
-import { EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
 import { readCalibrations, saveCalibration } from './calibrations.js';
-import { explainReading, explainWriting } from './failures.js';
 import { readJudgements } from './judgements.js';
 import type {
   CalibrationRecord,
@@ -14,10 +13,9 @@ import type {
   StoredName,
   StoredRun,
 } from './records.js';
-import { type FoundRun, readRuns, removeRuns, renameRun, saveRun } from './runs.js';
+import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, type Space, saveRun } from './runs.js';
 import { hasSchema, makeSchema } from './schema.js';
-import { bytesByRun, type Space } from './space.js';
-import { openSqlite, type Sqlite } from './sqlite.js';
+import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
 export interface StoreReader {
@@ -174,4 +172,59 @@ function requireRegular(path: string): void {
         ? 'a socket'
         : 'a device';
   throw new UserError(`${path} is ${kind}, not a SQLite file; name another file with --db`, EXIT.badData);
+}
+
+/** What a failure of SQLite means to those who write; other errors come back as they are. */
+export function explainWriting(error: unknown, path: string, busyMs: number): unknown {
+  if (error instanceof TypeError && error.message.includes('directory does not exist')) {
+    return new UserError(
+      `cannot write ${path}: its folder does not exist; create it or name another with --db`,
+      EXIT.cannotWrite,
+    );
+  }
+  const code = sqliteCode(error) ?? '';
+  const reason = writeFailure(code, busyMs);
+  return reason === undefined
+    ? explainDamage(error, path)
+    : new UserError(`cannot write ${path}: ${reason}`, EXIT.cannotWrite);
+}
+
+function writeFailure(code: string, busyMs: number): string | undefined {
+  if (code.startsWith('SQLITE_BUSY')) {
+    return `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
+  }
+  if (code === 'SQLITE_FULL') return 'the disk is full, and nothing in it was changed; free some space, or use --db';
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+    return `it or its folder cannot be written (${code}); mend the permissions, or use --db`;
+  }
+  if (code.startsWith('SQLITE_IOERR')) return `the disk reports an error (${code}); use --db for another place`;
+  return undefined;
+}
+
+/** The same to those who read. */
+function explainReading(error: unknown, path: string, busyMs: number): unknown {
+  const code = sqliteCode(error) ?? codeOf(error) ?? '';
+  if (code.startsWith('SQLITE_BUSY')) {
+    const reason = `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
+    return new UserError(`cannot read ${path}: ${reason}`, EXIT.inputMissing);
+  }
+  if (/^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)) {
+    return new UserError(`cannot read ${path} (${code}); mend that, or name another file with --db`, EXIT.inputMissing);
+  }
+  return explainDamage(error, path);
+}
+
+function explainDamage(error: unknown, path: string): unknown {
+  const code = error instanceof DamagedValue ? error.message : sqliteCode(error);
+  if (!(error instanceof Error) || code === undefined) return error;
+  if (code.startsWith('SQLITE_CONSTRAINT')) {
+    return new UserError(`${path} does not take this run: ${error.message}`, EXIT.badData);
+  }
+  if (code === 'SQLITE_NOTADB') {
+    return new UserError(`${path} is not a SQLite database; name another file with --db`, EXIT.badData);
+  }
+  return new UserError(
+    `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
+    EXIT.badData,
+  );
 }

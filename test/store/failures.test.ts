@@ -6,11 +6,10 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { explainWriting } from '../../src/store/failures.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
+import { explainWriting, openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, refusal, runOf, saveIn } from '../support/stored-runs.js';
 

@@ -1,6 +1,7 @@
 // Reading changes nothing on the disk, wherever the file lies.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,8 +26,8 @@ beforeEach(async () => {
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 
 describe('reading changes nothing on the disk', () => {
-  const runsIn = (file: string) => {
-    const store = openExistingStore(file, 50);
+  const runsIn = (file: string, busyMs = 50) => {
+    const store = openExistingStore(file, busyMs);
     try {
       return store.runs().map(({ label }) => label);
     } finally {
@@ -73,6 +74,21 @@ describe('reading changes nothing on the disk', () => {
     database.close();
     for (const [name, bytes] of kept) writeFileSync(join(dirname(path), name), bytes);
   };
+
+  it('where another process commits meanwhile, which is waited for', async () => {
+    save(runOf('a'));
+    const script = await compiled.script(
+      'committing.js',
+      `import { openSqlite } from './store/sqlite.js';
+       const database = openSqlite(process.argv[2]);
+       database.exec("BEGIN EXCLUSIVE; UPDATE runs SET label = 'later'");
+       console.log('locked');
+       setTimeout(() => database.exec('COMMIT'), 300);`,
+    );
+    const child = spawn(process.execPath, [script, path]);
+    await once(child.stdout, 'data');
+    expect(runsIn(path, 20_000)).toEqual(['later']);
+  });
 
   it('but what a killed writer left half written, which is taken back', () => {
     halfWritten();

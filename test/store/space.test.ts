@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import type { StoredJudgement } from '../../src/store/records.js';
-import { giveBackSpace, spaceOf } from '../../src/store/space.js';
+import { giveBackSpace, spaceOf } from '../../src/store/runs.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';

@@ -1,12 +1,12 @@
 // A record into an MLflow server: its experiment, its run, and what is in it. Whatever is there already is not doubled.
 
 import { UserError } from '../../errors.js';
-import { isObject, type JsonObject } from '../../json.js';
+import { asObject, isObject, type JsonObject } from '../../json.js';
 import { figuresOf } from '../../report/export/figures.js';
 import type { RunNames } from '../../report/export/rows-csv.js';
 import { scoresCsv } from '../../report/export/scores-csv.js';
 import type { ReadRun } from '../read-run.js';
-import { MlflowRefusal, type MlflowServer, objectIn, textIn } from './mlflow-server.js';
+import { MlflowRefusal, type MlflowServer, textIn } from './mlflow-server.js';
 
 /** What came of an export. */
 interface MlflowExport {
@@ -29,7 +29,7 @@ export async function exportTo(server: MlflowServer, experiment: string, record:
   const experimentId = await experimentOf(server, experiment);
   const found = await runWith(server, experimentId, record.tags[RUN_TAG] ?? '');
   const run = found ?? (await createRun(server, experimentId, record));
-  const info = objectIn(run, 'info');
+  const info = asObject(run.info);
   const runId = textIn(info, 'run_id', server);
   const before = paramsOf(run);
   const kept = Object.entries(record.params).flatMap(([name, value]) => {
@@ -44,7 +44,7 @@ export async function exportTo(server: MlflowServer, experiment: string, record:
 
 async function experimentOf(server: MlflowServer, name: string): Promise<string> {
   const find = async () =>
-    objectIn(await server.get('experiments/get-by-name', { experiment_name: name }), 'experiment');
+    asObject((await server.get('experiments/get-by-name', { experiment_name: name })).experiment);
   try {
     return activeId(await find(), name, server);
   } catch (error) {
@@ -87,7 +87,7 @@ async function createRun(server: MlflowServer, experimentId: string, record: Mlf
     // With it the run is found again, whatever cuts the rest off.
     tags: [{ key: RUN_TAG, value: tags[RUN_TAG] }],
   });
-  return objectIn(made, 'run');
+  return asObject(made.run);
 }
 
 /** A metric that stands there with the same time, step and value is the same one. */
@@ -128,7 +128,7 @@ async function putFiles(server: MlflowServer, uri: string, { files }: MlflowReco
 }
 
 function paramsOf(run: JsonObject): ReadonlyMap<string, string> {
-  const { params } = objectIn(run, 'data');
+  const { params } = asObject(run.data);
   const list = Array.isArray(params) ? params.filter(isObject) : [];
   return new Map(list.map(({ key, value }) => [String(key), String(value)]));
 }
