@@ -33,7 +33,6 @@ export interface Spending {
   /** The price that the dollars were counted by, where one is known. */
   readonly price?: Price;
   readonly total: Cost;
-  /** Empty where only the total is known, as of runs of an early version. */
   readonly domains: ReadonlyMap<Domain, Cost>;
 }
 

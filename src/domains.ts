@@ -43,11 +43,6 @@ export function domainsOfMean(domains: readonly Domain[]): readonly Domain[] {
   return coversBenchmark(domains) ? domains.filter(isPublished) : domains;
 }
 
-/** The same of a card's mean. One that an earlier version stored is of `macroOf` domains, more than seven where there were more. */
-export function domainsBehindCard(domains: readonly Domain[], macroOf: number): readonly Domain[] {
-  return macroOf > DOMAINS.length ? domains : domainsOfMean(domains);
-}
-
 /** The name of a mean over `count` of these domains: `Overall` where it is of the seven published ones alone, else of how many. */
 export function meanName(domains: readonly Domain[], count: number): string {
   return coversBenchmark(domains) && count === DOMAINS.length ? 'Overall' : `macro of ${count}`;

@@ -50,6 +50,12 @@ export function throwIfStopped(stop: AbortSignal | undefined): void {
   if (stop?.aborted) throw new UserError('interrupted; the same command starts over', interruption(stop));
 }
 
+/** Lets in the signals that came during a long calculation. @throws UserError as `throwIfStopped` */
+export async function heedStop({ stop }: { readonly stop: AbortSignal }): Promise<void> {
+  await new Promise((done) => setImmediate(done));
+  throwIfStopped(stop);
+}
+
 /** The code that Node and its packages give an error, such as `ENOENT`; undefined where there is none. */
 export function codeOf(error: unknown): string | undefined {
   return isObject(error) && typeof error.code === 'string' ? error.code : undefined;

@@ -2,7 +2,7 @@
 // version, or the official script.
 
 import { type Fact, readFacts } from './facts.js';
-import { isInteger, isObject, type JsonObject } from './json.js';
+import { asObject, isInteger, isObject, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
 import { LARGEST_MEASURE } from './measures.js';
 import { failureToPredict, isJudgementFailure } from './points.js';
@@ -57,10 +57,10 @@ export type JudgedId = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'
 
 /** What awb judge wrote of that into the row; undefined where it did not write it. @throws RangeError as `readJudgedRow`. */
 export function judgedIdIn({ awb }: JsonObject): JudgedId | undefined {
-  const own = isObject(awb) ? awb : {};
+  const own = asObject(awb);
   const { key, trajectory } = own;
   if (typeof key !== 'string' || typeof trajectory !== 'string') return undefined;
-  const judge = isObject(own.judge) ? own.judge : {};
+  const judge = asObject(own.judge);
   return { key, trajectory, repeat: countIn(own, 'repeat') ?? 0, index: countIn(judge, 'index') ?? 0 };
 }
 
@@ -72,7 +72,7 @@ export function judgementIndexIn({ judge }: JsonObject): number {
 
 /** Whether anything in the row comes from judging. */
 export function holdsJudgement(fields: JsonObject): boolean {
-  const awb = isObject(fields.awb) ? fields.awb : {};
+  const awb = asObject(fields.awb);
   return 'failed' in fields || 'total_score' in fields || awb.judge !== undefined || awb.measures !== undefined;
 }
 
@@ -81,7 +81,7 @@ export function holdsJudgement(fields: JsonObject): boolean {
  * @throws RangeError for a number that cannot be: a rating beyond 1e6, a measure beyond 1e100, a turn that is no safe integer. Its message is a part of a sentence.
  */
 export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain): JudgedRow {
-  const awb = isObject(fields.awb) ? fields.awb : {};
+  const awb = asObject(fields.awb);
   const failed = numberIn(fields, 'failed');
   const measures = measuresIn(awb);
   const isFine = failed === 0 || measures !== undefined;
@@ -135,7 +135,7 @@ function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObje
 }
 
 function measuresIn({ measures }: JsonObject): Record<string, number> | undefined {
-  const fields = isObject(measures) ? measures : {};
+  const fields = asObject(measures);
   const entries = Object.keys(fields).flatMap((name) => {
     const measure = typeof fields[name] === 'number' ? numberIn(fields, name, LARGEST_MEASURE) : undefined;
     return measure === undefined ? [] : [[name, measure] as const];
@@ -179,8 +179,8 @@ export interface Remarks {
 
 /** Reads the judge's words in a row. */
 export function remarksIn(fields: JsonObject): Remarks {
-  const awb = isObject(fields.awb) ? fields.awb : {};
-  const judge = isObject(awb.judge) ? awb.judge : {};
+  const awb = asObject(fields.awb);
+  const judge = asObject(awb.judge);
   const replies = textsOf(judge.raw_outputs);
   const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find((reply) => typeof reply === 'string');
   const facts = readFacts(judge.facts);

@@ -20,24 +20,6 @@ export function listOf<T>(length: number, itemAt: (place: number) => T): List<T>
   };
 }
 
-/** The items of one list behind those of another. */
-export function joined<T>(lists: readonly List<T>[]): List<T> {
-  return {
-    length: lists.reduce((sum, list) => sum + list.length, 0),
-    at(place) {
-      let left = place;
-      for (const list of lists) {
-        if (left < list.length) return list.at(left);
-        left -= list.length;
-      }
-      return undefined;
-    },
-    *[Symbol.iterator]() {
-      for (const list of lists) yield* list;
-    },
-  };
-}
-
 /** The items at some of a list's places, in the order of these. */
 export function itemsAt<T>(list: List<T>, places: Uint32Array): List<T> {
   return listOf(places.length, (place) => present(list.at(present(places[place]))));

@@ -45,6 +45,5 @@ async function written(
 }
 
 async function isAsWritten(path: string, { bytes, sha256 }: Output): Promise<boolean> {
-  // Earlier versions kept no hash.
-  return (await sizeOf(path)) === bytes && (sha256 === undefined || (await sha256Of(path)) === sha256);
+  return (await sizeOf(path)) === bytes && (await sha256Of(path)) === sha256;
 }

@@ -9,9 +9,6 @@ const LEAST_SHARE = 0.95;
 /** The measures of a choice, and what a prediction has of them whose judge could not choose. */
 const WORST = { win_rate: 0, taken_for_real: 0 } as const;
 
-/** A row at fault, and its place among the rows. */
-export type Confusing = ReadonlyMap<number, JudgedRow>;
-
 /**
  * Hears every row of a judged file, and says in the end which of them are at fault that their judge could not be read: those of
  * predictions of which no judgement could be read in any try, where at least 95 % of this judge's other predictions, 20 or more, could.
@@ -34,8 +31,8 @@ export class ConfusingRows {
     else if (row.failure === undefined && (row.failed === 0 || judge.raw_outputs !== undefined)) this.#read.add(id);
   }
 
-  /** The rows at fault. */
-  get found(): Confusing {
+  /** The rows at fault, by their place among the rows. */
+  get found(): ReadonlyMap<number, JudgedRow> {
     const unread = this.#unread.filter(({ id }) => !this.#read.has(id));
     const others = this.#read.size + new Set(unread.map(({ id }) => id)).size - 1;
     const counts = this.#isRated || Object.keys(this.#worst).length > 0;

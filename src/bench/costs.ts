@@ -2,16 +2,15 @@
 
 import { existsSync } from 'node:fs';
 import { type Spent, usdOfBoth } from '../costs.js';
-import { isInteger, isObject, type JsonObject, parseObject } from '../json.js';
+import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../json.js';
 import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
-import { SpentRows } from '../spent-rows.js';
 import type { CallLog } from '../types.js';
 import { addUsage, callsIn, countsIn, isUncounted } from '../usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
- * What each row took, by the journal's record id; undefined where there is no journal. A row of several records (it failed and was
+ * What each row took, by the journal's record id, in the order in which the ids first come; undefined where there is no journal. A row of several records (it failed and was
  * asked again) took all of them. Torn and strange lines are passed over, since the file beside it is whole.
  * @param price what the calls cost; without one, only what needed no call has a cost
  * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
@@ -20,9 +19,9 @@ export async function readCosts(
   path: string,
   price: Price | undefined,
   stop?: AbortSignal,
-): Promise<SpentRows | undefined> {
+): Promise<ReadonlyMap<string, Spent> | undefined> {
   if (!existsSync(path)) return undefined;
-  const costs = new SpentRows();
+  const costs = new Map<string, Spent>();
   const hint = 'it says what asking cost; move it away to go on without';
   const handle = await openToRead(path, hint);
   try {
@@ -30,7 +29,8 @@ export async function readCosts(
       const found = textOf(line);
       const record = 'text' in found ? recordIn(found.text) : undefined;
       if (record === undefined) continue;
-      costs.add(record.id, spentIn(record.log, price), together);
+      const [before, spent] = [costs.get(record.id), spentIn(record.log, price)];
+      costs.set(record.id, before === undefined ? spent : together(before, spent));
     }
   } finally {
     await handle.close();
@@ -106,12 +106,4 @@ function known<T extends object>(value: JsonObject, checks: Checks<T>): Partial<
 
 function isCount(value: unknown): value is number {
   return isInteger(value) && value >= 0;
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number';
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }

@@ -1,27 +1,23 @@
-// A judged file, ours or the official script's -> JudgedRows.
+// Files of judgements: a judged file, ours or the official script's, and calibration.jsonl -> their rows, without texts.
 
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { Column } from '../column.js';
+import type { CalibratedRow } from '../calibration.js';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { TextNumbers } from '../hashed-texts.js';
-import type { JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../judged-row.js';
-import { JudgedRows } from '../judged-rows.js';
 import type { Line } from '../lines.js';
 import { impossibleFigures, officialRating } from '../points.js';
-import { rowId, WORDS_OF_KEY } from '../row-id.js';
+import { rowId, variantId } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
-import { type Confusing, ConfusingRows } from './confusing.js';
-import { badLine, parseJudgedLine } from './judged-line.js';
-import { openToRead, readLines } from './line-file.js';
+import { ConfusingRows } from './confusing.js';
+import { badLine, judgedLines } from './judged-line.js';
 import { domainOf, EqualRows, readRow } from './sample.js';
 
-interface JudgedFile<Rows> {
+interface JudgedFile {
   /** In file order. */
-  readonly rows: Rows;
+  readonly rows: readonly JudgedRow[];
   /** SHA-256 hex of the file's bytes. */
   readonly sha256: string;
   /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
@@ -29,7 +25,7 @@ interface JudgedFile<Rows> {
 }
 
 const MOST_WARNINGS = 5;
-const HINT = '--predictions names the judged.jsonl that awb judge wrote';
+const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
 
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
@@ -41,72 +37,27 @@ const HINT = '--predictions names the judged.jsonl that awb judge wrote';
 export async function readJudged(
   path: string,
   stop?: AbortSignal,
-  onRow: OnRow = () => {},
-): Promise<JudgedFile<readonly JudgedRow[]>> {
-  const rows: JudgedRow[] = [];
-  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
-    rows.push(row);
-    onRow(row, fields, line);
-  });
-  return { rows: rows.map((row, place) => confusing.get(place) ?? row), ...told };
-}
-
-/** The same with the rows in columns: of 100,000 they take some 10 MB. @throws UserError as `readJudged`. */
-export async function readJudgedRows(
-  path: string,
-  stop: AbortSignal | undefined,
-  onRow: OnRow,
-): Promise<JudgedFile<JudgedRows>> {
-  const rows = new JudgedRows();
-  const { confusing, ...told } = await readRows(path, stop, (row, fields, line) => {
-    rows.add(row);
-    onRow(row, fields, line);
-  });
-  for (const [place, row] of confusing) rows.judge(place, row);
-  return { rows, ...told };
-}
-
-type OnRow = (row: JudgedRow, fields: JsonObject, line: Line) => void;
-type Told = Omit<JudgedFile<never>, 'rows'> & { readonly confusing: Confusing };
-
-async function readRows(path: string, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
-  const handle = await openToRead(path, HINT);
-  try {
-    return await rowsIn(path, handle, stop, onRow);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | undefined, onRow: OnRow): Promise<Told> {
+  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
+): Promise<JudgedFile> {
   const hash = createHash('sha256');
   const equals = new EqualRows();
-  const ids = new TextNumbers(WORDS_OF_KEY);
-  const lines = new Column(Float64Array);
+  const rows: JudgedRow[] = [];
+  const requireNew = onceIn(path, 'row');
   const warnings: string[] = [];
   const confusing = new ConfusingRows();
   let judged = false;
-  for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) {
-    const { fields, text } = parseJudgedLine(path, line, 'awb judge');
+  for await (const { line, fields, text } of judgedLines(path, JUDGED, stop, (chunk) => hash.update(chunk))) {
     if (isBesideSamples(fields)) continue;
     const row = rowOf(path, line, fields, text, equals);
-    const count = ids.size;
-    const number = ids.add(rowId(row.key, row.repeat, row.index));
-    if (number < count) {
-      throw badLine(
-        path,
-        line.number,
-        `the row of line ${lines.at(number)} stands here again; take one of the two out`,
-      );
-    }
-    lines.put(number, line.number);
+    requireNew(rowId(row.key, row.repeat, row.index), line.number);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
-    confusing.take(count, row, fields);
+    confusing.take(rows.length, row, fields);
+    rows.push(row);
     onRow(row, fields, line);
   }
-  if (ids.size === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
+  if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
   if (!judged) {
     throw new UserError(
       `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
@@ -115,9 +66,9 @@ async function rowsIn(path: string, handle: FileHandle, stop: AbortSignal | unde
   }
   const { found } = confusing;
   return {
+    rows: rows.map((row, place) => found.get(place) ?? row),
     sha256: hash.digest('hex'),
-    warnings: [...shortened(warnings), ...confusionIn(path, found)],
-    confusing: found,
+    warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
   };
 }
 
@@ -130,7 +81,7 @@ function impossibleIn(row: JudgedRow): string | undefined {
     : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
 }
 
-function confusionIn(path: string, { size }: Confusing): string[] {
+function confusionIn(path: string, size: number): string[] {
   const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although those of at least 95 % of the other predictions could`;
   return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }
@@ -151,8 +102,13 @@ function rowOf(path: string, line: Line, fields: JsonObject, text: string, equal
   if (domain === '') {
     throw badLine(path, line.number, 'the key "task" is missing or names no domain; mend the line or take it out');
   }
+  return soundly(path, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
+}
+
+/** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
+function soundly<T>(path: string, line: Line, read: () => T): T {
   try {
-    return readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain);
+    return read();
   } catch (error) {
     if (error instanceof RangeError) throw badLine(path, line.number, `${error.message}; mend the line or take it out`);
     throw error;
@@ -167,4 +123,45 @@ function derivedId(text: string, equals: EqualRows): JudgedId {
   }
   const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
   return { key, trajectory: key, repeat: 0, index: 0 };
+}
+
+const CALIBRATED = { hint: 'awb calibrate writes it', command: 'awb calibrate' };
+
+/**
+ * Reads calibration.jsonl.
+ * @throws UserError 66 where the file cannot be read; 65 where a line is no judgement of a variant, or stands there twice; 130 or 143 once
+ * `stop` is aborted.
+ */
+export async function readCalibrated(path: string, stop?: AbortSignal): Promise<CalibratedRow[]> {
+  const requireNew = onceIn(path, 'judgement');
+  const rows: CalibratedRow[] = [];
+  for await (const { line, fields } of judgedLines(path, CALIBRATED, stop)) {
+    const row = calibratedRow(path, line, fields);
+    requireNew(variantId(row.key, row.variant, row.index), line.number);
+    rows.push(row);
+  }
+  return rows;
+}
+
+function calibratedRow(path: string, line: Line, fields: JsonObject): CalibratedRow {
+  const id = soundly(path, line, () => judgedIdIn(fields));
+  const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
+  const { task } = fields;
+  if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
+    const remedy = 'the same awb calibrate command writes the file anew';
+    throw badLine(path, line.number, `no judgement of awb calibrate; ${remedy}`);
+  }
+  return { ...soundly(path, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
+}
+
+/** Takes the ids of lines with their numbers. @throws UserError (65) for an id that stood on an earlier line. */
+function onceIn(path: string, what: 'row' | 'judgement'): (id: string, line: number) => void {
+  const lines = new Map<string, number>();
+  return (id, line) => {
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(path, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+    }
+    lines.set(id, line);
+  };
 }

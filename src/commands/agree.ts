@@ -2,15 +2,13 @@
 
 import { resolve } from 'node:path';
 import { type PlacedRating, readRatings } from '../bench/ratings.js';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, heedStop, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { printable } from '../printable.js';
 import { agreementDocument } from '../report/agreement/json.js';
 import { agreementText } from '../report/agreement/text.js';
 import { rowId } from '../row-id.js';
-import { type Matched, matchRatings, REASONS } from '../runs/agree/matching.js';
-import { readPredictions } from '../runs/agree/predictions.js';
-import { heedStop } from '../runs/heed-stop.js';
+import { type Matched, matchRatings, REASONS, readPredictions } from '../runs/agree.js';
 import { judgedFilesOf } from '../runs/judged-path.js';
 import { agreementWithPeople } from '../score/agreement/people.js';
 import { defineCommand } from '../settings/command.js';

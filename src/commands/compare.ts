@@ -1,15 +1,14 @@
 // awb compare: how a run differs from another on the rows of both, how sure that is, and which rows moved most.
 
 import { PROVENANCE } from '../decision.js';
-import { EXIT, type ExitCode } from '../errors.js';
+import { EXIT, type ExitCode, heedStop } from '../errors.js';
 import { keysOf } from '../keys.js';
 import { COMPARISON_FORMATS } from '../report/comparison/formats.js';
 import { notesOn, nothingToCompare, requireShared, sameBytesNote, sharedBy, shownRun } from '../runs/comparability.js';
+import { provenanceIn, RUN_OPTIONS } from '../runs/databases.js';
 import { readPair } from '../runs/find.js';
-import { heedStop } from '../runs/heed-stop.js';
-import { provenanceIn, RUN_OPTIONS } from '../runs/options.js';
 import { deliver, formatOf } from '../runs/output.js';
-import { warningsOn } from '../runs/warnings.js';
+import { warningsOn } from '../runs/read-run.js';
 import { reasonsFor } from '../runs/weaknesses.js';
 import { compareRuns } from '../score/compare.js';
 import { defineCommand } from '../settings/command.js';

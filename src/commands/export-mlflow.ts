@@ -3,12 +3,11 @@
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { printable } from '../printable.js';
-import { exportTo } from '../runs/export/mlflow.js';
-import { mlflowRecord } from '../runs/export/mlflow-record.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/databases.js';
+import { exportTo, mlflowRecord } from '../runs/export/mlflow.js';
 import { mlflowAt } from '../runs/export/mlflow-server.js';
-import { namesOf } from '../runs/export/names.js';
 import { readRun } from '../runs/find.js';
-import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
+import { namesOf } from '../runs/read-run.js';
 import { httpUrl } from '../settings/address.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';

@@ -23,7 +23,7 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { listDocument, listTable } from '../report/scenarios/listing.js';
 import { terminal } from '../report/terminal.js';
-import { tellScenarios } from '../runs/score/scenario-telling.js';
+import { tellScenarios } from '../runs/score/scenarios.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';

@@ -1,16 +1,14 @@
 // awb leaderboard: the runs of SQLite files -> tables of what was judged alike, in any format.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, heedStop, UserError } from '../errors.js';
 import { measureOf } from '../judge/modes.js';
 import { keysOf } from '../keys.js';
 import { printable } from '../printable.js';
 import { FORMATS } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../runs/databases.js';
-import { heedStop } from '../runs/heed-stop.js';
-import { boardRun, boardRuns, selected } from '../runs/leaderboard/board-runs.js';
-import { tiesOf } from '../runs/leaderboard/ties.js';
+import { boardRun, boardRuns, selected, tiesOf } from '../runs/leaderboard.js';
 import { deliver, formatOf, policyHash } from '../runs/output.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';

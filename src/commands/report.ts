@@ -3,16 +3,15 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { scenarioPage } from '../report/page/scenarios/page.js';
-import { JUDGED_RUN, RUN_OPTIONS } from '../runs/options.js';
+import { JUDGED_RUN, RUN_OPTIONS } from '../runs/databases.js';
 import { policyHash, requirePageName, writeText } from '../runs/output.js';
 import type { ReadRun } from '../runs/read-run.js';
 import { describe } from '../runs/report/contents.js';
 import { pagesAt, type Written } from '../runs/report/files.js';
-import { readFromFile } from '../runs/report/named-run.js';
+import { readFromFile, withTexts } from '../runs/report/reading.js';
 import { gather } from '../runs/report/samples.js';
 import { scenarioReport } from '../runs/report/scenarios.js';
 import { readSpending } from '../runs/report/spending.js';
-import { withTexts } from '../runs/report/texts.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';

@@ -11,7 +11,7 @@ import type { ListedRun } from '../report/stored/listed-run.js';
 import { runsTable } from '../report/stored/runs-table.js';
 import { bold, type Look, terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
-import { listedRuns } from '../runs/stored/listed.js';
+import { listedRuns } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -51,7 +51,7 @@ async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<Exi
       ({ run }) =>
         (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind)),
     );
-    const runs = await listedRuns(wanted, io);
+    const runs = listedRuns(wanted);
     if (settings.json) {
       io.stdout.write(`${JSON.stringify(runsDocument(databases, runs))}\n`);
       return EXIT.done;

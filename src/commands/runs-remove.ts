@@ -11,14 +11,12 @@ import type { ListedRun } from '../report/stored/listed-run.js';
 import { runsTable } from '../report/stored/runs-table.js';
 import { terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
-import { listedRuns } from '../runs/stored/listed.js';
 import { storedRunsToChange } from '../runs/stored/named.js';
-import { wayBack } from '../runs/stored/way-back.js';
+import { listedRuns, wayBack } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { FoundRun } from '../store/changing.js';
-import type { Space } from '../store/space.js';
+import type { FoundRun, Space } from '../store/runs.js';
 import { openStoreToChange } from '../store/store.js';
 import type { Io } from '../types.js';
 
@@ -56,7 +54,7 @@ export const command = defineCommand({
 async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
   const { found, listed } = await withKnownRuns([settings.db], io, async (known) => {
     const runs = storedRunsToChange(settings.runs, known, io);
-    return { found: runs.map(({ run }) => run), listed: await listedRuns(runs, io) };
+    return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
   });
   const db = resolve(io.cwd, settings.db);
   if (!settings.yes) {

@@ -1,13 +1,11 @@
 // awb runs show: all that a SQLite file holds of a run.
 
-import { EXIT, type ExitCode } from '../errors.js';
+import { EXIT, type ExitCode, heedStop } from '../errors.js';
 import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { runDocument } from '../report/stored/documents.js';
 import { runText } from '../report/stored/run-text.js';
-import { withKnownRuns } from '../runs/databases.js';
-import { heedStop } from '../runs/heed-stop.js';
-import { RUN_OPTIONS } from '../runs/options.js';
+import { RUN_OPTIONS, withKnownRuns } from '../runs/databases.js';
 import { storedRun } from '../runs/stored/named.js';
 import { shownRun } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';

@@ -1,31 +1,27 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
-import { readJudgedRows } from '../bench/judged.js';
-import { stepsInTurns } from '../bench/loop-turn.js';
+import { readJudged } from '../bench/judged.js';
 import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
-import { EXIT, type ExitCode, throwIfStopped } from '../errors.js';
+import { EXIT, type ExitCode, heedStop } from '../errors.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { scoreDocument } from '../report/score-json.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
-import { manifestCosts } from '../runs/costs.js';
+import { trustIn } from '../runs/calibration/reading.js';
+import { countCosts, manifestCosts, pricesOf } from '../runs/costs.js';
 import { DEFAULT_DB } from '../runs/databases.js';
 import { readRun } from '../runs/find.js';
 import { judgedFileOf, manifestBeside } from '../runs/judged-path.js';
 import type { ReadRun } from '../runs/read-run.js';
-import { rolloutOf } from '../runs/rollout/figures.js';
-import { isForcedPartner, requireForced } from '../runs/rollout/forced.js';
-import { countCosts } from '../runs/row-costs.js';
+import { isForcedPartner, requireForced, rolloutOf } from '../runs/rollout.js';
 import { nextSteps } from '../runs/score/next-steps.js';
-import { pricesOf } from '../runs/score/prices.js';
 import { keptLabel, recordOf } from '../runs/score/record.js';
 import { scenarioRows } from '../runs/score/scenarios.js';
-import { trustIn } from '../runs/trust.js';
-import { aggregateInSteps } from '../score/aggregate.js';
-import { equivalenceInSteps } from '../score/equivalence.js';
+import { aggregate } from '../score/aggregate.js';
+import { equivalenceCard } from '../score/equivalence.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
@@ -108,23 +104,22 @@ export const command = defineCommand({
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
   const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
   const scenarios = scenarioRows();
-  const { rows, sha256, warnings } = await readJudgedRows(source, io.stop, scenarios.take);
+  const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
   const manifest = await readManifest(manifestBeside(source));
   const made = madeWith(manifest);
-  // Before costs are read, so that what both need is not there at one time.
-  const card = await stepsInTurns(aggregateInSteps(rows, made.chosen, measureOf), io.stop);
+  const card = aggregate(rows, made.chosen, measureOf);
   const prices = await pricesOf(manifest, settings.prices, io);
   const { judgements, costs } = await countCosts(
     { source, manifest, rows, costs: manifestCosts(manifest) },
     prices,
     io.stop,
   );
-  throwIfStopped(io.stop);
+  await heedStop(io);
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
-  const stepped = rows.hasRollout || settings.teacherForced !== undefined ? [...rows] : [];
-  const rollout = rolloutOf(stepped, card, await forcedRows({ made, rows: stepped }, settings, io));
-  const equivalence = await stepsInTurns(equivalenceInSteps(rows), io.stop);
+  const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
+  const equivalence = equivalenceCard(rows);
+  await heedStop(io);
   const run = {
     ...recordOf({ source, sha256, manifest, made }, settings.label),
     costs,
@@ -133,9 +128,7 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
-  const { id, replaced, runs, calibrations } = await storeRun(db, (store) =>
-    stepsInTurns(store.saveRun(run, judgements, card, labelOver), io.stop),
-  );
+  const { id, replaced, runs, calibrations } = storeRun(db, (store) => store.saveRun(run, judgements, card, labelOver));
   const label = runs.find((stored) => stored.id === id)?.label;
   const short = shortDomains(card, settings.minCoverage);
   const trust = trustIn(made, calibrations);
@@ -179,12 +172,10 @@ async function forcedRows(
 }
 
 /** Stores the run; what the file holds then. */
-async function storeRun<T>(db: string, save: (store: Store) => Promise<T>) {
+function storeRun<T>(db: string, save: (store: Store) => T) {
   const store = openStore(db);
   try {
-    const saved = await save(store);
-    await store.settle();
-    return { ...saved, runs: store.runs(), calibrations: store.calibrations() };
+    return { ...save(store), runs: store.runs(), calibrations: store.calibrations() };
   } finally {
     store.close();
   }

@@ -1,7 +1,7 @@
 // Score cards -> tables of ratings and of measures, and their coverage as text.
 
 import { leastCovered, percent } from '../coverage.js';
-import { domainName, domainsBehindCard, isPublished, meanName } from '../domains.js';
+import { domainName, domainsOfMean, isPublished, meanName } from '../domains.js';
 import { FACTS_RECALL } from '../judgement.js';
 import { type MeasureLookup, measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
@@ -32,7 +32,7 @@ const FIGURES = [...DIMENSIONS, 'total'] as const;
 /** The name of a card's mean over domains. */
 export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' = 'withFailures'): string {
   const domains = card.domains.filter((score) => score[figures].total !== undefined).map(({ domain }) => domain);
-  return meanName(domains, domainsBehindCard(domains, card.macroOf).length);
+  return meanName(domains, domainsOfMean(domains).length);
 }
 
 /** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
@@ -117,10 +117,7 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
-  const behind = domainsBehindCard(
-    measured.map(({ domain }) => domain),
-    card.macroOf,
-  );
+  const behind = domainsOfMean(measured.map(({ domain }) => domain));
   const beside = measured.filter(({ domain }) => !behind.includes(domain));
   const having = (name: string) => measured.filter((one) => behind.includes(one.domain) && one.measures[name]).length;
   const counts = [...new Set(names.map(having))].sort((a, b) => a - b);

@@ -4,7 +4,6 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { makeFolders } from '../files.js';
-import { hideKeys } from '../redaction.js';
 import { sizeOf } from './file-reading.js';
 import { clearRemains } from './files.js';
 import { type Identity, requireSameIdentity } from './identity.js';
@@ -112,8 +111,7 @@ async function begunAs<S>(
   const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
   const stored = isBegun ? found : undefined;
   const identity = options.identity(stored);
-  // Earlier versions kept the keys in an extra body.
-  if (stored !== undefined) requireSameIdentity(hideKeys(stored.identity), identity, manifestPath);
+  if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
   return { stored, identity };
 }
 

@@ -1,14 +1,14 @@
 // What made a run: the one reader of what a manifest says of judge, rubrics, world model, protocol and data.
 
 import type { Provenance } from '../decision.js';
-import { isObject, type JsonObject } from '../json.js';
+import { asObject, type JsonObject } from '../json.js';
 import { rolloutName } from '../rollout.js';
 import { fingerprintOf } from './identity.js';
 import type { Manifest } from './manifest.js';
 
 /**
- * What made a judged run. What nobody recorded is absent: all of it for a file of the official script, parts of it for a run of an
- * earlier version.
+ * What made a judged run. What nobody recorded is absent: all of it for a file of the official script, parts of it where somebody took
+ * them out of the manifest.
  */
 export interface MadeWith {
   /** A mode of `awb judge`; `rubric` where no manifest tells, since the official script knows no other. */
@@ -62,11 +62,11 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   const judging = manifest?.identity ?? {};
   const predictions = worldModelManifest(manifest);
   const predicting = predictions?.identity ?? {};
-  const rubrics = fieldsOf(judging.rubrics);
+  const rubrics = asObject(judging.rubrics);
   const judge = modelName(judging.judge, manifest?.servedModels);
   const snapshot = textOf(judging.snapshot);
   const baseline = textOf(predicting.baseline);
-  const sampling = judging.sampling === undefined ? undefined : fieldsOf(judging.sampling);
+  const sampling = judging.sampling === undefined ? undefined : asObject(judging.sampling);
   return {
     mode: textOf(judging.mode) ?? 'rubric',
     judge,
@@ -145,7 +145,7 @@ function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifes
 /** The name that a model was asked by. A model that was served here is known by its file: its name and the file's hash. */
 function modelName(recorded: unknown, [served]: readonly string[] = []): string | undefined {
   if (typeof recorded === 'string') return recorded;
-  const { sha256, kv_cache: cache } = fieldsOf(recorded);
+  const { sha256, kv_cache: cache } = asObject(recorded);
   if (typeof sha256 !== 'string') return undefined;
   return `${served ?? 'local model'} (sha256 ${sha256.slice(0, 12)}, cache ${textOf(cache) ?? 'unknown'})`;
 }
@@ -154,6 +154,8 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function fieldsOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
+/** How verdicts were read, in words, such as `strict (reading 3, frame 2)`. Ratings that were asked for in another frame, or read otherwise, are not alike. */
+export function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
+  if (versions.length === 0) return verdicts;
+  return verdicts === undefined ? versions.join(', ') : `${verdicts} (${versions.join(', ')})`;
 }

@@ -1,7 +1,18 @@
 // What a run's manifest holds: settings, fingerprints and counts. It is checked, since files are edited and disks fail.
 
 import { EXIT, UserError } from '../errors.js';
-import { isInteger, isObject, type JsonObject } from '../json.js';
+import {
+  type Check,
+  isInteger,
+  isNumber,
+  isObject,
+  isText,
+  type JsonObject,
+  listOf,
+  mapOf,
+  maybe,
+  membersOf,
+} from '../json.js';
 import { isPrice, type Price } from '../price.js';
 import { RUN_KINDS, type RunKind } from '../run-kind.js';
 import type { CallCost, Usage } from '../types.js';
@@ -36,7 +47,7 @@ export interface Manifest {
   readonly tokens: Usage;
   /** The price that the run was asked under, where one is known. */
   readonly price?: Price;
-  /** What the rows took, by domain; earlier versions left it out. */
+  /** What the rows took, by domain. */
   readonly costs?: Readonly<Record<string, DomainCost>>;
   /** Calls, and the seconds of wall time that asking took, over all sessions that came to their end; absent where nobody was asked. */
   readonly pace?: { readonly calls: number; readonly seconds: number };
@@ -53,17 +64,17 @@ export interface Manifest {
   readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped' | 'awaiting';
   /** The folder of the batch files that the run is asked by, while any result may still come. */
   readonly batch?: { readonly dir: string };
-  /** The process that works, or worked, on the run; and what it counts records against, by domain, which earlier versions left out. */
+  /** The process that works, or worked, on the run; and what it counts records against, by domain. */
   readonly process: {
     readonly pid: number;
     readonly host: string;
     readonly totals?: Readonly<Record<string, number>>;
   };
-  /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes, which earlier versions left out. */
+  /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes. */
   readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
   /** The same of a second file: all turns of a rollout. */
   readonly beside?: Manifest['output'];
-  /** SHA-256 hex of all the rest as canonical JSON; earlier versions left it out. */
+  /** SHA-256 hex of all the rest as canonical JSON. */
   readonly checksum?: string;
 }
 
@@ -136,28 +147,16 @@ export function checkedManifest(value: JsonObject, path: string, remedy?: string
       EXIT.badData,
     );
   }
-  // Checked field by field; what earlier versions left out is absent.
+  // Checked field by field; what somebody took out is absent.
   return value as unknown as Manifest;
 }
 
 const REMEDY = 'mend it, move it aside, or start over with --fresh';
 
-type Check = (value: unknown) => boolean;
-const isText: Check = (value) => typeof value === 'string';
 const isCount: Check = (value) => isInteger(value) && value >= 0;
-const isAmount: Check = (value) => typeof value === 'number' && value >= 0;
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const mapOf =
-  (check: Check): Check =>
-  (value) =>
-    isObject(value) && Object.values(value).every(check);
-const fieldsOf =
-  (fields: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isObject(value) && Object.entries(fields).every(([name, check]) => value[name] === undefined || check(value[name]));
+const isAmount: Check = (value) => isNumber(value) && value >= 0;
+const fieldsOf = (fields: Readonly<Record<string, Check>>) =>
+  membersOf(Object.fromEntries(Object.entries(fields).map(([name, check]) => [name, maybe(check)])));
 
 const isPace = fieldsOf({ calls: isCount, seconds: isAmount });
 const isUnrecorded = fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted });
@@ -185,7 +184,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
     flags: mapOf(isCount),
   }),
   // Servers have reported more than can be counted.
-  tokens: mapOf((value) => typeof value === 'number'),
+  tokens: mapOf(isNumber),
   price: isPrice,
   costs: mapOf(
     fieldsOf({

@@ -3,16 +3,17 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { byStanding } from '../coverage.js';
-import { EXIT, UserError } from '../errors.js';
+import { PROVENANCE, type Provenance } from '../decision.js';
+import { EXIT, heedStop, UserError } from '../errors.js';
 import { parseObject } from '../json.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
+import type { OptionSpec, OptionTable } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration, StoredRun } from '../store/records.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import type { Io } from '../types.js';
-import { heedStop } from './heed-stop.js';
 
 /** The SQLite file of every command that is not told another one, in the working folder. */
 export const DEFAULT_DB = 'awb.sqlite';
@@ -143,4 +144,36 @@ export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Man
     throw new UserError(`the manifest of run ${id} in ${db} is damaged: it is no JSON object; ${remedy}`, EXIT.badData);
   }
   return checkedManifest(found, `the manifest of run ${id} in ${db}`, remedy);
+}
+
+/** The option of a command that takes one judged run, stored or not. */
+export const JUDGED_RUN = {
+  kind: 'text',
+  namesRun: true,
+  value: 'RUN',
+  required: true,
+  help: 'a judged file, its folder, or a run in --db by its label or number',
+} as const satisfies OptionSpec;
+
+/** The options of every command that takes runs by name. */
+export const RUN_OPTIONS = {
+  db: {
+    kind: 'list',
+    value: 'FILE',
+    default: [DEFAULT_DB],
+    group: 'Runs',
+    help: 'SQLite files of awb score, for runs named by label or number',
+  },
+  'allow-different': {
+    kind: 'list',
+    value: 'A,B',
+    group: 'Runs',
+    check: (text) => (provenanceIn([text]).length > 0 ? undefined : `any of ${PROVENANCE.join(', ')}`),
+    help: `what the runs need not share: ${PROVENANCE.join(', ')}`,
+  },
+} as const satisfies OptionTable;
+
+/** What of their provenance two runs need not share, by the values of `--allow-different`. */
+export function provenanceIn(given: readonly string[]): Provenance[] {
+  return PROVENANCE.filter((name) => given.includes(name));
 }

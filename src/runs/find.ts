@@ -3,20 +3,18 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isCovered } from '../coverage.js';
-import { nearest, UserError } from '../errors.js';
+import { heedStop, nearest, UserError } from '../errors.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { present } from '../present.js';
 import { oneLine } from '../printable.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
+import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
-import { type KnownRun, listOfRuns, runsNamed, withKnownRuns } from './databases.js';
-import { heedStop } from './heed-stop.js';
+import { type KnownRun, listOfRuns, manifestOf, provenanceIn, runsNamed, withKnownRuns } from './databases.js';
 import { judgedFileOf } from './judged-path.js';
-import { provenanceIn } from './options.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
-import { calibrationsIn } from './trust.js';
 
 /** Where names are looked up. */
 export interface Naming {
@@ -127,7 +125,9 @@ async function withReader<T>(
     const read = async (one: Found) => {
       const before = runs.get(one);
       if (before !== undefined) return before;
-      const run = isStored(one) ? readStoredRun(one) : await readJudgedRun(one, calibrations, note, io);
+      const run = isStored(one)
+        ? readStoredRun(one, manifestOf(one))
+        : await readJudgedRun(one, calibrations, note, io);
       runs.set(one, run);
       await heedStop(io);
       return run;

@@ -3,9 +3,15 @@
 import { basename } from 'node:path';
 import { readJudged } from '../bench/judged.js';
 import type { RunCosts } from '../costs.js';
+import { LEAST_COVERAGE, percent, shortDomains } from '../coverage.js';
+import { domainName } from '../domains.js';
+import { counted } from '../figures.js';
 import { measureOf } from '../judge/modes.js';
+import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
+import type { RunNames } from '../report/export/rows-csv.js';
 import type { Trust } from '../report/trust.js';
+import { fingerprintOf } from '../run/identity.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
@@ -13,11 +19,10 @@ import { aggregate } from '../score/aggregate.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { StoredCalibration } from '../store/records.js';
 import type { Domain, Io, JudgedRow, ScoreCard } from '../types.js';
-import { calibrationBeside } from './calibration/reading.js';
+import { calibrationBeside, trustIn } from './calibration/reading.js';
 import { manifestCosts } from './costs.js';
-import { type KnownRun, manifestOf } from './databases.js';
+import type { KnownRun } from './databases.js';
 import { manifestBeside } from './judged-path.js';
-import { trustIn } from './trust.js';
 
 /** A run with its rows. Its texts may be hostile. */
 export interface ReadRun {
@@ -49,35 +54,22 @@ export interface Pair {
 /** Takes a sentence that the user should know. */
 export type Note = (text: string) => void;
 
-/** A run as a SQLite file holds it. @throws UserError (65) for a damaged manifest. */
-export function readStoredRun(known: KnownRun): ReadRun {
-  return readUnder(manifestOf(known), known);
-}
-
-/** The same with its manifest as it was read, or without one. */
-export function readUnder(manifest: Manifest | undefined, { run, store, calibrations }: KnownRun): ReadRun {
-  const rows = store.judgements(run.id);
-  const chosen = chosenIn(run.card);
+/** A run as a SQLite file holds it, under the manifest that was read of it. */
+export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Manifest | undefined): ReadRun {
   const made = madeWith(manifest);
   return {
     id: run.id,
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
     source: run.source,
     sha256: run.sourceSha256,
-    rows,
-    chosen,
+    rows: store.judgements(run.id),
+    chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
     trust: trustIn(made, calibrations),
-    // From the rows, whatever version scored them: runs are held against each other by one arithmetic.
-    card: aggregate(rows, chosen, measureOf),
-    costs: run.costs ?? manifestCosts(manifest),
+    card: run.card,
+    costs: run.costs,
   };
-}
-
-/** Rows, times repeats, that a run chose, by domain. */
-export function chosenIn({ domains }: ScoreCard): ReadonlyMap<Domain, number> {
-  return new Map(domains.map(({ domain, chosen }) => [domain, chosen]));
 }
 
 /**
@@ -112,4 +104,43 @@ export async function readJudgedRun(
     card,
     costs: manifestCosts(manifest),
   };
+}
+
+/** All warnings about a run, a sentence each. */
+export function warningsOn(run: ReadRun): string[] {
+  return [...coverageWarning(run), ...ratingWarning(run)];
+}
+
+/** The warning that too many rows of a run are missing. */
+function coverageWarning({ name, card }: ReadRun): string[] {
+  const short = shortDomains(card);
+  if (short.length === 0) return [];
+  const listed = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ');
+  return [
+    `INCOMPLETE: ${name} has a coverage below ${percent(LEAST_COVERAGE)} (${listed}); its scores must not be compared with others.`,
+  ];
+}
+
+/** How many rows have ratings that no judge can have meant. */
+export function impossibleRows({ rows }: ReadRun): number {
+  return rows.filter((row) => impossibleFigures(row).length > 0).length;
+}
+
+/** The warning that rows are left out because no judge can have meant their ratings. */
+function ratingWarning(run: ReadRun): string[] {
+  const rows = impossibleRows(run);
+  if (rows === 0) return [];
+  return [
+    `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
+  ];
+}
+
+/**
+ * A run's label, and an id that it keeps however often it is continued or scored: two runs of one identity that were begun at different
+ * times are two. A file without a manifest is known by its bytes.
+ */
+export function namesOf({ made, manifest, sha256 }: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): RunNames {
+  const { fingerprint, startedAt } = manifest ?? {};
+  const id = fingerprint === undefined ? sha256 : fingerprintOf({ fingerprint, startedAt });
+  return { label: made.label, id: id.slice(0, 32) };
 }

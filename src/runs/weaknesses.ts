@@ -1,12 +1,12 @@
 // Why rows moved between two runs, as their judges said.
 
-import { createReadStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readJudged } from '../bench/judged.js';
-import { parseObject } from '../json.js';
-import { splitLines } from '../lines.js';
+import type { JsonObject } from '../json.js';
 import { isModelCaused } from '../points.js';
 import { oneLine } from '../printable.js';
+import { rowId } from '../row-id.js';
 import type { Io, JudgedRow } from '../types.js';
 import type { Pair, ReadRun } from './read-run.js';
 
@@ -42,7 +42,11 @@ async function weaknessesOf(
   if (keys.length === 0) return { byKey };
   const name = join(basename(dirname(run.source)), basename(run.source));
   if (!existsSync(run.source)) return { byKey, why: `${name} is not there any more` };
-  const file = await readJudged(run.source, io.stop);
+  const said = new Map<string, string>();
+  const file = await readJudged(run.source, io.stop, ({ key, repeat, index }, fields) => {
+    const weakness = keys.includes(key) ? weaknessIn(fields) : undefined;
+    if (weakness !== undefined) said.set(rowId(key, repeat, index), weakness);
+  });
   if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
   const worst = new Map<string, JudgedRow>();
   for (const row of file.rows) {
@@ -51,22 +55,14 @@ async function weaknessesOf(
     if (row.failure !== undefined && !isModelCaused(row.failure.class)) continue;
     if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
   }
-  let place = 0;
-  // Rows stand in the order of the file's lines.
-  for await (const line of splitLines(createReadStream(run.source, { highWaterMark: 1 << 20 }))) {
-    const row = file.rows[place++];
-    if (row === undefined || worst.get(row.key) !== row) continue;
-    const said = row.failure
-      ? `${row.failure.class}: ${row.failure.reason}`
-      : weaknessIn(Buffer.from(line.bytes).toString());
-    if (said !== undefined) byKey.set(row.key, oneLine(said, 400));
+  for (const { key, repeat, index, failure } of worst.values()) {
+    const why = failure ? `${failure.class}: ${failure.reason}` : said.get(rowId(key, repeat, index));
+    if (why !== undefined) byKey.set(key, oneLine(why, 400));
   }
   return { byKey };
 }
 
 /** The official script writes whatever the judge gave: a list, a text, or something else. */
-function weaknessIn(text: string): string | undefined {
-  return [parseObject(text)?.weaknesses]
-    .flat()
-    .find((one): one is string => typeof one === 'string' && one.trim() !== '');
+function weaknessIn({ weaknesses }: JsonObject): string | undefined {
+  return [weaknesses].flat().find((one): one is string => typeof one === 'string' && one.trim() !== '');
 }

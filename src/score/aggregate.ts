@@ -2,29 +2,30 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
-import { groupedLists } from '../grouped-lists.js';
 import { groupBy } from '../groups.js';
-import { joined, type List } from '../list.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
-import { countedRating, officialRating, ratingToPoints, stretchToPoints } from '../points.js';
-import { present } from '../present.js';
-import { atOnce, eachInSteps, type Steps } from '../steps.js';
-import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet } from '../types.js';
-import { clusteredMeanInSteps, meanOfEstimates, type Observation } from './clusters.js';
-import { countPredictions } from './counts.js';
-import { type Scale, withInterval } from './intervals.js';
 import {
-  type Clusters,
-  clustersOf,
-  Figures,
+  countedPoints,
+  countedRating,
+  isModelCaused,
+  isRated,
+  officialRating,
+  ratingToPoints,
+  stretchToPoints,
+} from '../points.js';
+import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet, VarianceSplit } from '../types.js';
+import { clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { bounded, type Scale, withInterval } from './intervals.js';
+import { mean } from './mean.js';
+import {
   isJudgedAgain,
-  predictionLists,
+  type Judgements,
+  observationsOf,
+  predictionsOf,
   type Repeats,
   samplesOf,
-} from './samples.js';
-import { meanOfSplits } from './sampling.js';
-import { bounded } from './uniform-bounds.js';
-import { varianceOf } from './variance.js';
+} from './predictions.js';
+import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from './sampling.js';
 
 /**
  * The score card of a judged file, the official script's included.
@@ -51,36 +52,23 @@ import { varianceOf } from './variance.js';
  *
  * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
  * range that `measureOf` gives them, and plainly where that has no end. Where all rows say the same, measures that `measureOf` has
- * bounded are bounded by chance (uniform-bounds.ts); all else has no interval there.
+ * bounded are bounded by chance (`boundsOf` in intervals.ts); all else has no interval there.
  * Domains come in the published order, others after them by name.
  */
 export function aggregate(
-  rows: Iterable<JudgedRow>,
+  rows: readonly JudgedRow[],
   chosen?: ReadonlyMap<Domain, number>,
   measureOf: MeasureLookup = measuresOf(),
 ): ScoreCard {
-  return atOnce(aggregateInSteps(Array.from(rows), chosen, measureOf));
-}
-
-/** The same in steps, of rows that need not be there at one time. */
-export function* aggregateInSteps(
-  rows: List<JudgedRow>,
-  chosen: ReadonlyMap<Domain, number> | undefined,
-  measureOf: MeasureLookup,
-): Steps<ScoreCard> {
-  const groups = yield* groupedLists(rows, 0, (row) => row.domain);
-  const byDomain = new Map(Array.from(groups, (own) => [present(own.at(0)).domain, own]));
-  const clusters = clustersOf();
-  const scored: Scored[] = [];
-  for (const domain of domainNames(byDomain, chosen)) {
-    const asked = chosen?.get(domain) ?? 0;
-    scored.push(yield* scoreDomain({ domain, rows: byDomain.get(domain) ?? [], asked, clusters }, measureOf));
-  }
+  const byDomain = groupBy(rows, ({ domain }) => domain);
+  const scored = domainNames(byDomain, chosen).map((domain) =>
+    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf),
+  );
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
   const [rated, counted, measured] = [
-    behindMean(domains, isRated),
+    behindMean(domains, isScored),
     behindMean(domains, isCounted),
     behindMean(domains, isMeasured),
   ];
@@ -90,8 +78,8 @@ export function* aggregateInSteps(
       rated.map((score) => score.scores),
       () => 'score',
     ),
-    macroOf: (domains.some(isRated) ? rated.filter(isRated) : measured.filter(isMeasured)).length,
-    overallMicro: yield* scoreSet(FIGURES.map((name) => joined(scored.map(({ figures }) => figures.get(name) ?? [])))),
+    macroOf: (domains.some(isScored) ? rated.filter(isScored) : measured.filter(isMeasured)).length,
+    overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
     overallWithFailures: macro(
       counted.map((score) => score.withFailures),
       () => 'score',
@@ -105,11 +93,11 @@ export function* aggregateInSteps(
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
     coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
-    ...(yield* judgementsIn(joined([...byDomain.values()]))),
+    ...judgementsIn([...byDomain.values()].flat()),
   };
 }
 
-function isRated({ scores }: DomainScore): boolean {
+function isScored({ scores }: DomainScore): boolean {
   return scores.total !== undefined;
 }
 
@@ -135,12 +123,12 @@ function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'vari
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
-function* judgementsIn(rows: List<JudgedRow>): Steps<Pick<ScoreCard, 'judgements'>> {
-  if (!(yield* isJudgedAgain(rows))) return {};
+function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
+  if (!isJudgedAgain(rows)) return {};
   const failures: Record<string, number> = {};
-  yield* eachInSteps(rows, ({ failure }) => {
+  for (const { failure } of rows) {
     if (failure !== undefined) failures[failure.class] = (failures[failure.class] ?? 0) + 1;
-  });
+  }
   return { judgements: { count: rows.length, failures } };
 }
 
@@ -157,64 +145,47 @@ function domainNames(
   return [...known].sort(inTableOrder);
 }
 
-/** A domain of a judged file, as it is to be scored. */
-interface OfDomain {
-  readonly domain: Domain;
-  readonly rows: List<JudgedRow>;
-  readonly asked: number;
-  readonly clusters: Clusters;
-}
-
-/** A domain's score, with the official figures that it comes from. */
+/** A domain's score, with the observations that its official figures come from. */
 interface Scored {
   readonly score: DomainScore;
   readonly covered: number;
-  readonly figures: ReadonlyMap<string, List<Observation>>;
+  readonly official: Readonly<Record<Figure, Observation[]>>;
 }
 
-function* scoreDomain({ domain, rows, asked, clusters }: OfDomain, measureOf: MeasureLookup): Steps<Scored> {
-  const predictions = yield* predictionLists(rows, yield* isJudgedAgain(rows));
-  const samples = yield* samplesOf(predictions);
-  const { counts, covered } = yield* countPredictions(predictions, asked);
-  const withFailures = yield* scoreSet(inOrder(yield* ratingsOf(samples, countedRating, clusters)));
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup): Scored {
+  const predictions = predictionsOf(rows);
+  const samples = samplesOf(predictions);
+  const { counts, covered } = countPredictions(predictions, asked);
+  const counted = ratingsOf(samples, countedRating);
+  const official = ratingsOf(samples, officialRating);
+  const withFailures = scoreSet((name) => counted[name]);
   const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
-  const figures = yield* ratingsOf(samples, officialRating, clusters);
   const score: DomainScore = {
     domain,
     ...counts,
     coverage: covered / counts.chosen,
-    scores: yield* scoreSet(inOrder(figures)),
+    scores: scoreSet((name) => official[name]),
     withFailures,
     ...(variance === undefined ? {} : { variance }),
-    measures: yield* measureSet(samples, clusters, measureOf),
+    measures: measureSet(samples, measureOf),
   };
-  return { score, covered, figures };
+  return { score, covered, official };
 }
 
-function* ratingsOf(
-  samples: List<Repeats>,
+function ratingsOf(
+  samples: readonly Repeats[],
   ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
-  clusters: Clusters,
-): Steps<ReadonlyMap<string, List<Observation>>> {
-  const figures = new Figures(clusters);
-  yield* eachInSteps(samples, (repeats) => {
-    for (const name of FIGURES) figures.take(name, repeats, (row) => ratingOf(row, name));
-  });
-  return figures.byName;
+): Record<Figure, Observation[]> {
+  const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
+  // Each figure has just got its list.
+  return Object.fromEntries(found) as Record<Figure, Observation[]>;
 }
 
-function inOrder(figures: ReadonlyMap<string, List<Observation>>): List<Observation>[] {
-  return FIGURES.map((name) => figures.get(name) ?? []);
-}
-
-/** @param ratings those of each figure, in their order */
-function* scoreSet(ratings: readonly List<Observation>[]): Steps<ScoreSet> {
+function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreSet {
   const scores: Partial<Record<Figure, Estimate>> = {};
-  for (const [place, name] of FIGURES.entries()) {
-    const own = present(ratings[place]);
-    if (own.length > 0) {
-      scores[name] = asScore(yield* clusteredMeanInSteps(own));
-    }
+  for (const name of FIGURES) {
+    const ratings = ratingsIn(name);
+    if (ratings.length > 0) scores[name] = asScore(clusteredMean(ratings));
   }
   return scores;
 }
@@ -227,25 +198,38 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
     : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
 }
 
-function* measureSet(
-  samples: List<Repeats>,
-  clusters: Clusters,
-  measureOf: MeasureLookup,
-): Steps<Record<string, Estimate>> {
-  const figures = new Figures(clusters);
-  yield* eachInSteps(samples, (repeats) => {
-    const names = new Set(
-      repeats.flatMap((judgements) => judgements.flatMap((row) => Object.keys(row.measures ?? {}))),
-    );
-    for (const name of names) figures.take(name, repeats, (row) => row.measures?.[name]);
-  });
-  const estimates: [string, Estimate][] = [];
-  for (const [name, found] of figures.byName) {
-    const { range, bounded: isBounded = false } = measureOf(name);
-    const estimate = withInterval(yield* clusteredMeanInSteps(found), range);
-    estimates.push([name, isBounded ? bounded(estimate, range) : estimate]);
-  }
-  return Object.fromEntries(estimates);
+/**
+ * What the variance of a domain's total is made of, failures that the model caused at rating 1: rows, generation and judge, as far as
+ * its repeats tell them apart.
+ * @param isRepeated whether any row has several predictions, or any prediction several judgements
+ */
+function varianceOf(
+  samples: readonly Repeats[],
+  isRepeated: boolean,
+  total: Estimate | undefined,
+): VarianceSplit | undefined {
+  if (total?.se === undefined) return undefined;
+  if (!isRepeated) return splitVariance(total.se, undefined);
+  const rows = samples
+    .map((predictions) =>
+      predictions
+        .map((judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []))
+        .filter(({ length }) => length > 0),
+    )
+    .filter(({ length }) => length > 0);
+  const sampling = samplingOf([rows.map((row) => row.map(mean))]);
+  return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));
+}
+
+function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
+  const names = new Set(samples.flat(2).flatMap(({ measures }) => Object.keys(measures ?? {})));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const { range, bounded: isBounded = false } = measureOf(name);
+      const estimate = withInterval(clusteredMean(observationsOf(samples, (row) => row.measures?.[name])), range);
+      return [name, isBounded ? bounded(estimate, range) : estimate];
+    }),
+  );
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */
@@ -260,4 +244,65 @@ function macro(
       return [name, meanOfEstimates(estimates, scaleOf(name))];
     }),
   );
+}
+
+type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;
+
+/**
+ * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
+ * its judgements is, covered where any is, and has each of its flags once.
+ * @param asked how many predictions the run chose; more in the file count as chosen, too
+ */
+function countPredictions(
+  predictions: readonly Judgements[],
+  asked: number,
+): { readonly counts: Counts; readonly covered: number } {
+  const chosen = Math.max(asked, predictions.length);
+  const missing = chosen - predictions.length;
+  let [valid, covered] = [0, 0];
+  const failures = new Map<string, number>();
+  const flags = new Map<string, number>();
+  for (const judgements of predictions) {
+    if (judgements.some(isValid)) valid++;
+    if (judgements.some(isCovered)) covered++;
+    for (const failure of failureOf(judgements)) failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    for (const flag of flagsOf(judgements)) flags.set(flag, (flags.get(flag) ?? 0) + 1);
+  }
+  const counts = {
+    chosen,
+    valid,
+    failed: predictions.length - valid,
+    failures: { ...Object.fromEntries(failures), ...(missing > 0 ? { 'not-judged': missing } : {}) },
+    flags: Object.fromEntries(flags),
+  };
+  return { counts, covered };
+}
+
+function isValid(row: JudgedRow): boolean {
+  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
+  return isRated(row) || measuredOnly;
+}
+
+/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+function isCovered(row: JudgedRow): boolean {
+  if (isRated(row)) return countedRating(row, 'total') !== undefined;
+  return isValid(row) || hasFailureCounted(row);
+}
+
+/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
+function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
+  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
+}
+
+/** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
+function failureOf(judgements: Judgements): string[] {
+  if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
+  const [{ failure }] = judgements;
+  return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
+}
+
+function flagsOf(judgements: Judgements): readonly string[] {
+  const [{ flags }, ...more] = judgements;
+  if (more.length === 0) return flags;
+  return [...new Set(judgements.flatMap((row) => row.flags))];
 }

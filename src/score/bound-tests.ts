@@ -6,7 +6,7 @@ import { domainsOfMean, isPublished } from '../domains.js';
 import { twoDecimals } from '../figures.js';
 import { DIMENSIONS, type Dimension, DOMAINS, type Domain, type Estimate, type VarianceSplit } from '../types.js';
 import { meanOfEstimates } from './clusters.js';
-import type { Evidence } from './evidence.js';
+import type { Evidence } from './limits.js';
 import { mean } from './mean.js';
 import { type Bound, type Bounds, EACH_DOMAIN, OVERALL, ownOf, type Policy } from './policy.js';
 

@@ -1,16 +1,13 @@
 // Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
-import type { List } from '../list.js';
-import { atOnce, eachInSteps, type Steps } from '../steps.js';
+
 import { type Estimate, LEAST_CLUSTERS } from '../types.js';
-import { isUniform, LEAST_UNIFORM, type Scale, withInterval } from './intervals.js';
-import { mean, meanInSteps } from './mean.js';
-import { unseenVariance } from './uniform-bounds.js';
+import { isUniform, LEAST_UNIFORM, type Scale, unseenVariance, withInterval } from './intervals.js';
+import { mean } from './mean.js';
 
 /** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
 export interface Observation {
   readonly value: number;
-  /** Its name, or a number that stands for it. */
-  readonly cluster: string | number;
+  readonly cluster: string;
 }
 
 /**
@@ -28,19 +25,10 @@ export function clusteredEstimate(observations: readonly Observation[], scale: S
  * observation is a cluster of its own the ordinary `s / √N`. With fewer than five clusters there is no standard error.
  */
 export function clusteredMean(observations: readonly Observation[]): Estimate {
-  return atOnce(clusteredMeanInSteps(observations));
-}
-
-/** The same in steps, of observations that need not be there at one time. */
-export function* clusteredMeanInSteps(observations: List<Observation>): Steps<Estimate> {
-  const values = new Float64Array(observations.length);
-  yield* eachInSteps(observations, (observation, place) => {
-    values[place] = observation.value;
-  });
-  const value = yield* meanInSteps(values);
-  const byCluster = new Map<string | number, Residuals>();
+  const value = mean(observations.map((observation) => observation.value));
+  const byCluster = new Map<string, Residuals>();
   let squares = 0;
-  yield* eachInSteps(observations, (observation) => {
+  for (const observation of observations) {
     const residual = observation.value - value;
     const found = byCluster.get(observation.cluster);
     if (found === undefined) byCluster.set(observation.cluster, { rows: 1, sum: 0 + residual });
@@ -49,16 +37,14 @@ export function* clusteredMeanInSteps(observations: List<Observation>): Steps<Es
       found.sum += residual;
     }
     squares += residual ** 2;
-  });
+  }
   const rows = observations.length;
   const clusters = byCluster.size;
   if (clusters < LEAST_CLUSTERS) {
     return { value, rows, clusters };
   }
   const residuals = [...byCluster.values()];
-  yield;
   const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
-  yield;
   return { value, rows, clusters, se: Math.sqrt(variance), df: freedom(residuals, rows, squares) };
 }
 

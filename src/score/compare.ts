@@ -1,13 +1,34 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
-import type { Comparison, DifferenceSet, DomainComparison, MovedRow } from '../comparison.js';
-import { domainsOfMean } from '../domains.js';
+import {
+  type Comparison,
+  type Difference,
+  type DifferenceSet,
+  type DomainComparison,
+  FIGURES,
+  type Figure,
+  type MovedRow,
+} from '../comparison.js';
+import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../domains.js';
 import { counted } from '../figures.js';
 import { countedPoints } from '../points.js';
-import type { Domain } from '../types.js';
-import { differencesOf } from './differences.js';
+import type { Domain, Estimate, JudgedRow } from '../types.js';
+import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
+import { smallestEffect } from './intervals.js';
 import { mean } from './mean.js';
-import { type Compared, chosenRows, type Part, type PointsOf, partsOf, type RunRows } from './pairing.js';
+import { holm } from './multiple.js';
+import { isJudgedAgain, meanFigure, predictionsOf } from './predictions.js';
+import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
+import {
+  type Generations,
+  generatingOf,
+  type Judgings,
+  judgingOf,
+  meanOfSplits,
+  onTheseRows,
+  samplingOf,
+  splitVariance,
+} from './sampling.js';
 
 export interface CompareOptions {
   /** Samples of the permutation test and the bootstrap, 10,000 where absent; 0 leaves both out. */
@@ -100,4 +121,249 @@ function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): 
       difference,
     }))
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+}
+
+/** Differences by domain, in the order of the parts, and over all; a figure that no compared row has is absent. */
+interface Differences {
+  readonly domains: readonly DifferenceSet[];
+  readonly overall: DifferenceSet;
+}
+
+/** One figure after the other, so that what is compared of one is gone before the next: of many rows it is large. */
+function differencesOf(parts: readonly Part[], pointsOf: PointsOf, resampling: Resampling): Differences {
+  const domains: Partial<Record<Figure, Difference>>[] = parts.map(() => ({}));
+  const overall: Partial<Record<Figure, Difference>> = {};
+  const compared = parts.filter(({ totals }) => totals.length > 0).map(({ domain }) => domain);
+  const isWhole = coversBenchmark(compared);
+  for (const figure of FIGURES) {
+    const having = parts.flatMap((part, index) => {
+      const rows = figure === 'total' ? part.totals : comparedIn(part.pairs, figure, pointsOf);
+      return rows.length === 0
+        ? []
+        : [{ set: domains[index], rows, isBehindMean: !isWhole || isPublished(part.domain) }];
+    });
+    const found = adjusted(having.map(({ rows }) => differenceOf(rows, figure, pointsOf, resampling)));
+    for (const [place, difference] of found.entries()) {
+      const set = having[place]?.set;
+      if (set !== undefined) set[figure] = difference;
+    }
+    const behind = found.filter((_, place) => having[place]?.isBehindMean);
+    if (behind.length > 0) {
+      const strata = having.filter(({ isBehindMean }) => isBehindMean).map(({ rows }) => observationsOf(rows));
+      overall[figure] = meanOfDifferences(behind, strata, figure, resampling);
+    }
+  }
+  return { domains, overall };
+}
+
+/** The differences of one figure, each p adjusted over the domains that have one. */
+function adjusted(found: readonly Difference[]): Difference[] {
+  const levels = holm(found.flatMap(({ p }) => p ?? []));
+  let next = 0;
+  return found.map((difference) => {
+    const adjustedP = difference.p === undefined ? undefined : levels[next++];
+    return adjustedP === undefined ? difference : { ...difference, adjustedP };
+  });
+}
+
+function differenceOf(
+  rows: readonly Compared[],
+  figure: Figure,
+  pointsOf: PointsOf,
+  resampling: Resampling,
+): Difference {
+  const observations = observationsOf(rows);
+  const difference = clusteredEstimate(observations);
+  const sampling = samplingOf([rows.map((row) => row.base), rows.map((row) => row.candidate)]);
+  const fixed = onTheseRows(difference, sampling);
+  return {
+    difference,
+    base: mean(rows.map((row) => mean(row.base))),
+    candidate: mean(rows.map((row) => mean(row.candidate))),
+    wins: rows.filter((row) => row.difference > 0).length,
+    ties: rows.filter((row) => row.difference === 0).length,
+    losses: rows.filter((row) => row.difference < 0).length,
+    ...sureness(difference, [observations], figure, resampling),
+    ...(difference.se === undefined
+      ? {}
+      : { split: splitVariance(difference.se, sampling, ...judgeVariances(rows, figure, pointsOf)) }),
+    ...(fixed === undefined ? {} : { onTheseRows: fixed }),
+  };
+}
+
+function meanOfDifferences(
+  found: readonly Difference[],
+  strata: Strata,
+  figure: Figure,
+  resampling: Resampling,
+): Difference {
+  const sum = (count: (difference: Difference) => number) => found.reduce((total, one) => total + count(one), 0);
+  const difference = meanOfEstimates(found.map((one) => one.difference));
+  const splits = found.flatMap((one) => one.split ?? []);
+  const fixed = found.flatMap((one) => one.onTheseRows ?? []);
+  return {
+    difference,
+    base: mean(found.map((one) => one.base)),
+    candidate: mean(found.map((one) => one.candidate)),
+    wins: sum((one) => one.wins),
+    ties: sum((one) => one.ties),
+    losses: sum((one) => one.losses),
+    ...sureness(difference, strata, figure, resampling),
+    ...(splits.length < found.length ? {} : { split: meanOfSplits(splits) }),
+    ...(fixed.length < found.length ? {} : { onTheseRows: meanOfEstimates(fixed) }),
+  };
+}
+
+function sureness(
+  difference: Estimate,
+  strata: Strata,
+  figure: Figure,
+  resampling: Resampling,
+): Pick<Difference, 'p' | 'smallestEffect' | 'bootstrap'> {
+  const least = smallestEffect(difference);
+  const bootstrap =
+    figure === 'total' && difference.low !== undefined ? bootstrapInterval(strata, resampling) : undefined;
+  return {
+    ...(resampling.draws === 0 || difference.se === undefined ? {} : { p: signFlipP(strata, resampling) }),
+    ...(least === undefined ? {} : { smallestEffect: least }),
+    ...(bootstrap === undefined ? {} : { bootstrap }),
+  };
+}
+
+/** The judge's part and the generations' own; empty where a run judged nothing twice, as most do. */
+function judgeVariances(
+  rows: readonly Compared[],
+  figure: Figure,
+  pointsOf: PointsOf,
+): [judge?: number | undefined, generating?: number | undefined] {
+  const isAgain = (side: 'base' | 'candidate') => rows.some(({ pair }) => isJudgedAgain(pair[side]));
+  if (!isAgain('base') || !isAgain('candidate')) return [];
+  const judgings = (side: 'base' | 'candidate') => rows.map(({ pair }) => judgingsOf(pair[side], figure, pointsOf));
+  const both = [judgings('base'), judgings('candidate')];
+  return [judgingOf(both), generatingOf(both)];
+}
+
+function observationsOf(rows: readonly Compared[]): Observation[] {
+  return rows.map((row) => ({ value: row.difference, cluster: row.pair.trajectory }));
+}
+
+/** A run as a comparison takes it. */
+export interface RunRows {
+  /** Rows of one key are its repeats, each once for every judgement of it. */
+  readonly rows: readonly JudgedRow[];
+  /** Rows (times repeats) that the run chose, by domain; what the file holds counts where this is absent. */
+  readonly chosen?: ReadonlyMap<Domain, number>;
+}
+
+/** What a judged row counts as in a figure, 0-100; undefined where it has none. */
+type PointsOf = (row: JudgedRow, figure: Figure) => number | undefined;
+
+/** A row in both runs: what was judged of it in each; empty where a run lacks it. */
+interface Pair {
+  readonly key: string;
+  readonly turnIdx: number;
+  readonly trajectory: string;
+  readonly base: readonly JudgedRow[];
+  readonly candidate: readonly JudgedRow[];
+}
+
+/** A row whose figure both runs have, in points. */
+interface Compared {
+  readonly pair: Pair;
+  readonly base: Generations;
+  readonly candidate: Generations;
+  readonly difference: number;
+}
+
+interface Part {
+  readonly domain: Domain;
+  readonly pairs: readonly Pair[];
+  /** The rows whose total both runs have. */
+  readonly totals: readonly Compared[];
+  /** Rows with a total in each run. */
+  readonly having: { readonly base: number; readonly candidate: number };
+}
+
+/** The rows of two runs by domain, in the order of the table; within a domain by key. */
+function partsOf(base: RunRows, candidate: RunRows, pointsOf: PointsOf): Part[] {
+  const pairs = new Map<Domain, Map<string, Pair & { base: JudgedRow[]; candidate: JudgedRow[] }>>();
+  for (const [side, run] of [['base', base] as const, ['candidate', candidate] as const]) {
+    for (const [domain, chosen] of run.chosen ?? []) {
+      if (chosen > 0) entryOf(pairs, domain, () => new Map());
+    }
+    for (const row of run.rows) {
+      const { key, turnIdx, trajectory } = row;
+      const domain = entryOf(pairs, row.domain, () => new Map());
+      entryOf(domain, key, () => ({ key, turnIdx, trajectory, base: [], candidate: [] }))[side].push(row);
+    }
+  }
+  return [...pairs]
+    .sort(([a], [b]) => inTableOrder(a, b))
+    .map(([domain, byKey]) =>
+      partOf(
+        domain,
+        [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
+        pointsOf,
+      ),
+    );
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}
+
+function partOf(domain: Domain, pairs: readonly Pair[], pointsOf: PointsOf): Part {
+  const having = (side: 'base' | 'candidate') =>
+    pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
+  return {
+    domain,
+    pairs,
+    totals: comparedIn(pairs, 'total', pointsOf),
+    having: { base: having('base'), candidate: having('candidate') },
+  };
+}
+
+/** The rows whose figure both runs have: judgements are averaged within predictions, and these within rows. */
+function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf): Compared[] {
+  const compared: Compared[] = [];
+  for (const pair of pairs) {
+    const base = generationsOf(pair.base, figure, pointsOf);
+    const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);
+    if (candidate.length === 0) continue;
+    const difference = mean(candidate) - mean(base);
+    // Equal ratings in another order may differ in the last bit.
+    compared.push({ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference });
+  }
+  return compared;
+}
+
+/** What a row without the figure has, one for all of them: a large run has many. */
+const NONE: Generations = [];
+
+function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
+  const [first] = rows;
+  if (first === undefined) return NONE;
+  // Most rows have one generation, judged once.
+  const points =
+    rows.length === 1
+      ? [pointsOf(first, figure)]
+      : predictionsOf(rows).map((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)));
+  return points.every((one) => one === undefined) ? NONE : points.filter((one) => one !== undefined);
+}
+
+/** What the judgements of each prediction of a row count as; those without the figure are left out. */
+function judgingsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Judgings {
+  return predictionsOf(rows)
+    .map((judgements) => judgements.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined))
+    .filter((points) => points.length > 0);
+}
+
+/** How many rows of a domain a run chose; manifests count each repeat of a row. */
+function chosenRows({ rows, chosen }: RunRows, domain: Domain): number {
+  const asked = chosen?.get(domain) ?? 0;
+  if (asked === 0) return 0;
+  const repeats = new Set(rows.filter((row) => row.domain === domain).map((row) => row.repeat)).size;
+  return Math.ceil(asked / Math.max(1, repeats));
 }

@@ -1,20 +1,14 @@
 // Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
 
-import type { Interval } from '../comparison.js';
 import { domainsOfMean, inTableOrder } from '../domains.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
-import { groupedLists } from '../grouped-lists.js';
-import { joined, type List } from '../list.js';
-import { present } from '../present.js';
-import { quantile } from '../quantile.js';
+import { groupBy } from '../groups.js';
 import { type Random, randomOf } from '../random.js';
-import { atOnce, eachInSteps, type Steps } from '../steps.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../types.js';
-import { LEAST_UNIFORM } from './intervals.js';
-import { normalTail } from './normal.js';
-import type { Resampling } from './resampling.js';
-import { type Clusters, clustersOf, Figures, isJudgedAgain, predictionLists, samplesOf } from './samples.js';
-import { studentTQuantile } from './student.js';
+import { normalTail, studentTQuantile } from './distributions.js';
+import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
+import { observationsOf, predictionsOf, samplesOf } from './predictions.js';
+import { percentiles, type Resampling } from './resampling.js';
 
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
@@ -34,9 +28,6 @@ interface Sums {
   readonly slots: Float64Array;
 }
 
-const CONFIDENCE = 0.95;
-/** Of points: a difference of means that should be 0 is as large as this at most. */
-const ROUNDING = 1e-9;
 const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
 const SLOTS = 2 * FIGURES.length;
 
@@ -44,34 +35,20 @@ const SLOTS = 2 * FIGURES.length;
  * `100 (predicted - floor) / (ceiling - floor)` of the means over rows, by domain and of the unweighted means over domains. Repeats and
  * judgements of a row are averaged first; each mean is over the rows that have its figure. The 95 % intervals are percentiles of one
  * bootstrap: whole trajectories are drawn within their domains, and all figures of a draw come from the same trajectories (Efron &
- * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the interval of ceiling minus floor is not wholly above 0, and none where a
- * domain has fewer than five trajectories. Undefined where no domain has all the figures.
+ * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the
+ * interval of ceiling minus floor is not wholly above 0, and none where a domain has fewer than five trajectories. Undefined where no domain has all the figures.
  */
-export function equivalenceCard(rows: readonly JudgedRow[], resampling?: Resampling): EquivalenceCard | undefined {
-  return atOnce(equivalenceInSteps(rows, resampling));
-}
-
-/** The same in steps, of rows that need not be there at one time. */
-export function* equivalenceInSteps(
-  rows: List<JudgedRow>,
+export function equivalenceCard(
+  rows: readonly JudgedRow[],
   { draws, seed }: Resampling = RESAMPLING,
-): Steps<EquivalenceCard | undefined> {
-  const clusters = clustersOf();
-  const found: Sums[] = [];
-  for (const own of yield* groupedLists(rows, 0, ({ domain }) => domain)) found.push(...(yield* sumsOf(own, clusters)));
-  const domains = found.sort((a, b) => inTableOrder(a.domain, b.domain));
+): EquivalenceCard | undefined {
+  const domains = [...groupBy(rows, ({ domain }) => domain)]
+    .flatMap(([domain, own]) => sumsOf(domain, own) ?? [])
+    .sort((a, b) => inTableOrder(a.domain, b.domain));
   if (domains.length === 0) return undefined;
   const names = domainsOfMean(domains.map(({ domain }) => domain));
   const random = randomOf(seed);
-  const samples: Means[][] = [];
-  for (const sums of domains) {
-    const drawn: Means[] = [];
-    for (let draw = 0; draw < draws; draw++) {
-      drawn.push(drawnMeans(sums, random));
-      yield;
-    }
-    samples.push(drawn);
-  }
+  const samples = domains.map((sums) => Array.from({ length: draws }, () => drawnMeans(sums, random)));
   const behind = domains.flatMap((sums, at) =>
     names.includes(sums.domain) ? [{ sums, drawn: samples[at] ?? [] }] : [],
   );
@@ -90,35 +67,24 @@ export function* equivalenceInSteps(
   };
 }
 
-/** None where a figure is missing throughout. */
-function* sumsOf(rows: List<JudgedRow>, clusters: Clusters): Steps<Sums[]> {
-  let isThere = false;
-  yield* eachInSteps(rows, ({ measures }) => {
-    isThere ||= measures?.[AGREEMENT.predicted] !== undefined;
-  });
-  if (!isThere) return [];
-  const samples = yield* samplesOf(yield* predictionLists(rows, yield* isJudgedAgain(rows)));
-  const taken = new Figures(clusters);
-  yield* eachInSteps(samples, (repeats) => {
-    for (const name of FIGURES) taken.take(name, repeats, (row) => row.measures?.[name]);
-  });
-  const figures = FIGURES.map((name) => taken.byName.get(name) ?? []);
-  if (figures.some((found) => found.length === 0)) return [];
-  const places = new Map<string | number, number>();
-  yield* eachInSteps(joined(figures), ({ cluster }) => {
-    if (!places.has(cluster)) places.set(cluster, places.size);
-  });
+/** Undefined where a figure is missing throughout. */
+function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
+  if (!rows.some(({ measures }) => measures?.[AGREEMENT.predicted] !== undefined)) return undefined;
+  const samples = samplesOf(predictionsOf(rows));
+  const figures = FIGURES.map((name) => observationsOf(samples, (row) => row.measures?.[name]));
+  if (figures.some((found) => found.length === 0)) return undefined;
+  const clusters = [...new Set(figures.flat().map(({ cluster }) => cluster))];
+  const places = new Map(clusters.map((cluster, place) => [cluster, place]));
   const slots = new Float64Array(places.size * SLOTS);
   for (const [figure, found] of figures.entries()) {
-    yield* eachInSteps(found, ({ value, cluster }) => {
+    for (const { value, cluster } of found) {
       // Every cluster has its place, and both slots lie within.
       const at = (places.get(cluster) as number) * SLOTS + 2 * figure;
       slots[at] = (slots[at] as number) + value; // as above
       slots[at + 1] = (slots[at + 1] as number) + 1; // as above
-    });
+    }
   }
-  const { domain } = present(rows.at(0));
-  return [{ domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: places.size, slots }];
+  return { domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: places.size, slots };
 }
 
 function meansOf({ slots, clusters }: Sums): Means {
@@ -156,13 +122,12 @@ function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Mea
   const told = { ...means, rows: total(({ rows }) => rows), clusters: total(({ clusters }) => clusters) };
   if (parts.some(({ clusters }) => clusters < LEAST_CLUSTERS)) return { ...told, found: 'few' };
   const tail = tailOf(told.clusters, parts.length);
-  const gap = percentiles(
-    drawn.map(({ ceiling, floor }) => ceiling - floor),
-    tail,
-  );
+  // Draws that give no number are left out.
+  const between = (values: readonly number[]) => percentiles(values.filter(Number.isFinite), tail, 1 - tail);
+  const gap = between(drawn.map(({ ceiling, floor }) => ceiling - floor));
   if (gap === undefined) return { ...told, found: 'few' };
   if (gap.low < ROUNDING) return { ...told, gap, found: 'does not look' };
-  const interval = percentiles(drawn.map(ratioOf), tail);
+  const interval = between(drawn.map(ratioOf));
   const isKnown = interval !== undefined && (interval.high > interval.low || told.clusters >= LEAST_UNIFORM);
   return { ...told, gap, found: { value: ratioOf(means), ...(isKnown ? { interval } : {}) } };
 }
@@ -178,12 +143,5 @@ function ratioOf({ predicted, ceiling, floor }: Means): number {
  */
 function tailOf(clusters: number, domains: number): number {
   const df = clusters - domains;
-  return normalTail(studentTQuantile(1 - (1 - CONFIDENCE) / 2, df) * Math.sqrt(clusters / df));
-}
-
-/** The percentiles that leave such a share on either side; draws that give no number are left out. */
-function percentiles(values: readonly number[], tail: number): Interval | undefined {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-  const [low, high] = [quantile(sorted, tail), quantile(sorted, 1 - tail)];
-  return low === undefined || high === undefined ? undefined : { low, high };
+  return normalTail(studentTQuantile(1 - ALPHA / 2, df) * Math.sqrt(clusters / df));
 }

@@ -16,8 +16,8 @@ import { domainName } from '../domains.js';
 import { counted } from '../figures.js';
 import { dropTests, floorTests, type Test } from './bound-tests.js';
 import { judgeTests } from './bound-verdicts.js';
-import type { Evidence } from './evidence.js';
 import { adviceForAll, furtherSteps, levelOf, nextOf } from './levels.js';
+import type { Evidence } from './limits.js';
 import { LIMITS } from './limits.js';
 import type { Next } from './looks.js';
 import { EACH_DOMAIN, ownOf, type Policy } from './policy.js';
@@ -54,7 +54,7 @@ export const RULES: readonly Rule[] = [provenanceRules, ratingRules, coverageRul
  *
  * **Too little evidence.** Where there is no standard error, where it is 0 from fewer than 50 trajectories, or where Overall has
  * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure. Overall's drop allows for what domains may hide in
- * which every row differs alike (uniform-bounds.ts).
+ * which every row differs alike (`unseenVariance`).
  *
  * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
  * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and

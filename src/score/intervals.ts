@@ -1,25 +1,26 @@
 // What a standard error says of a figure: its interval, and how probable it would be at a bound.
 import type { Interval } from '../comparison.js';
 import type { Measure } from '../measures.js';
-import type { Estimate } from '../types.js';
-import { studentTQuantile, studentTTail } from './student.js';
+import { type Estimate, LEAST_CLUSTERS } from '../types.js';
+import { studentTQuantile, studentTTail } from './distributions.js';
 
 /**
  * Where a figure ends: a difference nowhere, a score at 0 and 100, a measure where its range does. A figure that ends on both
  * sides has its intervals reckoned on the logit scale between them.
  */
 export type Scale = 'difference' | 'score' | Range;
-type Range = Measure['range'];
+export type Range = Measure['range'];
 
 const SCORES: Range = [0, 100];
 
-const CONFIDENCE = 0.95;
+/** Of the intervals that no policy asks for otherwise. */
+export const ALPHA = 0.05;
 
 /**
  * A standard error below this, in points, is 0: what is left of it is rounding. From fewer clusters than `LEAST_UNIFORM` it
  * says only that chance brought no two unlike rows, so there is neither interval nor test.
  */
-const ROUNDING = 1e-9;
+export const ROUNDING = 1e-9;
 export const LEAST_UNIFORM = 50;
 
 type Known = Estimate & { readonly se: number; readonly df: number };
@@ -38,7 +39,7 @@ function isKnown(estimate: Estimate): estimate is Known {
 /** The estimate with its 95 % interval, where it has one. */
 export function withInterval(estimate: Estimate, scale: Scale): Estimate {
   const { low: _low, high: _high, ...rest } = estimate;
-  return { ...rest, ...intervalAt(rest, 1 - CONFIDENCE, scale) };
+  return { ...rest, ...intervalAt(rest, ALPHA, scale) };
 }
 
 /**
@@ -125,4 +126,39 @@ export function smallestEffect(estimate: Estimate, alpha = 0.05, power = 0.8): n
   return isKnown(estimate)
     ? (studentTQuantile(1 - alpha / 2, estimate.df) + studentTQuantile(power, estimate.df)) * estimate.se
     : undefined;
+}
+
+/** The estimate with its interval, or where it has none with these bounds. */
+export function bounded(estimate: Estimate, ends: Range): Estimate {
+  return estimate.low === undefined ? { ...estimate, ...boundsOf(estimate, ends, ALPHA) } : estimate;
+}
+
+/**
+ * The interval of a figure that is the same in all rows, where a standard error of 0 says nothing: from G trajectories without one
+ * that is unlike, their share is at most `1 - (alpha / 2)^(1 / G)` (Clopper & Pearson, Biometrika 26(4), 1934, for 0 of G), and the
+ * worst is that those lie at an end of the scale. Undefined below `LEAST_CLUSTERS`, and where rows differ.
+ */
+export function boundsOf(estimate: Estimate, [least, greatest]: Range, alpha: number): Interval | undefined {
+  const { value, clusters } = estimate;
+  if (clusters < LEAST_CLUSTERS || !isUniform(estimate)) return undefined;
+  const unlike = 1 - (alpha / 2) ** (1 / clusters);
+  return { low: value - unlike * (value - least), high: value + unlike * (greatest - value) };
+}
+
+/**
+ * What uniform differences add to the variance of a sum of independent differences, and its degrees of freedom; undefined where there
+ * are none. The shares of unlike clusters in n of them, the smallest with G clusters, add up to at most `n (1 - (alpha / 2)^(1 / nG))`:
+ * with n = 1 the bound above, with more the greatest sum under which a chance of `alpha / 2` is left to see no unlike cluster. The worst
+ * is that they lie at an end of the scale. That half-width over the t of G - 1 is the standard error.
+ */
+export function unseenVariance(
+  differences: readonly Estimate[],
+): { readonly variance: number; readonly df: number } | undefined {
+  const uniform = differences.filter(isUniform);
+  if (uniform.length === 0) return undefined;
+  const clusters = Math.min(...uniform.map((difference) => difference.clusters));
+  const unlike = uniform.length * (1 - (ALPHA / 2) ** (1 / (uniform.length * clusters)));
+  const furthest = 100 + Math.max(...uniform.map(({ value }) => Math.abs(value)));
+  const df = clusters - 1;
+  return { variance: ((unlike * furthest) / studentTQuantile(1 - ALPHA / 2, df)) ** 2, df };
 }

@@ -4,7 +4,7 @@ import type { GateLevel, RepeatAdvice, RuleResult } from '../decision.js';
 import { UserError } from '../errors.js';
 import { isInFamily, isOverallDrop, type Test } from './bound-tests.js';
 import { chanceOf } from './bound-verdicts.js';
-import type { Evidence } from './evidence.js';
+import type { Evidence } from './limits.js';
 import { alphaOfLook, lookAt, type Next } from './looks.js';
 import type { Policy } from './policy.js';
 

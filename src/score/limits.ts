@@ -1,9 +1,13 @@
 // What a candidate may use: the limits that a policy can set.
 
+import type { Comparison } from '../comparison.js';
+import type { Cost } from '../costs.js';
 import { percent } from '../coverage.js';
+import type { Provenance } from '../decision.js';
 import { counted } from '../figures.js';
 import { dollars } from '../money.js';
-import type { Bill, Evidence } from './evidence.js';
+import type { Domain, ScoreCard } from '../types.js';
+import type { RunRepeats } from './looks.js';
 
 interface Limit {
   /** Its key in a policy and in JSON. */
@@ -60,4 +64,25 @@ function truncatedShare({ candidate }: Evidence): Used | undefined {
   const rows = domains.reduce((sum, { valid, failed }) => sum + valid + failed, 0);
   const truncated = domains.reduce((sum, { flags }) => sum + (flags.truncated ?? 0), 0);
   return rows === 0 ? undefined : { value: truncated / rows };
+}
+
+/** US dollars; where the cost of some rows is not known, they are at least that. */
+export type Bill = Pick<Cost, 'usd' | 'unpriced'>;
+
+/** All that a gate may look at. What is absent fails only the critical rules that need it. */
+export interface Evidence {
+  /** Against the base; without it `max_drop` has nothing to hold. */
+  readonly comparison?: Comparison;
+  /** The candidate's own scores, for `min_score`, for the truncated share and for a published base. */
+  readonly candidate?: ScoreCard;
+  /** What the candidate's run took: completion tokens a row, reasoning included, and the cost of world model and judge. */
+  readonly usage?: { readonly tokensPerRow?: number; readonly cost?: Bill; readonly judgeCost?: Bill };
+  /** What the two runs share; one that is absent is unknown. */
+  readonly shared?: Readonly<Partial<Record<Provenance, 'equal' | 'different'>>>;
+  /** How many rows have ratings outside 1 to 5, which no judge can have meant. A run that has any passes nothing. */
+  readonly impossible?: { readonly base: number; readonly candidate: number };
+  /** How many repeats the runs have; what a schedule of looks goes by. */
+  readonly repeats?: RunRepeats;
+  /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
+  readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }

@@ -1,7 +1,7 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
 import { counted } from '../figures.js';
 import type { JudgedRow } from '../types.js';
-import { normalDensity, normalQuantile, normalTail } from './normal.js';
+import { normalDensity, normalQuantile, normalTail } from './distributions.js';
 import { predictionsOf } from './predictions.js';
 
 /** The repeats after which one looks, rising, such as 1 and 3. */

@@ -1,6 +1,5 @@
 // Several figures tested at once: what keeps the chance of a false finding among all of them at its level.
-import { normalDensity, normalTail } from './normal.js';
-import { studentTQuantile } from './student.js';
+import { normalDensity, normalTail, studentTQuantile } from './distributions.js';
 
 /**
  * p values adjusted for their number, so that the chance of even one false finding stays below the level they are held

@@ -1,12 +1,16 @@
-// The judgements of one prediction: they are averaged before anything else is reckoned from them.
+// Rows apart by prediction and by sample: judgements are averaged within predictions, and these within samples.
 
 import { groupBy, type Some } from '../groups.js';
 import { rowId } from '../row-id.js';
 import type { JudgedRow } from '../types.js';
+import type { Observation } from './clusters.js';
 import { mean } from './mean.js';
 
 /** What was judged of one prediction. */
 export type Judgements = Some<JudgedRow>;
+
+/** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
+export type Repeats = Some<Judgements>;
 
 /** Rows apart by prediction (key and repeat), in the order of their first rows. */
 export function predictionsOf(rows: readonly JudgedRow[]): Judgements[] {
@@ -15,18 +19,33 @@ export function predictionsOf(rows: readonly JudgedRow[]): Judgements[] {
     : rows.map((row) => [row]);
 }
 
+/** Predictions apart by row, in the order of their first ones. */
+export function samplesOf(predictions: readonly Judgements[]): Repeats[] {
+  return [...groupBy(predictions, ([{ key }]) => key).values()];
+}
+
 /** Whether any of these rows is a further judgement of its prediction. */
 export function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
   return rows.some(({ index }) => index > 0);
 }
 
+type FigureOf = (row: JudgedRow) => number | undefined;
+
 /** A prediction's figure: the mean over its judgements that have it; undefined where none has. */
-export function meanFigure(
-  judgements: Judgements,
-  figureOf: (row: JudgedRow) => number | undefined,
-): number | undefined {
+export function meanFigure(judgements: Judgements, figureOf: FigureOf): number | undefined {
   const [first, ...more] = judgements;
-  if (more.length === 0) return figureOf(first);
-  const values = judgements.map(figureOf).filter((value) => value !== undefined);
-  return values.length === 0 ? undefined : mean(values);
+  return more.length === 0 ? figureOf(first) : meanOfKnown(judgements.map(figureOf));
+}
+
+/** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
+export function observationsOf(samples: readonly Repeats[], figureOf: FigureOf): Observation[] {
+  return samples.flatMap((repeats) => {
+    const value = meanOfKnown(repeats.map((judgements) => meanFigure(judgements, figureOf)));
+    return value === undefined ? [] : [{ value, cluster: repeats[0][0].trajectory }];
+  });
+}
+
+function meanOfKnown(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : mean(known);
 }

@@ -1,5 +1,6 @@
 // What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../comparison.js';
+import { quantile } from '../quantile.js';
 import { randomOf } from '../random.js';
 import type { Observation } from './clusters.js';
 
@@ -21,7 +22,7 @@ interface ClusterSum {
 }
 
 function clusterSums(observations: readonly Observation[]): ClusterSum[] {
-  const sums = new Map<string | number, ClusterSum>();
+  const sums = new Map<string, ClusterSum>();
   for (const { value, cluster } of observations) {
     const { sum, size } = sums.get(cluster) ?? { sum: 0, size: 0 };
     sums.set(cluster, { sum: sum + value, size: size + 1 });
@@ -44,16 +45,14 @@ export function bootstrapInterval(strata: Strata, { draws, seed }: Resampling): 
     sizes: Float64Array.from(clusters, ({ size }) => size),
   }));
   const { uniform } = randomOf(seed);
-  const means = new Float64Array(draws);
-  for (let draw = 0; draw < draws; draw++) {
+  const means = Array.from({ length: draws }, () => {
     let total = 0;
     for (const clusters of sums) {
       total += resampledMean(clusters, uniform);
     }
-    means[draw] = total / sums.length;
-  }
-  means.sort();
-  return { low: quantile(means, (1 - CONFIDENCE) / 2), high: quantile(means, (1 + CONFIDENCE) / 2) };
+    return total / sums.length;
+  });
+  return percentiles(means, (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2);
 }
 
 function resampledMean(
@@ -71,11 +70,30 @@ function resampledMean(
   return sum / size;
 }
 
-/** The quantile of sorted values, between neighbours in proportion (type 7 of Hyndman & Fan 1996, as R and NumPy). */
-function quantile(sorted: Float64Array, p: number): number {
-  const place = p * (sorted.length - 1);
-  const [below = Number.NaN, above = below] = sorted.subarray(Math.floor(place), Math.ceil(place) + 1);
-  return below + (above - below) * (place - Math.floor(place));
+/**
+ * The 95 % percentile interval of a cluster bootstrap: as many clusters as there are, drawn with replacement. Draws that give no
+ * figure are left out; undefined where none gives one.
+ */
+export function resampledInterval<T>(
+  clusters: readonly T[],
+  { draws, seed }: Resampling,
+  figure: (drawn: readonly T[]) => number | undefined,
+): Interval | undefined {
+  const { uniform } = randomOf(seed);
+  const found: number[] = [];
+  for (let draw = 0; draw < draws; draw++) {
+    // The place lies below the list's length, so there is one.
+    const value = figure(clusters.map(() => clusters[Math.floor(uniform() * clusters.length)] as T));
+    if (value !== undefined) found.push(value);
+  }
+  return percentiles(found, 0.025, 0.975);
+}
+
+/** The values between which these shares of them lie; undefined where there are none. */
+export function percentiles(values: readonly number[], from: number, to: number): Interval | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [quantile(sorted, from), quantile(sorted, to)];
+  return low === undefined || high === undefined ? undefined : { low, high };
 }
 
 /** Up to how many clusters every pattern of signs is counted instead of a sample of them: 2^15 patterns, by symmetry. */

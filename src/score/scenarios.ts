@@ -6,14 +6,14 @@ import { keysOf } from '../keys.js';
 import { SCENARIO_MEASURES, type ScenarioFigures, type ScenarioPart, type ScenarioRow } from '../scenario-row.js';
 import type { Domain } from '../types.js';
 import { clusteredEstimate, meanOfEstimates } from './clusters.js';
-import { bounded } from './uniform-bounds.js';
+import { bounded } from './intervals.js';
 
 const NAMES = keysOf(SCENARIO_MEASURES);
 
 /**
  * A figure is the mean over the rows that have it, each counting once, with the interval of a score clustered by trajectory
  * (clusters.ts): a row stands under several scenarios, and rows of one trajectory are not independent either. Where all rows are at 0
- * or at 100 the bounds of uniform-bounds.ts take the interval's place. The figures in all are the unweighted means of the
+ * or at 100 the bounds of `boundsOf` take the interval's place. The figures in all are the unweighted means of the
  * domains, of the seven published ones alone where all are there.
  * Scenarios come by their domain, and then by name.
  */

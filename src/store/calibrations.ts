@@ -1,11 +1,10 @@
-// A calibration into the tables of the SQLite file, and what it comes to back out of them.
+// Calibrations in the SQLite file: written with their figures, and what they come to read back.
 
 import { type Calibration, type CalibrationPart, decidingP } from '../calibration.js';
 import type { JudgeTrust } from '../judge-trust.js';
 import type { Estimate } from '../types.js';
 import type { CalibrationRecord, StoredCalibration } from './records.js';
-import { insert, Row, rowsOf } from './row.js';
-import type { Sqlite } from './sqlite.js';
+import { insertion, Row, rowsOf, type Sqlite } from './sqlite.js';
 
 /** Writes a calibration with its figures in one transaction. One of the same identity is replaced, and keeps its number. */
 export function saveCalibration(database: Sqlite, record: CalibrationRecord): { id: number; replaced: boolean } {
@@ -13,14 +12,9 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
     const found = database.prepare('SELECT id FROM calibrations WHERE identity = ?').get(record.identity);
     const before = found && new Row(found).number('id');
     if (before !== undefined) database.prepare('DELETE FROM calibrations WHERE id = ?').run(before);
-    const values = valuesOf(record);
-    const inserted = insert(database, 'calibrations', ['id', ...Object.keys(values)]).run({
-      id: before ?? null,
-      ...values,
-    });
-    const id = Number(inserted.lastInsertRowid);
-    saveFigures(database, id, record.calibration);
-    return { id, replaced: before !== undefined };
+    const values = { id: before ?? null, ...valuesOf(record) };
+    const inserted = insertion(database, 'calibrations', Object.keys(values)).run(...Object.values(values));
+    return { id: Number(inserted.lastInsertRowid), replaced: before !== undefined };
   });
 }
 
@@ -50,6 +44,7 @@ function valuesOf(record: CalibrationRecord) {
     undecided: trust.undecided,
     gullible: trust.gullible ?? null,
     document: record.document,
+    figures: JSON.stringify(figuresDocument(calibration)),
   };
 }
 
@@ -67,31 +62,11 @@ interface Figure {
   readonly verdict?: string | undefined;
 }
 
-const FIGURE_COLUMNS = ['calibration_id', 'domain', 'figure', 'variant', 'against', 'dimension', 'value'];
-const SPREAD_COLUMNS = ['n', 'clusters', 'se', 'df', 'low', 'high', 'adjusted_p', 'verdict'];
-
-function saveFigures(database: Sqlite, id: number, { overall, domains }: Calibration): void {
-  const insertion = insert(database, 'calibration_figures', [...FIGURE_COLUMNS, ...SPREAD_COLUMNS]);
-  for (const part of [{ ...overall, domain: '' }, ...domains]) {
-    for (const { figure, variant = '', against = '', dimension = '', estimate, adjustedP, verdict } of figuresOf(
-      part,
-    )) {
-      const { value, rows: n = null, clusters = null, se = null, df = null, low = null, high = null } = estimate;
-      const what = { calibration_id: id, domain: part.domain, figure, variant, against, dimension };
-      insertion.run({
-        ...what,
-        value,
-        n,
-        clusters,
-        se,
-        df,
-        low,
-        high,
-        adjusted_p: adjustedP ?? null,
-        verdict: verdict ?? null,
-      });
-    }
-  }
+/** The figures of a calibration, as the view of them takes them. */
+function figuresDocument({ overall, domains }: Calibration): object[] {
+  return [{ ...overall, domain: '' }, ...domains].flatMap((part) =>
+    Array.from(figuresOf(part), ({ estimate, ...figure }) => ({ domain: part.domain, ...figure, ...estimate })),
+  );
 }
 
 function* figuresOf(part: CalibrationPart): Generator<Figure> {
@@ -132,7 +107,7 @@ function* figuresOf(part: CalibrationPart): Generator<Figure> {
 /** Every calibration, in the order of their ids. @throws DamagedValue */
 export function readCalibrations(database: Sqlite): StoredCalibration[] {
   const columns = 'judge_key, started_at, ended_at, ceiling, noise, damages, blind, undecided, gullible';
-  return rowsOf(database, `SELECT ${columns} FROM calibrations ORDER BY id`).map((row) => ({
+  return Array.from(rowsOf(database, `SELECT ${columns} FROM calibrations ORDER BY id`), (row) => ({
     judgeKey: row.text('judge_key'),
     at: row.textIn('ended_at') ?? row.text('started_at'),
     trust: trustIn(row),

@@ -30,8 +30,8 @@ export interface RunRecord {
   readonly endedAt?: string | undefined;
   readonly scoredAt: string;
   readonly toolVersion: string;
-  /** What world model and judge took; absent in a run that an earlier version scored. */
-  readonly costs?: RunCosts | undefined;
+  /** What world model and judge took. */
+  readonly costs: RunCosts;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
   /** Of a run on scenarios, its figures by scenario; they are not read back. */

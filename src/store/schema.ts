@@ -1,74 +1,230 @@
-// The schema of a SQLite file: whether it is ours, and how it is brought up to date.
+// The schema of the SQLite file: a table for what is looked up row by row, a column of JSON for each document, and views of these.
 
 import { EXIT, UserError } from '../errors.js';
-import { APPLICATION_ID, MIGRATIONS } from './migrations.js';
-import { inMemory } from './read-only.js';
 import type { Sqlite } from './sqlite.js';
 
-/** Refuses a database of another program, before anything is changed in it. @throws UserError (65) */
-export function refuseForeign(database: Sqlite, path: string): void {
-  const tables = database.value('SELECT count(*) FROM sqlite_schema');
-  const applicationId = database.value('PRAGMA application_id');
-  if (applicationId !== APPLICATION_ID && (tables !== 0 || applicationId !== 0)) {
-    throw new UserError(`${path} is a SQLite database of another program; name another file with --db`, EXIT.badData);
-  }
-}
-
-/** The database itself where its schema is the newest; else a copy in memory that is brought up to date, and the database is closed. */
-export function upToDate(database: Sqlite, path: string): Sqlite {
-  refuseForeign(database, path);
-  if (versionOf(database, path) === MIGRATIONS.length) return database;
-  const copy = inMemory(database.serialize());
-  database.close();
-  migrate(copy, path);
-  return copy;
-}
+/** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
+const APPLICATION_ID = 0x61776231;
 
 /**
- * Applies the migrations that the database lacks, each in a transaction of its own: whatever interrupts one leaves the version
- * before it. Foreign keys are off meanwhile, since dropping a table would delete what refers to it, and are checked before each
- * commit; afterwards they are on.
- * @returns how many were applied.
- * @throws UserError (65) where the file is of a later version, or holds rows that refer to none.
+ * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
+ * score makes it anew.
  */
-export function migrate(database: Sqlite, path: string): number {
-  // SQLite heeds this only outside of a transaction.
-  database.exec('PRAGMA foreign_keys = OFF');
-  let applied = 0;
-  while (applyNext(database, path)) applied++;
-  database.exec('PRAGMA foreign_keys = ON');
-  return applied;
-}
+export const SCHEMA_VERSION = 8;
 
-function applyNext(database: Sqlite, path: string): boolean {
-  return database.immediate(() => {
-    // Read inside the transaction: another process may be at the same work.
-    const version = versionOf(database, path);
-    const next = MIGRATIONS[version];
-    if (next === undefined) return false;
-    database.exec(next);
-    requireReferences(database, path);
-    database.exec(`PRAGMA user_version = ${version + 1}`);
-    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-    return true;
+/** A number of a document, which JSON may write without a fraction. */
+const real = (document: string, path: string) => `CAST(json_extract(${document}, '$.${path}') AS REAL)`;
+const member = (document: string, path: string) => `json_extract(${document}, '$.${path}')`;
+
+const estimateIn = (document: string) => `
+  ${real(document, 'value')} AS value, ${member(document, 'rows')} AS n, ${member(document, 'clusters')} AS clusters,
+  ${real(document, 'se')} AS se, ${real(document, 'df')} AS df,
+  ${real(document, 'low')} AS low, ${real(document, 'high')} AS high`;
+
+const costIn = (document: string) => `
+  ${member(document, 'rows')} AS rows,
+  ${member(document, 'usage.promptTokens')} AS prompt_tokens,
+  ${member(document, 'usage.cachedTokens')} AS cached_tokens,
+  ${member(document, 'usage.completionTokens')} AS completion_tokens,
+  ${member(document, 'usage.reasoningTokens')} AS reasoning_tokens,
+  ${real(document, 'usd')} AS usd, ${member(document, 'unpriced')} AS unpriced`;
+
+const CALL =
+  'attempts INTEGER, prompt_tokens INTEGER, cached_tokens INTEGER, completion_tokens INTEGER, reasoning_tokens INTEGER, ms REAL, usd REAL';
+
+const SCHEMA = `
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY,
+  identity TEXT NOT NULL UNIQUE,
+  label TEXT,
+  kind TEXT NOT NULL,
+  source TEXT NOT NULL,
+  source_sha256 TEXT NOT NULL,
+  world_model TEXT,
+  judge_model TEXT,
+  rubric_pack TEXT,
+  rubric_fingerprint TEXT,
+  protocol TEXT,
+  meta TEXT NOT NULL CHECK (json_valid(meta)),
+  manifest TEXT CHECK (json_valid(manifest)),
+  started_at TEXT,
+  ended_at TEXT,
+  scored_at TEXT NOT NULL,
+  tool_version TEXT NOT NULL,
+  chosen INTEGER NOT NULL,
+  valid INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  coverage REAL NOT NULL,
+  macro_of INTEGER NOT NULL,
+  card TEXT NOT NULL CHECK (json_valid(card)),
+  costs TEXT NOT NULL CHECK (json_valid(costs)),
+  equivalence TEXT CHECK (json_valid(equivalence)),
+  scenarios TEXT CHECK (json_valid(scenarios))
+) STRICT;
+
+CREATE TABLE judgements (
+  run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  repeat INTEGER NOT NULL,
+  judgement_index INTEGER NOT NULL,
+  trajectory TEXT NOT NULL,
+  domain TEXT NOT NULL,
+  turn_idx INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('ok', 'failed')),
+  failure_class TEXT,
+  failure_reason TEXT,
+  failed REAL,
+  format REAL,
+  factuality REAL,
+  consistency REAL,
+  realism REAL,
+  quality REAL,
+  total REAL NOT NULL,
+  measures TEXT CHECK (json_valid(measures)),
+  flags TEXT NOT NULL CHECK (json_valid(flags)),
+  chain TEXT,
+  step INTEGER,
+  distance INTEGER,
+  off_script TEXT CHECK (json_valid(off_script)),
+  ${CALL},
+  PRIMARY KEY (run_id, key, repeat, judgement_index)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE predictions (
+  run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  repeat INTEGER NOT NULL,
+  domain TEXT NOT NULL,
+  ${CALL},
+  PRIMARY KEY (run_id, key, repeat)
+) STRICT, WITHOUT ROWID;
+
+-- What is known of judges. A calibration belongs to no run: runs are judged by what has the same key.
+CREATE TABLE calibrations (
+  id INTEGER PRIMARY KEY,
+  identity TEXT NOT NULL UNIQUE,
+  judge_key TEXT NOT NULL,
+  judge_model TEXT NOT NULL,
+  judge_snapshot TEXT,
+  rubric_pack TEXT,
+  rubric_fingerprint TEXT,
+  verdicts TEXT,
+  sampling TEXT NOT NULL CHECK (json_valid(sampling)),
+  source TEXT NOT NULL,
+  manifest TEXT NOT NULL CHECK (json_valid(manifest)),
+  started_at TEXT NOT NULL,
+  ended_at TEXT,
+  saved_at TEXT NOT NULL,
+  tool_version TEXT NOT NULL,
+  judged INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  ceiling REAL,
+  noise REAL,
+  damages INTEGER NOT NULL,
+  blind INTEGER NOT NULL,
+  undecided INTEGER NOT NULL,
+  gullible REAL,
+  document TEXT NOT NULL CHECK (json_valid(document)),
+  figures TEXT NOT NULL CHECK (json_valid(figures))
+) STRICT;
+
+CREATE VIEW measures AS
+SELECT run_id, judgements.key AS key, repeat, judgement_index, one.key AS name, CAST(one.value AS REAL) AS value
+FROM judgements, json_each(judgements.measures) AS one;
+
+CREATE VIEW domain_counts AS
+SELECT runs.id AS run_id, ${member('one.value', 'domain')} AS domain, ${member('one.value', 'chosen')} AS chosen,
+  ${member('one.value', 'valid')} AS valid, ${member('one.value', 'failed')} AS failed,
+  ${real('one.value', 'coverage')} AS coverage,
+  ${member('one.value', 'failures')} AS failures, ${member('one.value', 'flags')} AS flags
+FROM runs, json_each(runs.card, '$.domains') AS one;
+
+CREATE VIEW domain_scores AS
+SELECT runs.id AS run_id, ${member('one.value', 'domain')} AS domain, kinds.column1 AS kind, figure.key AS dimension,
+  ${estimateIn('figure.value')}
+FROM runs, json_each(runs.card, '$.domains') AS one,
+  (VALUES ('official', '$.scores'), ('with_failures', '$.withFailures'), ('measure', '$.measures')) AS kinds,
+  json_each(one.value, kinds.column2) AS figure;
+
+CREATE VIEW overall_scores AS
+SELECT runs.id AS run_id, kinds.column1 AS kind, figure.key AS dimension, ${estimateIn('figure.value')}
+FROM runs,
+  (VALUES ('official', '$.overall'), ('with_failures', '$.overallWithFailures'), ('micro', '$.overallMicro'),
+    ('measure', '$.overallMeasures')) AS kinds,
+  json_each(runs.card, kinds.column2) AS figure;
+
+CREATE VIEW run_costs AS
+SELECT runs.id AS run_id, one.key AS asked, ${costIn("json_extract(one.value, '$.total')")},
+  ${member('one.value', 'price')} AS price
+FROM runs, json_each(runs.costs) AS one;
+
+CREATE VIEW domain_costs AS
+SELECT runs.id AS run_id, one.key AS asked, own.key AS domain, ${costIn('own.value')}
+FROM runs, json_each(runs.costs) AS one, json_each(one.value, '$.domains') AS own;
+
+-- An empty domain is the mean over domains. A value is NULL where there is none, and why_none says why.
+CREATE VIEW decision_equivalence AS
+SELECT run_id, domain,
+  ${real('part', 'predicted')} AS predicted, ${real('part', 'ceiling')} AS ceiling, ${real('part', 'floor')} AS floor,
+  ${member('part', 'rows')} AS n, ${member('part', 'clusters')} AS clusters,
+  ${real('part', 'gap.low')} AS gap_low, ${real('part', 'gap.high')} AS gap_high,
+  ${real('part', 'found.value')} AS value,
+  ${real('part', 'found.interval.low')} AS low, ${real('part', 'found.interval.high')} AS high,
+  CASE json_type(part, '$.found') WHEN 'text' THEN ${member('part', 'found')} END AS why_none
+FROM (
+  SELECT runs.id AS run_id, ${member('one.value', 'domain')} AS domain, one.value AS part
+  FROM runs, json_each(runs.equivalence, '$.domains') AS one
+  UNION ALL
+  SELECT id, '', ${member('equivalence', 'overall')} FROM runs WHERE equivalence IS NOT NULL
+);
+
+-- An empty domain is all of them.
+CREATE VIEW scenario_figures AS
+SELECT runs.id AS run_id, ${member('one.value', 'scenario')} AS scenario,
+  coalesce(${member('one.value', 'domain')}, '') AS domain, figure.key AS figure, ${estimateIn('figure.value')}
+FROM runs, (VALUES ('$.scenarios'), ('$.cells')) AS parts, json_each(runs.scenarios, parts.column1) AS one,
+  json_each(one.value, '$.figures') AS figure;
+
+-- An empty domain is all of them, and an empty variant, against or dimension is none.
+CREATE VIEW calibration_figures AS
+SELECT calibrations.id AS calibration_id, ${member('one.value', 'domain')} AS domain,
+  ${member('one.value', 'figure')} AS figure, coalesce(${member('one.value', 'variant')}, '') AS variant,
+  coalesce(${member('one.value', 'against')}, '') AS against,
+  coalesce(${member('one.value', 'dimension')}, '') AS dimension, ${estimateIn('one.value')},
+  ${real('one.value', 'adjustedP')} AS adjusted_p, ${member('one.value', 'verdict')} AS verdict
+FROM calibrations, json_each(calibrations.figures) AS one;
+
+PRAGMA user_version = ${SCHEMA_VERSION};
+PRAGMA application_id = ${APPLICATION_ID};
+`;
+
+/** Makes the schema in an empty database. @throws UserError (65) as `hasSchema`. */
+export function makeSchema(database: Sqlite, path: string): void {
+  if (hasSchema(database, path)) return;
+  database.immediate(() => {
+    // Another process may have been at the same work.
+    if (!hasSchema(database, path)) database.exec(SCHEMA);
   });
 }
 
-function requireReferences(database: Sqlite, path: string): void {
-  const table = database.value('PRAGMA foreign_key_check');
-  if (table === undefined) return;
-  throw new UserError(
-    `${path} is damaged (rows of ${table} belong to nothing); move it away and score again: the judged files hold all that was in it`,
-    EXIT.badData,
-  );
-}
-
-function versionOf(database: Sqlite, path: string): number {
+/**
+ * Whether the database has the schema; false for an empty one. Nothing is changed in it.
+ * @throws UserError (65) for a database of another program or of another version.
+ */
+export function hasSchema(database: Sqlite, path: string): boolean {
+  const applicationId = database.value('PRAGMA application_id');
+  if (applicationId === 0 && database.value('SELECT count(*) FROM sqlite_schema') === 0) return false;
+  if (applicationId !== APPLICATION_ID) {
+    throw new UserError(`${path} is a SQLite database of another program; name another file with --db`, EXIT.badData);
+  }
   const version = Number(database.value('PRAGMA user_version'));
-  if (version <= MIGRATIONS.length) return version;
+  if (version === SCHEMA_VERSION) return true;
+  const remedy =
+    version > SCHEMA_VERSION
+      ? 'a later awb wrote it; use that one, or name another file with --db'
+      : 'an earlier awb wrote it; move it away, and awb score RUN makes it anew from each judged file';
   throw new UserError(
-    `${path} has schema version ${version}, and this version of awb knows ${MIGRATIONS.length}: ` +
-      'a later awb wrote it; use that one, or name another file with --db',
+    `${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`,
     EXIT.badData,
   );
 }

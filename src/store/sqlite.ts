@@ -1,10 +1,9 @@
-// The door to better-sqlite3, whose objects are never given to the garbage collector.
+// The door to better-sqlite3, whose objects are never given to the garbage collector; and rows whose values are checked as they are taken.
 
 import Database from 'better-sqlite3';
-import type { Steps } from '../steps.js';
 
 /** A row as SQLite gives it, by column. */
-export type Values = Readonly<Record<string, unknown>>;
+type Values = Readonly<Record<string, unknown>>;
 
 export interface Sqlite {
   exec(sql: string): void;
@@ -13,12 +12,6 @@ export interface Sqlite {
   value(sql: string): unknown;
   /** Runs an action in a transaction that takes the write lock at once; whatever it throws rolls back. */
   immediate<T>(action: () => T): T;
-  /** The same in steps: the transaction stays open in between, and those who give up half-way roll it back. */
-  immediateSteps<T>(action: () => Steps<T>): Steps<T>;
-  /** Runs an action that only reads in a transaction, so that it sees one state of the file. */
-  reading<T>(action: () => T): T;
-  /** The database as a file would hold it. */
-  serialize(): Buffer;
   close(): void;
 }
 
@@ -30,31 +23,19 @@ export interface Sqlite {
 const kept: unknown[] = [];
 
 /**
- * Opens a SQLite file, creating it unless `readonly`; or a copy of one in memory, from its bytes.
+ * Opens a SQLite file, creating it unless `readonly`.
  * `timeout`: milliseconds to wait for another process's lock.
  */
 export function openSqlite(
-  file: string | Buffer,
+  path: string,
   options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
 ): Sqlite {
-  const database = new Database(file, options);
+  const database = new Database(path, options);
   kept.push(database);
   const prepare = (sql: string) => {
     const statement = database.prepare<unknown[], Values>(sql);
     kept.push(statement);
     return statement;
-  };
-  const transaction = <T>(begin: string, action: () => T): T => {
-    database.exec(begin);
-    try {
-      const result = action();
-      database.exec('COMMIT');
-      return result;
-    } catch (error) {
-      // SQLite has rolled back by itself where the disk was full.
-      if (database.inTransaction) database.exec('ROLLBACK');
-      throw error;
-    }
   };
   return {
     exec(sql) {
@@ -62,22 +43,18 @@ export function openSqlite(
     },
     prepare,
     value: (sql) => prepare(sql).pluck().get(),
-    immediate: (action) => transaction('BEGIN IMMEDIATE', action),
-    *immediateSteps(action) {
-      // COMMIT writes what is still in the cache to the log, 16 MB of it by default, and copies the whole log into the file: both take
-      // long after a large transaction. Here the cache is small, and the log stays for `copyLog`.
-      database.exec('PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4000');
+    immediate(action) {
       database.exec('BEGIN IMMEDIATE');
       try {
-        const result = yield* action();
+        const result = action();
         database.exec('COMMIT');
         return result;
-      } finally {
+      } catch (error) {
+        // SQLite has rolled back by itself where the disk was full.
         if (database.inTransaction) database.exec('ROLLBACK');
+        throw error;
       }
     },
-    reading: (action) => transaction('BEGIN', action),
-    serialize: () => database.serialize(),
     close() {
       database.close();
     },
@@ -87,4 +64,67 @@ export function openSqlite(
 /** The code of an error of SQLite, such as SQLITE_BUSY; undefined for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
   return error instanceof Database.SqliteError ? error.code : undefined;
+}
+
+/** What SQLite itself does not notice: a column holds what was never written there. */
+export class DamagedValue extends Error {
+  constructor(column: string) {
+    super(`column ${column}`);
+    this.name = 'DamagedValue';
+  }
+}
+
+/** A row; a value of another type than was stored is damage. Its methods throw DamagedValue. */
+export class Row {
+  constructor(private readonly values: Values) {}
+
+  text(column: string): string {
+    const value = this.values[column];
+    if (typeof value !== 'string') throw new DamagedValue(column);
+    return value;
+  }
+
+  number(column: string): number {
+    const value = this.values[column];
+    if (typeof value !== 'number') throw new DamagedValue(column);
+    return value;
+  }
+
+  /** Undefined where the column holds none. */
+  textIn(column: string): string | undefined {
+    return this.values[column] === null ? undefined : this.text(column);
+  }
+
+  numberIn(column: string): number | undefined {
+    return this.values[column] === null ? undefined : this.number(column);
+  }
+
+  /** A value of JSON. */
+  document<T>(column: string, isDocument: (value: unknown) => value is T): T {
+    const text = this.text(column);
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      throw new DamagedValue(column);
+    }
+    if (!isDocument(value)) throw new DamagedValue(column);
+    return value;
+  }
+
+  /** Undefined where the column holds none. */
+  documentIn<T>(column: string, isDocument: (value: unknown) => value is T): T | undefined {
+    return this.values[column] === null ? undefined : this.document(column, isDocument);
+  }
+}
+
+/** The rows of a query, as they are taken. */
+export function* rowsOf(database: Sqlite, sql: string, ...parameters: unknown[]): Generator<Row> {
+  for (const values of database.prepare(sql).iterate(...parameters)) yield new Row(values);
+}
+
+/** An insertion into a table, whose values are given in the order of the columns. */
+export function insertion(database: Sqlite, table: string, columns: readonly string[], end = '') {
+  const slots = columns.map(() => '?').join(', ');
+  return database.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${slots}) ${end}`);
 }

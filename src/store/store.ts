@@ -1,18 +1,10 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands in this folder.
 
 import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import type { List } from '../list.js';
-import type { Steps } from '../steps.js';
+import { codeOf, EXIT, UserError } from '../errors.js';
 import type { JudgedRow, ScoreCard } from '../types.js';
 import { readCalibrations, saveCalibration } from './calibrations.js';
-import { type FoundRun, removeRuns, renameRun } from './changing.js';
-import { explainReading, explainWriting } from './failures.js';
-import { chooseJournal } from './journal-mode.js';
-import { copyLog } from './log.js';
-import { openForReading } from './read-only.js';
-import { readJudgements, readRuns } from './reading.js';
+import { readJudgements } from './judgements.js';
 import type {
   CalibrationRecord,
   RunRecord,
@@ -21,10 +13,9 @@ import type {
   StoredName,
   StoredRun,
 } from './records.js';
-import { saveRun } from './saving.js';
-import { migrate, refuseForeign, upToDate } from './schema.js';
-import { bytesByRun, giveBackSpace, type Space } from './space.js';
-import { openSqlite, type Sqlite } from './sqlite.js';
+import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, type Space, saveRun } from './runs.js';
+import { hasSchema, makeSchema } from './schema.js';
+import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
 export interface StoreReader {
@@ -41,20 +32,17 @@ export interface StoreReader {
 
 export interface Store extends StoreReader {
   /**
-   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was. It is open from
-   * the first step to the last, and nothing else may be done with the store in between.
+   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
    * @param labelOver the label under which it replaces an earlier one; without it, its own
    * @returns the run's id, which it keeps when it is replaced.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
    */
   saveRun(
     run: RunRecord,
-    judgements: List<StoredJudgement>,
+    judgements: readonly StoredJudgement[],
     card: ScoreCard,
     labelOver?: (before: StoredName) => string | undefined,
-  ): Steps<{ readonly id: number; readonly replaced: boolean }>;
-  /** Brings a stored run from SQLite's log into the file. `close` would do so, too, but at once, and not where another process has the file open. */
-  settle(): Promise<void>;
+  ): { readonly id: number; readonly replaced: boolean };
   /**
    * Writes a calibration with its figures in one transaction.
    * @throws UserError (74, 65) where the file cannot be written or is damaged.
@@ -76,9 +64,9 @@ export interface Store extends StoreReader {
 const BUSY_MS = 5000;
 
 /**
- * Opens the SQLite file, creating it and bringing its schema up to date where needed.
+ * Opens the SQLite file, creating it where it is not there.
  * @param busyMs how long to wait, in milliseconds, for another process that is writing.
- * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program or of a later version.
+ * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
  */
 export function openStore(path: string, busyMs = BUSY_MS): Store {
   return open(path, busyMs, false);
@@ -91,56 +79,51 @@ export function openStoreToChange(path: string, busyMs = BUSY_MS): Store {
 }
 
 function open(path: string, busyMs: number, fileMustExist: boolean): Store {
-  const explain = (error: unknown) => explainWriting(error, path, busyMs);
-  const explained = explainer(explain);
-  const database = explained(() => {
-    requireRegular(path);
-    return openSqlite(path, { timeout: busyMs, fileMustExist });
-  });
-  try {
-    explained(() => {
-      refuseForeign(database, path);
-      chooseJournal(database, dirname(path));
-      // A table that was made anew leaves the room of the old one.
-      if (migrate(database, path) > 0) giveBackSpace(database);
-    });
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+  const explained = explainer((error) => explainWriting(error, path, busyMs));
+  const database = opened(path, { timeout: busyMs, fileMustExist }, explained, makeSchema);
   return {
     ...reader(database, explained),
     saveCalibration: (record) => explained(() => saveCalibration(database, record)),
-    settle: () => copyLog(database),
     renameRun: (run, label) => explained(() => renameRun(database, run, label)),
     removeRuns: (runs) => explained(() => removeRuns(database, runs)),
-    *saveRun(run, judgements, card, labelOver = () => run.label) {
-      try {
-        return yield* saveRun(database, run, judgements, card, labelOver);
-      } catch (error) {
-        throw explain(error);
-      }
-    },
+    saveRun: (run, judgements, card, labelOver = () => run.label) =>
+      explained(() => saveRun(database, run, judgements, card, labelOver)),
   };
 }
 
 /**
- * Opens a SQLite file that is there, for its runs to be read. Nothing is written: the schema of an earlier version is brought
- * up to date in memory.
- * @throws UserError: 66 where there is no file or it cannot be read, 65 where it is not a database of this program or of a later version.
+ * Opens a SQLite file that is there, for its runs to be read; nothing is written.
+ * @throws UserError: 66 where there is no file or it cannot be read, 65 where it is not a database of this program and this version of the
+ * schema.
  */
 export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
   requireFile(path);
   const explained = explainer((error) => explainReading(error, path, busyMs));
+  let isEmpty = false;
+  // Not `readonly`: where a writer was killed, SQLite has to roll back what it left half written before anything can be read.
+  const database = opened(path, { timeout: busyMs, fileMustExist: true }, explained, (found) => {
+    found.exec('PRAGMA query_only = ON');
+    isEmpty = !hasSchema(found, path);
+  });
+  if (!isEmpty) return reader(database, explained);
+  database.close();
+  return { runs: () => [], judgements: () => [], calibrations: () => [], bytesByRun: () => new Map(), close() {} };
+}
+
+/** Opens a regular file and makes it ready; it is closed where that throws. */
+function opened(
+  path: string,
+  options: Parameters<typeof openSqlite>[1],
+  explained: Explained,
+  ready: (database: Sqlite, path: string) => void,
+): Sqlite {
   const database = explained(() => {
     requireRegular(path);
-    return openForReading(path, busyMs);
+    return openSqlite(path, options);
   });
   try {
-    return reader(
-      explained(() => upToDate(database, path)),
-      explained,
-    );
+    explained(() => ready(database, path));
+    return database;
   } catch (error) {
     database.close();
     throw error;
@@ -189,4 +172,59 @@ function requireRegular(path: string): void {
         ? 'a socket'
         : 'a device';
   throw new UserError(`${path} is ${kind}, not a SQLite file; name another file with --db`, EXIT.badData);
+}
+
+/** What a failure of SQLite means to those who write; other errors come back as they are. */
+export function explainWriting(error: unknown, path: string, busyMs: number): unknown {
+  if (error instanceof TypeError && error.message.includes('directory does not exist')) {
+    return new UserError(
+      `cannot write ${path}: its folder does not exist; create it or name another with --db`,
+      EXIT.cannotWrite,
+    );
+  }
+  const code = sqliteCode(error) ?? '';
+  const reason = writeFailure(code, busyMs);
+  return reason === undefined
+    ? explainDamage(error, path)
+    : new UserError(`cannot write ${path}: ${reason}`, EXIT.cannotWrite);
+}
+
+function writeFailure(code: string, busyMs: number): string | undefined {
+  if (code.startsWith('SQLITE_BUSY')) {
+    return `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
+  }
+  if (code === 'SQLITE_FULL') return 'the disk is full, and nothing in it was changed; free some space, or use --db';
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
+    return `it or its folder cannot be written (${code}); mend the permissions, or use --db`;
+  }
+  if (code.startsWith('SQLITE_IOERR')) return `the disk reports an error (${code}); use --db for another place`;
+  return undefined;
+}
+
+/** The same to those who read. */
+function explainReading(error: unknown, path: string, busyMs: number): unknown {
+  const code = sqliteCode(error) ?? codeOf(error) ?? '';
+  if (code.startsWith('SQLITE_BUSY')) {
+    const reason = `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
+    return new UserError(`cannot read ${path}: ${reason}`, EXIT.inputMissing);
+  }
+  if (/^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)) {
+    return new UserError(`cannot read ${path} (${code}); mend that, or name another file with --db`, EXIT.inputMissing);
+  }
+  return explainDamage(error, path);
+}
+
+function explainDamage(error: unknown, path: string): unknown {
+  const code = error instanceof DamagedValue ? error.message : sqliteCode(error);
+  if (!(error instanceof Error) || code === undefined) return error;
+  if (code.startsWith('SQLITE_CONSTRAINT')) {
+    return new UserError(`${path} does not take this run: ${error.message}`, EXIT.badData);
+  }
+  if (code === 'SQLITE_NOTADB') {
+    return new UserError(`${path} is not a SQLite database; name another file with --db`, EXIT.badData);
+  }
+  return new UserError(
+    `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
+    EXIT.badData,
+  );
 }

@@ -5,6 +5,7 @@ import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { askedRuns } from '../support/asked-runs.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 
 /** What fish and zsh take as "complete a file name". */
@@ -54,8 +55,9 @@ describe('what may stand at the cursor', () => {
     let cwd: string;
     beforeAll(async () => {
       cwd = await temporaryFolder();
-      copyFileSync(join(ROOT, 'fixtures/runs-0.1/runs.sqlite'), join(cwd, 'awb.sqlite'));
-      copyFileSync(join(ROOT, 'fixtures/runs-0.1/runs.sqlite'), join(cwd, 'other.sqlite'));
+      await askedRuns(cwd);
+      copyFileSync(join(cwd, 'runs.sqlite'), join(cwd, 'awb.sqlite'));
+      copyFileSync(join(cwd, 'runs.sqlite'), join(cwd, 'other.sqlite'));
       const relabelled: readonly [string, string][] = [
         ['1', 'with space'],
         ['3', 'same'],

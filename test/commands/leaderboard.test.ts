@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { MIGRATIONS } from '../../src/store/migrations.js';
+import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { type Browser, noChromium, startChromium } from '../support/chromium.js';
@@ -371,7 +371,7 @@ describe('bad input', () => {
     const later = join(dir, 'later.sqlite');
     await scored({ db: later, label: 'a', rating: steady(3, 4) });
     const database = openSqlite(later);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     database.close();
     const { code, stderr } = await refused(['--db', later]);
     expect(code).toBe(EXIT.badData);

@@ -2,15 +2,22 @@
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { widthOf } from '../../src/printable.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
-import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { askedRuns } from '../support/asked-runs.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { holdMessage, holdText } from '../support/messages.js';
 
-const OLD = join(ROOT, 'fixtures/runs-0.1/runs.sqlite');
+/** A file of two rated runs and a measured one. */
+let three: string;
+beforeAll(async () => {
+  const made = await temporaryFolder();
+  await askedRuns(made);
+  three = join(made, 'runs.sqlite');
+});
 
 let dir: string;
 beforeEach(async () => {
@@ -111,7 +118,7 @@ describe('the document', () => {
 
   test('has the runs of several files, each with its file', async () => {
     await stored('step-1');
-    copyFileSync(OLD, join(dir, 'old.sqlite'));
+    copyFileSync(three, join(dir, 'old.sqlite'));
     const { runs } = await json('--db', 'awb.sqlite,old.sqlite,./awb.sqlite');
     expect(runs.map(({ db, id }: { db: string; id: number }) => [db, id])).toEqual([
       [join(dir, 'awb.sqlite'), 1],
@@ -120,7 +127,7 @@ describe('the document', () => {
   });
 
   test('leaves out what was not asked for, and counts it', async () => {
-    copyFileSync(OLD, join(dir, 'awb.sqlite'));
+    copyFileSync(three, join(dir, 'awb.sqlite'));
     const ids = async (...words: string[]) => (await json(...words)).runs.map(({ id }: { id: number }) => id);
     expect(await ids('--label', 'step')).toEqual([1, 2]);
     expect(await ids('--label', '200')).toEqual([2]);
@@ -132,8 +139,8 @@ describe('the document', () => {
 });
 
 describe('a file', () => {
-  test('of an earlier version is read as it is, with figures by the arithmetic of today', async () => {
-    copyFileSync(OLD, join(dir, 'awb.sqlite'));
+  test('is read as it is, with the figures that its runs are shown with', async () => {
+    copyFileSync(three, join(dir, 'awb.sqlite'));
     const before = readFileSync(join(dir, 'awb.sqlite'));
     const { runs } = await json();
     expect(readFileSync(join(dir, 'awb.sqlite')).equals(before)).toBe(true);
@@ -153,7 +160,7 @@ describe('a file', () => {
 
   test('that is not there is missed by name, with those one folder down', async () => {
     mkdirSync(join(dir, 'results'));
-    copyFileSync(OLD, join(dir, 'results/awb.sqlite'));
+    copyFileSync(three, join(dir, 'results/awb.sqlite'));
     expect(await run()).toMatchObject({
       code: 66,
       stderr: expect.stringContaining('there is no SQLite file awb.sqlite; there is results/awb.sqlite: name one'),
@@ -163,7 +170,7 @@ describe('a file', () => {
   });
 
   test('whose manifests are damaged lists its runs all the same', async () => {
-    copyFileSync(OLD, join(dir, 'awb.sqlite'));
+    copyFileSync(three, join(dir, 'awb.sqlite'));
     const database = openSqlite(join(dir, 'awb.sqlite'));
     database.exec(`UPDATE runs SET manifest = '{"schema":"awb.manifest/1"}'`);
     database.close();

@@ -1,10 +1,10 @@
 // `awb runs show` from end to end: one stored run with what made it, and what became of its judged file.
 
-import { appendFileSync, copyFileSync, cpSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 
 let dir: string;
@@ -32,7 +32,7 @@ describe('a run', () => {
       refuses: (domain, row) => domain === 'web' && row === 5,
       identity: { sampling: { temperature: 0.5 } },
     });
-    const scored = await awb(['score', source], { cwd: dir });
+    const scored = await awb(['score', source, '--verbose'], { cwd: dir });
     const { code, stdout } = await run('1');
     expect(code).toBe(0);
     expect(factsIn(stdout)).toMatchObject({
@@ -97,15 +97,6 @@ describe('a run', () => {
       code: 2,
       stderr: expect.stringContaining('awb score other stores it'),
     });
-  });
-
-  test('in a file of an earlier version is shown from there, and that file stays as it is', async () => {
-    cpSync(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
-    const shown = await json('step-100', '--db', 'runs.sqlite');
-    expect(shown).toMatchObject({ id: 1, kind: 'rubric', label: 'step-100' });
-    const database = openSqlite(join(dir, 'runs.sqlite'), { readonly: true });
-    expect(database.value('PRAGMA user_version')).toBe(1);
-    database.close();
   });
 
   test('with a damaged manifest is shown all the same, and the damage is named', async () => {

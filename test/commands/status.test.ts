@@ -1,11 +1,11 @@
 // `awb status`: what it tells of runs that work, were killed or have ended, and that it leaves no trace.
 
-import { chmod, cp, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { awb, type CliProcess, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { holdText } from '../support/messages.js';
@@ -168,18 +168,6 @@ test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read',
   await chmod(run.out, 0o500);
   expect((await run.status('out')).code).toBe(EXIT.done);
   await chmod(run.out, 0o700);
-});
-
-test('runs of version 0.1 are read, without totals by domain', async () => {
-  const dir = await temporaryFolder();
-  await cp(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
-  const folders = (await readdir(dir, { recursive: true }))
-    .filter((name) => name.endsWith('.manifest.json'))
-    .map((name) => join(dir, name, '..'));
-  expect(folders.length).toBeGreaterThan(0);
-  const { code, stdout } = await awb(['status', ...new Set(folders), '--json']);
-  expect([EXIT.done, EXIT.incomplete]).toContain(code);
-  for (const run of JSON.parse(stdout).runs) expect(run.ok + run.failed + run.left).toBe(run.total);
 });
 
 test('a folder without a run, or none at all, is an error that says what to name', async () => {

@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readCalibrated } from '../../src/bench/calibrated.js';
+import { readCalibrated } from '../../src/bench/judged.js';
 import { variantFacts } from '../../src/calibrate/variants.js';
 import type { CalibratedRow } from '../../src/calibration.js';
 import { calibrationOf } from '../../src/score/calibration/calibration.js';

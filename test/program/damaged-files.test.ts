@@ -3,6 +3,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { askedRuns } from '../support/asked-runs.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
@@ -85,7 +86,7 @@ let whole: string;
 let server: LoopbackServer;
 beforeAll(async () => {
   whole = await temporaryFolder();
-  await cp(join(ROOT, 'fixtures/runs-0.1'), whole, { recursive: true });
+  await askedRuns(whole);
   await cp(join(ROOT, 'rubrics/awb-3'), join(whole, 'pack'), { recursive: true });
   await writeFile(join(whole, 'gate.yaml'), POLICY);
   await writeFile(join(whole, 'awb.yaml'), CONFIG);

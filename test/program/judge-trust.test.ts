@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { saveCalibration } from '../../src/runs/calibration/saving.js';
+import { saveCalibration } from '../../src/runs/calibration/telling.js';
 import { calibrationManifest, madeUpCalibration } from '../support/calibrations.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
@@ -121,7 +121,7 @@ describe('the table of a run', () => {
   });
 
   it('says it at the head of its report, once where it holds for the run beside it, too', async () => {
-    const folder = join(ROOT, 'fixtures/runs-0.1');
+    const folder = join(ROOT, 'fixtures/runs-awb-2');
     const { identity } = JSON.parse(await readFile(join(folder, 'step-100/judged.manifest.json'), 'utf8'));
     const manifest = calibrationManifest({ identity });
     const made = { source: '/calibration.jsonl', manifest, calibration: madeUpCalibration(), document: {} };

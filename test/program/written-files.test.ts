@@ -60,7 +60,7 @@ describe.each(WRITERS)('%s', (_name, argsFor) => {
 
 test('report writes to a FIFO, and through a link', async () => {
   const page = join(dir, 'page');
-  const real = join(ROOT, 'fixtures/runs-0.1/step-100/judged.jsonl');
+  const real = join(ROOT, 'fixtures/runs-awb-2/step-100/judged.jsonl');
   execFileSync('mkfifo', [page]);
   await symlink(page, join(dir, 'link'));
   const [read, { code }] = await Promise.all([

@@ -3,24 +3,25 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { present } from '../../src/present.js';
 import { madeWith } from '../../src/run/made-with.js';
 import { readManifest } from '../../src/run/manifest-file.js';
 import { ROOT } from '../support/cli.js';
 
-const manifestIn = (run: string) => readManifest(join(ROOT, 'fixtures/runs-0.1', run, 'judged.manifest.json'));
+const PATH = join(ROOT, 'fixtures/runs-awb-2/step-100/judged.manifest.json');
 
-describe('a run of version 0.1', () => {
+describe('a run', () => {
   test('that a judge rated says who judged whom, with what', async () => {
-    const manifest = await manifestIn('step-100');
+    const manifest = await readManifest(PATH);
     const made = madeWith(manifest);
     expect(made).toMatchObject({
       mode: 'rubric',
       judge: 'judge',
       snapshot: 'judge-2026-01-01',
       judgeName: 'judge-2026-01-01',
-      rubricPack: 'awb-1',
+      rubricPack: 'awb-2',
       verdicts: 'strict',
-      versions: [],
+      versions: ['reading 2', 'frame 3'],
       worldModel: 'wm-step-100',
       baseline: undefined,
       protocol: 'history',
@@ -38,7 +39,9 @@ describe('a run of version 0.1', () => {
   });
 
   test('that was measured has neither judge nor rubrics, and its baseline is the world model', async () => {
-    expect(madeWith(await manifestIn('persistence'))).toMatchObject({
+    const manifest = present(await readManifest(PATH));
+    const predictions = { ...present(manifest.predictions), identity: { baseline: 'persistence' } };
+    expect(madeWith({ ...manifest, identity: { mode: 'metrics' }, predictions })).toMatchObject({
       mode: 'metrics',
       judge: undefined,
       judgeName: undefined,
@@ -77,14 +80,12 @@ test('whatever a mode’s records depend on is part of what runs share', () => {
 });
 
 test('ratings that were framed or read otherwise are of other versions', () => {
-  const identity = { verdicts: 'strict', reading: 2, rubrics: { name: 'awb-1', fingerprint: 'f', frame: 3 } };
+  const identity = { verdicts: 'strict', reading: 2, rubrics: { name: 'awb-2', fingerprint: 'f', frame: 3 } };
   expect(madeWith({ identity }).versions).toEqual(['reading 2', 'frame 3']);
 });
 
 test('what stands in a manifest as something else than was written is not known', async () => {
-  const { identity, ...manifest } = JSON.parse(
-    await readFile(join(ROOT, 'fixtures/runs-0.1/step-100/judged.manifest.json'), 'utf8'),
-  );
+  const { identity, ...manifest } = JSON.parse(await readFile(PATH, 'utf8'));
   const odd = Object.fromEntries(Object.keys(identity).map((name) => [name, 7]));
   const made = madeWith({ ...manifest, identity: odd });
   expect(made).toMatchObject({ mode: 'rubric', judge: undefined, rubricPack: undefined, sampling: {}, dropped: [] });

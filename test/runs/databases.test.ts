@@ -3,12 +3,18 @@
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listOfRuns, withKnownRuns } from '../../src/runs/databases.js';
-import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { askedRuns } from '../support/asked-runs.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 
-const STORED = join(ROOT, 'fixtures/runs-0.1/runs.sqlite');
+let stored: string;
+beforeAll(async () => {
+  const made = await temporaryFolder();
+  await askedRuns(made);
+  stored = join(made, 'runs.sqlite');
+});
 
 let dir: string;
 beforeEach(async () => {
@@ -21,7 +27,7 @@ describe('a SQLite file', () => {
     async (line) => {
       for (const folder of ['results', 'out', '.hidden', 'node_modules']) await mkdir(join(dir, folder));
       for (const file of ['results/awb.sqlite', 'out/runs.sqlite', '.hidden/x.sqlite', 'node_modules/y.sqlite']) {
-        await cp(STORED, join(dir, file));
+        await cp(stored, join(dir, file));
       }
       const { code, stderr } = await awb(line.split(' '), { cwd: dir });
       expect(code).toBe(66);
@@ -32,7 +38,7 @@ describe('a SQLite file', () => {
   );
 
   test('that is named twice is opened once', async () => {
-    await cp(STORED, join(dir, 'a.sqlite'));
+    await cp(stored, join(dir, 'a.sqlite'));
     const found = await withKnownRuns(['a.sqlite', './a.sqlite'], ioIn(dir), async (known) =>
       known.map(({ run, db }) => `${db} ${run.label}`),
     );
@@ -42,7 +48,7 @@ describe('a SQLite file', () => {
   test.each(['{}', '{"schema":"awb.manifest/1"}', '"text"'])(
     'with the manifest %j names its run, and shows the others',
     async (text) => {
-      await cp(STORED, join(dir, 'a.sqlite'));
+      await cp(stored, join(dir, 'a.sqlite'));
       const damage = (where: string) => {
         const database = new Database(join(dir, 'a.sqlite'));
         database.prepare(`UPDATE runs SET manifest = ? ${where}`).run(text);
@@ -68,7 +74,7 @@ describe('a SQLite file', () => {
 });
 
 test('a list of runs is short, tells what is left out, and is free of what labels could do', async () => {
-  await cp(STORED, join(dir, 'a.sqlite'));
+  await cp(stored, join(dir, 'a.sqlite'));
   await withKnownRuns(['a.sqlite'], ioIn(dir), async ([first]) => {
     const known = Array.from({ length: 50 }, () => first).filter((each) => each !== undefined);
     const hostile = known.map((each) => ({ ...each, run: { ...each.run, label: 'a\x1b[31m\nb' } }));

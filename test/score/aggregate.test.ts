@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Measure, measuresOf } from '../../src/measures.js';
 import { aggregate } from '../../src/score/aggregate.js';
-import { studentTQuantile } from '../../src/score/student.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 import { DIMENSIONS, DOMAINS, type JudgedRow, type Ratings, type ScoreCard, type ScoreSet } from '../../src/types.js';
 
 let serial = 0;

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
 import { clusteredEstimate, meanOfEstimates, type Observation, pairedShift } from '../../src/score/clusters.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 import { mean } from '../../src/score/mean.js';
-import { studentTQuantile } from '../../src/score/student.js';
 
 interface Clustered {
   readonly values: number[];

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Comparison } from '../../src/comparison.js';
+import type { RunRows } from '../../src/score/compare.js';
 import { compareRuns } from '../../src/score/compare.js';
-import type { RunRows } from '../../src/score/pairing.js';
 import { DOMAINS, type JudgedRow, type JudgementFailure } from '../../src/types.js';
 
 interface Paired {

@@ -8,8 +8,8 @@ import { gateJson } from '../../src/report/gate/json.js';
 import { junit } from '../../src/report/gate/junit.js';
 import type { GatePage } from '../../src/report/gate/page.js';
 import { gateText } from '../../src/report/gate/terminal.js';
-import type { Evidence } from '../../src/score/evidence.js';
 import { decide, RULES } from '../../src/score/gate.js';
+import type { Evidence } from '../../src/score/limits.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
 
 /** At most so many seconds a row: a figure of the whole run. */

@@ -4,10 +4,10 @@ import type { Comparison, Difference, DomainComparison } from '../../src/compari
 import { domainOf, type GateDecision } from '../../src/decision.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import { compareRuns } from '../../src/score/compare.js';
-import type { Evidence } from '../../src/score/evidence.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 import { decide } from '../../src/score/gate.js';
+import type { Evidence } from '../../src/score/limits.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
-import { studentTQuantile } from '../../src/score/student.js';
 import type { Dimension, JudgedRow, VarianceSplit } from '../../src/types.js';
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 import { alphaOfLook, lookAt, repeatsOf } from '../../src/score/looks.js';
-import { studentTQuantile } from '../../src/score/student.js';
 import type { JudgedRow } from '../../src/types.js';
 
 describe('alpha of a look', () => {

@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
+import { normalTail, studentTQuantile } from '../../src/score/distributions.js';
 import { criticalBest, holm } from '../../src/score/multiple.js';
-import { normalTail } from '../../src/score/normal.js';
-import { studentTQuantile } from '../../src/score/student.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly holm: { readonly p: number[]; readonly adjusted: number[] }[];

@@ -1,8 +1,8 @@
 // Predictive power: the formula, its limits, and how often it comes true.
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
-import { predictivePower } from '../../src/score/predictive.js';
-import { studentTQuantile } from '../../src/score/student.js';
+import { predictivePower } from '../../src/score/bound-verdicts.js';
+import { studentTQuantile } from '../../src/score/distributions.js';
 
 const estimate = (value: number, se: number) => ({ value, se, df: 20_000, rows: 900, clusters: 300 });
 const decision = { bound: -2, holdsAt: 0.025, breaksAt: 0.025 };

@@ -6,13 +6,12 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { explainWriting } from '../../src/store/failures.js';
-import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
+import { explainWriting, openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
-import { refusal, runOf, saveIn } from '../support/stored-runs.js';
+import { card, refusal, runOf, saveIn } from '../support/stored-runs.js';
 
 let path: string;
 beforeEach(async () => {
@@ -22,16 +21,25 @@ beforeEach(async () => {
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 
 describe('a file that cannot be used', () => {
-  it('from a later version is refused with both versions, and left alone', () => {
+  it.each([
+    ['a later', SCHEMA_VERSION + 6, 'a later awb wrote it; use that one, or name another file with --db'],
+    [
+      'an earlier',
+      SCHEMA_VERSION - 1,
+      'an earlier awb wrote it; move it away, and awb score RUN makes it anew from each judged file',
+    ],
+  ])('from %s version is refused with both versions and what to do, and left alone', (_, version, remedy) => {
     openStore(path).close();
     const database = openSqlite(path);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 6}`);
+    database.exec(`PRAGMA user_version = ${version}`);
     database.close();
     const before = readFileSync(path);
-    const error = refusal(() => openStore(path));
-    expect(error.exitCode).toBe(EXIT.badData);
-    expect(error.message).toContain(`version ${MIGRATIONS.length + 6}`);
-    expect(error.message).toContain(`knows ${MIGRATIONS.length}`);
+    for (const open of [openStore, openExistingStore, openStoreToChange]) {
+      expect(refusal(() => open(path))).toMatchObject({
+        exitCode: EXIT.badData,
+        message: `${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`,
+      });
+    }
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
@@ -81,10 +89,11 @@ describe('a file that cannot be used', () => {
 
   it('that another process keeps locked is given up after the time allowed', () => {
     openStore(path).close();
-    const other = openSqlite(path);
+    const [store, other] = [openStore(path, 50), openSqlite(path)];
     other.exec('BEGIN IMMEDIATE');
-    const error = refusal(() => openStore(path, 50));
+    const error = refusal(() => store.saveRun(runOf('a'), [], card));
     other.close();
+    store.close();
     expect(error).toMatchObject({ exitCode: EXIT.cannotWrite, message: expect.stringContaining('locked for 0.05 s') });
   });
 

@@ -1,13 +1,14 @@
 // Reading changes nothing on the disk, wherever the file lies.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore } from '../../src/store/store.js';
+import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { runOf, saveIn } from '../support/stored-runs.js';
 import { type Compiled, compileStore } from './compiled.js';
@@ -25,8 +26,8 @@ beforeEach(async () => {
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 
 describe('reading changes nothing on the disk', () => {
-  const runsIn = (file: string) => {
-    const store = openExistingStore(file, 50);
+  const runsIn = (file: string, busyMs = 50) => {
+    const store = openExistingStore(file, busyMs);
     try {
       return store.runs().map(({ label }) => label);
     } finally {
@@ -36,24 +37,17 @@ describe('reading changes nothing on the disk', () => {
   const filesIn = (folder: string) =>
     Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString('base64')]));
 
-  it('in the newest schema', () => {
+  it('of a file with runs', () => {
     save(runOf('a'));
     const before = filesIn(dirname(path));
     expect(runsIn(path)).toEqual(['step-1']);
     expect(filesIn(dirname(path))).toEqual(before);
   });
 
-  it('in an earlier one, which is brought up to date in memory', () => {
-    openStore(path).close();
-    const database = openSqlite(path);
-    database.exec('PRAGMA foreign_keys = OFF');
-    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-    for (const { name } of tables) database.exec(`DROP TABLE ${name}`);
-    database.exec('PRAGMA user_version = 0');
-    database.close();
-    const before = filesIn(dirname(path));
+  it('of an empty file, which holds none', () => {
+    writeFileSync(path, '');
     expect(runsIn(path)).toEqual([]);
-    expect(filesIn(dirname(path))).toEqual(before);
+    expect(filesIn(dirname(path))).toEqual({ 'awb.sqlite': '' });
   });
 
   it('where another process is writing, and sees what stood before', () => {
@@ -70,14 +64,36 @@ describe('reading changes nothing on the disk', () => {
     }
   });
 
-  it('where it has a rollback journal', () => {
+  /** A file in the middle of a transaction, and the journal beside it, as a kill leaves them. */
+  const halfWritten = () => {
     save(runOf('a'));
     const database = openSqlite(path);
-    database.exec('PRAGMA journal_mode = delete');
+    database.exec("PRAGMA cache_size = 5; BEGIN; UPDATE runs SET label = 'half'");
+    database.exec('CREATE TABLE large (bytes); INSERT INTO large VALUES (zeroblob(1000000))');
+    const kept = readdirSync(dirname(path)).map((name) => [name, readFileSync(join(dirname(path), name))] as const);
     database.close();
-    const before = filesIn(dirname(path));
+    for (const [name, bytes] of kept) writeFileSync(join(dirname(path), name), bytes);
+  };
+
+  it('where another process commits meanwhile, which is waited for', async () => {
+    save(runOf('a'));
+    const script = await compiled.script(
+      'committing.js',
+      `import { openSqlite } from './store/sqlite.js';
+       const database = openSqlite(process.argv[2]);
+       database.exec("BEGIN EXCLUSIVE; UPDATE runs SET label = 'later'");
+       console.log('locked');
+       setTimeout(() => database.exec('COMMIT'), 300);`,
+    );
+    const child = spawn(process.execPath, [script, path]);
+    await once(child.stdout, 'data');
+    expect(runsIn(path, 20_000)).toEqual(['later']);
+  });
+
+  it('but what a killed writer left half written, which is taken back', () => {
+    halfWritten();
     expect(runsIn(path)).toEqual(['step-1']);
-    expect(filesIn(dirname(path))).toEqual(before);
+    expect(readdirSync(dirname(path))).toEqual(['awb.sqlite']);
   });
 
   // The superuser may write anywhere, so a process reads that gives its rights up once it is loaded: the checkout itself may be
@@ -103,30 +119,14 @@ describe('reading changes nothing on the disk', () => {
       return JSON.parse(stdout);
     };
 
-    it('with a write-ahead log that is empty', async () => {
+    it('which gives its runs', async () => {
       save(runOf('a'));
       expect(await asNobody()).toEqual(['step-1']);
     });
 
-    it('with one that a killed writer left', async () => {
-      save(runOf('a'));
-      const database = openSqlite(path);
-      database.exec("UPDATE runs SET label = 'in the log'");
-      const kept = readdirSync(dirname(path)).map((name) => [name, readFileSync(join(dirname(path), name))] as const);
-      database.close();
-      for (const [name, bytes] of kept) writeFileSync(join(dirname(path), name), bytes);
-      expect(await asNobody()).toEqual(['in the log']);
-    });
-
-    it('with one whose index is lost, which is refused', async () => {
-      save(runOf('a'));
-      const database = openSqlite(path);
-      database.exec("UPDATE runs SET label = 'in the log'");
-      const [main, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
-      database.close();
-      writeFileSync(path, main);
-      writeFileSync(`${path}-wal`, log);
-      expect(await asNobody()).toMatch(/some of its rows stand in .*awb\.sqlite-wal alone/);
+    it('which is refused beside the journal of a killed writer, since the file is half written', async () => {
+      halfWritten();
+      expect(await asNobody()).toMatch(/cannot read .*awb\.sqlite \(SQLITE_READONLY_ROLLBACK\)/);
     });
   });
 });

@@ -4,12 +4,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { atOnce } from '../../src/steps.js';
-import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore } from '../../src/store/store.js';
-import type { DomainScore } from '../../src/types.js';
+import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, failed, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';
 
@@ -36,7 +34,7 @@ describe('reading', () => {
       label: undefined,
       judgeModel: undefined,
       manifest: undefined,
-      costs: undefined,
+      costs: {},
     };
     save(runOf('a'));
     save(bare);
@@ -45,18 +43,6 @@ describe('reading', () => {
     // Figures of scenarios are for queries alone.
     expect(first).toEqual({ ...runOf('a'), scenarios: undefined, id: 1, card });
     expect(second).toEqual({ ...bare, scenarios: undefined, id: 2, card });
-  });
-
-  it('gives the domains in the published order, others after them by name', () => {
-    const [score] = card.domains;
-    const names = ['os', 'zebra', 'mcp', 'aviary', 'search'];
-    const store = openStore(path);
-    atOnce(
-      store.saveRun(runOf('a'), [], { ...card, domains: names.map((domain) => ({ ...score, domain }) as DomainScore) }),
-    );
-    const read = store.runs()[0]?.card.domains.map(({ domain }) => domain);
-    store.close();
-    expect(read).toEqual(['mcp', 'search', 'os', 'aviary', 'zebra']);
   });
 
   it('gives the judged rows of one run back as they were saved', () => {
@@ -94,6 +80,24 @@ describe('reading', () => {
     expect(reading((store) => store.judgements(1))).toEqual(rows);
   });
 
+  it.each([
+    ['card', `json_remove(card, '$.domains[0].flags')`],
+    ['card', `json_set(card, '$.overall.total.value', 'high')`],
+    ['card', `'[]'`],
+    ['costs', `json_set(costs, '$.judge.total', 1)`],
+    ['equivalence', `json_set(equivalence, '$.domains[1].found', 'none')`],
+    ['meta', `'1'`],
+  ])('takes no %s with %s for one that was saved', (column, damage) => {
+    save(runOf('a'));
+    const database = openSqlite(path);
+    database.exec(`UPDATE runs SET ${column} = ${damage}`);
+    database.close();
+    expect(refusal(() => reading((store) => store.runs()))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining(`column ${column}`),
+    });
+  });
+
   it('needs a file that is there, and makes none', () => {
     const error = refusal(() => openExistingStore(path));
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
@@ -103,7 +107,7 @@ describe('reading', () => {
   it('leaves a file of a later version alone', () => {
     save(runOf('a'));
     const database = openSqlite(path);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     database.close();
     expect(refusal(() => openExistingStore(path))).toMatchObject({
       exitCode: EXIT.badData,

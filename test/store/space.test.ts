@@ -1,13 +1,13 @@
 // Room in the file: whose it is, and what becomes of room that nothing uses.
 
-import { copyFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import type { StoredJudgement } from '../../src/store/records.js';
-import { giveBackSpace, spaceOf } from '../../src/store/space.js';
+import { giveBackSpace, spaceOf } from '../../src/store/runs.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore, openStore } from '../../src/store/store.js';
-import { ROOT, temporaryFolder } from '../support/cli.js';
+import { openExistingStore } from '../../src/store/store.js';
+import { temporaryFolder } from '../support/cli.js';
 import { rated, runOf, saveIn } from '../support/stored-runs.js';
 
 let path: string;
@@ -48,14 +48,4 @@ it('room that nothing uses stays where another process is writing, and is given 
   expect(spaceOf(own).bytes).toBeLessThan(before.bytes / 2);
   own.close();
   other.close();
-});
-
-it('a file of an earlier version has no room left over once it is brought up to date', () => {
-  copyFileSync(join(ROOT, 'fixtures/runs-0.1/runs.sqlite'), path);
-  openStore(path).close();
-  const database = openSqlite(path, { readonly: true });
-  const { bytes, freeBytes } = spaceOf(database);
-  database.close();
-  expect(freeBytes).toBe(0);
-  expect(statSync(path).size).toBe(bytes);
 });

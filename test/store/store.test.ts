@@ -1,13 +1,11 @@
 // A stored run: what is in the file, and that a run is never doubled or half replaced.
 
 import { execFile } from 'node:child_process';
-import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { atOnce } from '../../src/steps.js';
-import { MIGRATIONS } from '../../src/store/migrations.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, failed, queryIn, rated, runOf, saveIn } from '../support/stored-runs.js';
@@ -26,45 +24,45 @@ beforeEach(async () => {
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 const query = (sql: string) => queryIn(path, sql);
 
-const TABLES = [
+const TABLES = ['calibrations', 'judgements', 'predictions', 'runs'];
+const VIEWS = [
   'calibration_figures',
-  'calibrations',
   'decision_equivalence',
   'domain_costs',
   'domain_counts',
   'domain_scores',
-  'judgements',
   'measures',
   'overall_scores',
-  'predictions',
   'run_costs',
-  'runs',
   'scenario_figures',
 ];
 
 const countsByTable = () =>
-  Object.fromEntries(TABLES.map((table) => [table, query(`SELECT count(*) AS n FROM ${table}`)[0]?.n]));
+  Object.fromEntries([...TABLES, ...VIEWS].map((table) => [table, query(`SELECT count(*) AS n FROM ${table}`)[0]?.n]));
 
 describe('a new file', () => {
-  it('has the newest schema, all tables strict, and a write-ahead log', () => {
+  it('has the schema, all tables strict, views of the documents, and a rollback journal', () => {
     openStore(path).close();
-    expect(query('PRAGMA user_version')).toEqual([{ user_version: MIGRATIONS.length }]);
-    expect(query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
-    const tables = query("SELECT name, strict FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%' ORDER BY name");
-    expect(tables).toEqual(TABLES.map((name) => ({ name, strict: 1 })));
+    expect(query('PRAGMA user_version')).toEqual([{ user_version: SCHEMA_VERSION }]);
+    expect(query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'delete' }]);
+    const named = (type: string) =>
+      query(
+        `SELECT name, strict FROM pragma_table_list WHERE type = '${type}' AND name NOT LIKE 'sqlite_%' ORDER BY name`,
+      );
+    expect(named('table')).toEqual(TABLES.map((name) => ({ name, strict: 1 })));
+    expect(named('view').map(({ name }) => name)).toEqual(VIEWS);
   });
 
   it('is made once when several processes open it together, and takes the runs of all', async () => {
     const script = await compiled.script(
       'together.js',
       `import { openStore } from './store/store.js';
-       import { atOnce } from './steps.js';
        const [path, run, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
        const store = openStore(path, 20000);
-       atOnce(store.saveRun({ ...run, identity: String(process.pid) }, [], card));
+       store.saveRun({ ...run, identity: String(process.pid) }, [], card);
        store.close();`,
     );
-    const args = [script, path, JSON.stringify({ ...runOf(''), costs: undefined }), JSON.stringify(card)];
+    const args = [script, path, JSON.stringify({ ...runOf(''), costs: {} }), JSON.stringify(card)];
     await Promise.all(Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, args)));
     expect(countsByTable()).toMatchObject({ runs: 6, domain_counts: 6 });
   });
@@ -192,35 +190,6 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('is not touched by a replacement that is given up between two steps, and replaced whole by one that is not', () => {
-    const many = Array.from({ length: 1500 }, (_, at) => ({ ...rated, row: { ...rated.row, key: `k${at}` } }));
-    save(runOf('a', 'before'), many);
-    const counts = countsByTable();
-    const store = openStore(path);
-    const steps = store.saveRun({ ...runOf('a', 'after') }, [rated], card);
-    let taken = 0;
-    while (taken < 8 && steps.next().done !== true) taken++;
-    expect(taken).toBe(8);
-    steps.return({ id: 0, replaced: false });
-    store.close();
-    expect(countsByTable()).toEqual(counts);
-    save(runOf('a', 'after'), [rated]);
-    expect(countsByTable()).toMatchObject({ runs: 1, judgements: 1 });
-  });
-
-  it('stands in the file itself though another process keeps that open: its log would grow with each run', async () => {
-    const other = openStore(path);
-    const store = openStore(path);
-    atOnce(store.saveRun(runOf('a'), [rated], card));
-    await store.settle();
-    store.close();
-    const copy = join(await temporaryFolder(), 'copy.sqlite');
-    // Without its log.
-    await copyFile(path, copy);
-    other.close();
-    expect(queryIn(copy, 'SELECT identity FROM runs')).toEqual([{ identity: 'a' }]);
-  });
-
   it('stays whole when replacing it fails in the middle', () => {
     save(runOf('a', 'before'));
     const counts = countsByTable();
@@ -235,14 +204,11 @@ describe('a stored run', () => {
     const script = await compiled.script(
       'killed.js',
       `import { openStore } from './store/store.js';
-       import { atOnce } from './steps.js';
        const [path, run, rows, card] = process.argv.slice(2).map((text, index) => index === 0 ? text : JSON.parse(text));
        Object.defineProperty(rows[1], 'row', { get: () => process.kill(process.pid, 'SIGKILL') });
-       atOnce(openStore(path).saveRun(run, rows, card));`,
+       openStore(path).saveRun(run, rows, card);`,
     );
-    const args = [{ ...runOf('a', 'after'), costs: undefined }, [rated, failed], card].map((value) =>
-      JSON.stringify(value),
-    );
+    const args = [{ ...runOf('a', 'after'), costs: {} }, [rated, failed], card].map((value) => JSON.stringify(value));
     const ended = promisify(execFile)(process.execPath, [script, path, ...args]);
     await expect(ended).rejects.toMatchObject({ signal: 'SIGKILL' });
     expect(countsByTable()).toEqual(counts);

@@ -26,7 +26,6 @@ interface Given {
   readonly measures?: Readonly<Record<string, number>>;
   readonly chosen?: number;
   /** Domains behind the mean, where that is not what it would be today. */
-  readonly macroOf?: number;
   /** Rows behind each figure. */
   readonly rows?: number;
 }
@@ -56,7 +55,7 @@ export function cardOf(value: number, given: Given = {}): ScoreCard {
   return {
     domains: scores,
     overall: rated(value),
-    macroOf: given.macroOf ?? domainsOfMean(domains).length,
+    macroOf: domainsOfMean(domains).length,
     overallMicro: rated(value),
     overallWithFailures: rated(withFailures),
     overallMeasures: measures,

@@ -55,7 +55,9 @@ export async function judgedRun(dir: string, run: JudgedRun, db?: string): Promi
       meta: run.meta ?? {},
       identity: { model: 'wm', protocol: 'history', system_prompt: 'row', data: 'data', ...run.predictions },
       startedAt,
-      tokens: { completionTokens: 500 * rows * domains.length },
+      costs: Object.fromEntries(
+        domains.map((domain) => [domain, { rows, unpriced: rows, usage: { completionTokens: 500 * rows } }]),
+      ),
       counts: { ok: rows * domains.length, failed: 0 },
     },
   };

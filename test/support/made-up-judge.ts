@@ -3,7 +3,7 @@
 import type { CalibratedRow, VariantFacts } from '../../src/calibration.js';
 import { ratingToPoints } from '../../src/points.js';
 import { randomOf } from '../../src/random.js';
-import { normalDensity, normalTail } from '../../src/score/normal.js';
+import { normalDensity, normalTail } from '../../src/score/distributions.js';
 import { DIMENSIONS, type Dimension } from '../../src/types.js';
 import { facts, judged } from './known-ratings.js';
 

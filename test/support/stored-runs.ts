@@ -4,7 +4,6 @@ import type { RunCosts } from '../../src/costs.js';
 import type { EquivalenceCard } from '../../src/equivalence.js';
 import { UserError } from '../../src/errors.js';
 import type { ScenarioFigures } from '../../src/scenario-row.js';
-import { atOnce } from '../../src/steps.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
@@ -144,7 +143,7 @@ export const card: ScoreCard = {
 export function saveIn(path: string, run: RunRecord, judgements: readonly StoredJudgement[] = [rated, failed]) {
   const store = openStore(path);
   try {
-    return atOnce(store.saveRun(run, judgements, card));
+    return store.saveRun(run, judgements, card);
   } finally {
     store.close();
   }
@@ -152,7 +151,7 @@ export function saveIn(path: string, run: RunRecord, judgements: readonly Stored
 
 /** The rows that SQLite gives for a query. */
 export function queryIn(path: string, sql: string): Readonly<Record<string, unknown>>[] {
-  const database = openSqlite(path, { readonly: true });
+  const database = openSqlite(path, { fileMustExist: true });
   try {
     return database.prepare(sql).all();
   } finally {

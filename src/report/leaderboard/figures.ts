@@ -1,6 +1,6 @@
 // What a leaderboard counts of a run: its figures, the rows and domains behind them, and which of two is better.
 
-import { coversBenchmark, domainsBehindCard, isPublished } from '../../domains.js';
+import { coversBenchmark, domainsOfMean, isPublished } from '../../domains.js';
 import { goodness } from '../../measures.js';
 import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../types.js';
 import type { BoardFigure, BoardOptions } from './board.js';
@@ -38,7 +38,7 @@ export function domainsHaving(card: ScoreCard, measure: string | undefined): rea
 
 /** The domains behind a run's mean. */
 export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return domainsBehindCard(domainsHaving(card, measure), card.macroOf);
+  return domainsOfMean(domainsHaving(card, measure));
 }
 
 /** The published Overall is of the seven domains and no other. */

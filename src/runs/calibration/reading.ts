@@ -1,17 +1,23 @@
-// A calibration as it lies in its folder: its manifest, and what its judgements say of the judge.
+// A calibration as it lies in its folder, and how far the judge of a run can be trusted by the calibrations that are known.
 
-import { dirname, join } from 'node:path';
-import { readCalibrated } from '../../bench/calibrated.js';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { readCalibrated } from '../../bench/judged.js';
 import { variantFacts } from '../../calibrate/variants.js';
 import type { Calibration } from '../../calibration.js';
 import { EXIT, UserError } from '../../errors.js';
+import { asksJudge } from '../../judge/modes.js';
 import { trustOf } from '../../judge-trust.js';
 import { oneLine } from '../../printable.js';
-import { madeWith } from '../../run/made-with.js';
+import type { Trust } from '../../report/trust.js';
+import { type MadeWith, madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
 import { calibrationOf } from '../../score/calibration/calibration.js';
+import { shownPath } from '../../settings/shown-path.js';
 import type { StoredCalibration } from '../../store/records.js';
+import { openExistingStore } from '../../store/store.js';
+import type { Io } from '../../types.js';
 import { manifestBeside } from '../judged-path.js';
 
 /** A calibration that was read. */
@@ -56,4 +62,38 @@ export async function calibrationBeside(
     note(`the calibration beside ${oneLine(judgedFile, 200)} is left out: ${error.message}`);
     return [];
   }
+}
+
+/**
+ * What the newest calibration says of a run's judge: of the same judge and snapshot, told the same, read and sampled in the same way.
+ * Undefined for a run that asked no judge.
+ */
+export function trustIn(
+  { mode, judgeKey }: Pick<MadeWith, 'mode' | 'judgeKey'>,
+  calibrations: readonly StoredCalibration[],
+): Trust | undefined {
+  if (!asksJudge(mode)) return undefined;
+  if (judgeKey === undefined) return 'uncalibrated';
+  const own = calibrations.filter((calibration) => calibration.judgeKey === judgeKey);
+  const [newest] = own.sort((a, b) => (a.at < b.at ? 1 : -1));
+  return newest?.trust ?? 'uncalibrated';
+}
+
+/** The calibrations of those SQLite files that are there. What is wrong with one is noted: nobody asked for what else is in it. */
+export function calibrationsIn(files: readonly string[], note: (text: string) => void, io: Io): StoredCalibration[] {
+  const paths = [...new Set(files.map((file) => resolve(io.cwd, file)))].filter((path) => existsSync(path));
+  return paths.flatMap((path) => {
+    try {
+      const store = openExistingStore(path);
+      try {
+        return store.calibrations();
+      } finally {
+        store.close();
+      }
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      note(`calibrations of judges are not taken from ${shownPath(path, io)}: ${error.message}`);
+      return [];
+    }
+  });
 }

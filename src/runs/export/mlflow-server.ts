@@ -1,7 +1,7 @@
 // An MLflow server over its REST API: calls, their credentials, and what its refusals mean.
 
 import { EXIT, interruption, messageOf, UserError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject } from '../../json.js';
+import { type JsonObject, parseObject } from '../../json.js';
 import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
 import { oneLine, printable } from '../../printable.js';
 import { cutPasswords } from '../../settings/address.js';
@@ -133,12 +133,6 @@ function refusalOf(status: number, text: string, shown: string, clean: (text: st
     EXIT.unavailable,
     code,
   );
-}
-
-/** A member that is an object. */
-export function objectIn(found: JsonObject, name: string): JsonObject {
-  const value = found[name];
-  return isObject(value) ? value : {};
 }
 
 /** A member that is a text; the server is no MLflow where it has none. @throws UserError (69) */

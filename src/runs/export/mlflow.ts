@@ -1,9 +1,12 @@
 // A record into an MLflow server: its experiment, its run, and what is in it. Whatever is there already is not doubled.
 
 import { UserError } from '../../errors.js';
-import { isObject, type JsonObject } from '../../json.js';
-import { type MlflowRecord, RUN_TAG } from './mlflow-record.js';
-import { MlflowRefusal, type MlflowServer, objectIn, textIn } from './mlflow-server.js';
+import { asObject, isObject, type JsonObject } from '../../json.js';
+import { figuresOf } from '../../report/export/figures.js';
+import type { RunNames } from '../../report/export/rows-csv.js';
+import { scoresCsv } from '../../report/export/scores-csv.js';
+import type { ReadRun } from '../read-run.js';
+import { MlflowRefusal, type MlflowServer, textIn } from './mlflow-server.js';
 
 /** What came of an export. */
 interface MlflowExport {
@@ -26,7 +29,7 @@ export async function exportTo(server: MlflowServer, experiment: string, record:
   const experimentId = await experimentOf(server, experiment);
   const found = await runWith(server, experimentId, record.tags[RUN_TAG] ?? '');
   const run = found ?? (await createRun(server, experimentId, record));
-  const info = objectIn(run, 'info');
+  const info = asObject(run.info);
   const runId = textIn(info, 'run_id', server);
   const before = paramsOf(run);
   const kept = Object.entries(record.params).flatMap(([name, value]) => {
@@ -41,7 +44,7 @@ export async function exportTo(server: MlflowServer, experiment: string, record:
 
 async function experimentOf(server: MlflowServer, name: string): Promise<string> {
   const find = async () =>
-    objectIn(await server.get('experiments/get-by-name', { experiment_name: name }), 'experiment');
+    asObject((await server.get('experiments/get-by-name', { experiment_name: name })).experiment);
   try {
     return activeId(await find(), name, server);
   } catch (error) {
@@ -84,7 +87,7 @@ async function createRun(server: MlflowServer, experimentId: string, record: Mlf
     // With it the run is found again, whatever cuts the rest off.
     tags: [{ key: RUN_TAG, value: tags[RUN_TAG] }],
   });
-  return objectIn(made, 'run');
+  return asObject(made.run);
 }
 
 /** A metric that stands there with the same time, step and value is the same one. */
@@ -125,11 +128,100 @@ async function putFiles(server: MlflowServer, uri: string, { files }: MlflowReco
 }
 
 function paramsOf(run: JsonObject): ReadonlyMap<string, string> {
-  const { params } = objectIn(run, 'data');
+  const { params } = asObject(run.data);
   const list = Array.isArray(params) ? params.filter(isObject) : [];
   return new Map(list.map(({ key, value }) => [String(key), String(value)]));
 }
 
 function isRefusal(error: unknown, code: string): boolean {
   return error instanceof MlflowRefusal && error.code === code;
+}
+
+/** What MLflow keeps: parameters and tags are texts of some length, a metric has a step and a time. */
+interface MlflowRecord {
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly params: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly step: number;
+  /** By their names. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The tag by which a run is found again. */
+const RUN_TAG = 'awb.run';
+/** Older servers take no longer values of parameters; tags may be longer. */
+const MOST_VALUE = 500;
+const MOST_NAME = 250;
+
+export function mlflowRecord({ made, manifest, card, name }: ReadRun, names: RunNames): MlflowRecord {
+  const { identity = {}, settings = {}, predictions } = manifest ?? {};
+  const startMs = Date.parse(made.startedAt ?? '') || 0;
+  return {
+    name,
+    startMs,
+    endMs: Date.parse(made.endedAt ?? '') || startMs,
+    params: namesAndTexts({
+      ...flattened('judge', settings),
+      ...flattened('infer', predictions?.settings ?? {}),
+      ...flattened('identity', identity),
+    }),
+    tags: namesAndTexts({
+      [RUN_TAG]: names.id,
+      'awb.mode': made.mode,
+      'awb.world_model': made.worldModel,
+      'awb.judge': made.judgeName,
+      'awb.rubrics': made.rubricPack,
+      'awb.state': manifest?.state,
+      'awb.version': manifest?.tool?.version,
+      ...Object.fromEntries(Object.entries(made.meta).map(([key, value]) => [`meta.${key}`, value])),
+    }),
+    metrics: metricsOf(card),
+    step: stepOf(made.meta.step),
+    files: {
+      'scores.csv': scoresCsv(figuresOf(card), names),
+      ...(manifest === undefined ? {} : { 'manifest.json': `${JSON.stringify(manifest, null, 2)}\n` }),
+    },
+  };
+}
+
+/** Metrics are sorted by their names: figures of a domain stand together, those of Overall first in `overall/`. */
+function metricsOf(card: ReadRun['card']): Record<string, number> {
+  const metrics: Record<string, number> = {};
+  for (const { domain, kind, figure, estimate } of figuresOf(card)) {
+    const name = metricName(`${domain}/${kind === 'official' ? figure : `${kind}/${figure}`}`);
+    metrics[name] = estimate.value;
+    if (figure !== 'total') continue;
+    if (estimate.low !== undefined) metrics[`${name}_low`] = estimate.low;
+    if (estimate.high !== undefined) metrics[`${name}_high`] = estimate.high;
+  }
+  for (const { domain, coverage } of card.domains) metrics[metricName(`${domain}/coverage`)] = coverage;
+  return { ...metrics, 'overall/coverage': card.coverage, rows: card.chosen, failed: card.failed };
+}
+
+/** What MLflow allows in a name: letters, digits, `_-. :/`. */
+function metricName(text: string): string {
+  return text.replace(/[^\w\-. :/]/g, '_').slice(0, MOST_NAME);
+}
+
+function stepOf(text = ''): number {
+  return /^\d{1,15}$/.test(text) ? Number(text) : 0;
+}
+
+/** The members of members by their paths; a list is one value. */
+function flattened(path: string, value: unknown): Record<string, unknown> {
+  if (!isObject(value)) return { [path]: value };
+  return Object.assign({}, ...Object.entries(value).map(([name, member]) => flattened(`${path}.${name}`, member)));
+}
+
+function namesAndTexts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => {
+      if (value === undefined || value === null) return [];
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      return [[metricName(name), text.slice(0, MOST_VALUE)]];
+    }),
+  );
 }

@@ -9,13 +9,13 @@ import { oneLine } from '../../printable.js';
 import type { ShownRun } from '../../report/comparison/view.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../report/published.js';
 import { compareRuns } from '../../score/compare.js';
-import type { Bill, Evidence } from '../../score/evidence.js';
+import type { Bill, Evidence } from '../../score/limits.js';
 import { repeatsOf } from '../../score/looks.js';
 import type { Policy } from '../../score/policy.js';
 import { DOMAINS } from '../../types.js';
 import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from '../comparability.js';
 import type { ReadRun } from '../read-run.js';
-import { impossibleRows } from '../warnings.js';
+import { impossibleRows } from '../read-run.js';
 
 /** Who is held against what. */
 export interface Sides {

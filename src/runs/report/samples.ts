@@ -13,7 +13,7 @@ import { meanFigure, predictionsOf } from '../../score/predictions.js';
 import type { Io, JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
 import type { Pages } from './files.js';
-import type { RunWithTexts } from './texts.js';
+import type { RunWithTexts } from './reading.js';
 
 /** Texts of one chunk, in characters: what the page parses when one of its samples is looked at. */
 const CHUNK_CHARACTERS = 1_000_000;

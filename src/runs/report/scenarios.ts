@@ -1,8 +1,7 @@
 // The report of a run on scenarios: its figures, and its samples with their texts, read from the file.
 
 import { basename } from 'node:path';
-import { parseJudgedLine } from '../../bench/judged-line.js';
-import { openToRead, readLines } from '../../bench/line-file.js';
+import { judgedLines } from '../../bench/judged-line.js';
 import { isInteger, isObject, type JsonObject } from '../../json.js';
 import { present } from '../../present.js';
 import { writtenPrediction } from '../../reply.js';
@@ -11,10 +10,10 @@ import { scenarioIn, stepKey, twinKey } from '../../scenario-row.js';
 import { toolVersion } from '../../settings/version.js';
 import type { JudgedRow } from '../../types.js';
 import type { ReadRun } from '../read-run.js';
+import { warningsOn } from '../read-run.js';
 import { scenarioRows } from '../score/scenarios.js';
-import { warningsOn } from '../warnings.js';
 
-const HINT = 'awb infer --scenarios writes it';
+const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
 /**
  * @param mostBytes texts of all samples together; those of further samples are left out
@@ -58,18 +57,12 @@ async function readScenarioLines(
   path: string,
   stop: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, JsonObject>> {
-  const handle = await openToRead(path, HINT);
-  try {
-    const lines = new Map<string, JsonObject>();
-    for await (const line of readLines(handle, path, HINT, stop)) {
-      const { fields } = parseJudgedLine(path, line, 'awb infer --scenarios');
-      const key = isObject(fields.awb) ? fields.awb.key : undefined;
-      if (typeof key === 'string') lines.set(key, fields);
-    }
-    return lines;
-  } finally {
-    await handle.close();
+  const lines = new Map<string, JsonObject>();
+  for await (const { fields } of judgedLines(path, WRITTEN_BY, stop)) {
+    const key = isObject(fields.awb) ? fields.awb.key : undefined;
+    if (typeof key === 'string') lines.set(key, fields);
   }
+  return lines;
 }
 
 function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>): ShownSample {

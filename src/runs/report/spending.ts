@@ -6,8 +6,8 @@ import type { ReportSpending, SpendingLine } from '../../report/page/contents.js
 import { spentText } from '../../report/page/spending.js';
 import { rowId } from '../../row-id.js';
 import type { Domain, Io } from '../../types.js';
+import { countCosts, judgementsIn } from '../costs.js';
 import type { ReadRun } from '../read-run.js';
-import { countCosts, judgementsIn } from '../row-costs.js';
 
 /** What a run took. */
 interface ReadSpending {
@@ -25,7 +25,7 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
     }),
   );
   const { judgements, costs, spent } = await countCosts(run, prices, stop);
-  const byId = new Map(Array.from(judgements, (one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
+  const byId = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
   return {
     spending: ASKED.flatMap((asked) => spendingOf(asked, costs, spent[asked]())),
     linesOf(id) {

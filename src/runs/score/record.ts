@@ -18,7 +18,10 @@ interface JudgedRun {
 }
 
 /** The record of a run, under the label given or else under its own. */
-export function recordOf({ source, sha256, manifest, made }: JudgedRun, label: string | undefined): RunRecord {
+export function recordOf(
+  { source, sha256, manifest, made }: JudgedRun,
+  label: string | undefined,
+): Omit<RunRecord, 'costs'> {
   return {
     identity: identityOf(made) ?? `file ${sha256}`,
     label: label ?? made.label,

@@ -1,9 +1,13 @@
-// The rows under scenarios in a judged file, and what they come to.
+// The rows under scenarios in a judged file, what they come to, and how that is told at the end of asking.
 
+import { readJudged } from '../../bench/judged.js';
 import type { JsonObject } from '../../json.js';
+import { figuresDocument } from '../../report/scenarios/json.js';
+import { domainTable } from '../../report/scenarios/tables.js';
+import { terminal } from '../../report/terminal.js';
 import { type ScenarioFigures, type ScenarioRow, scenarioIn } from '../../scenario-row.js';
 import { scenarioFigures } from '../../score/scenarios.js';
-import type { JudgedRow } from '../../types.js';
+import type { Io, JudgedRow } from '../../types.js';
 
 /** Takes rows as they are read, and tells what those under scenarios come to. */
 interface ScenarioRows {
@@ -21,4 +25,26 @@ export function scenarioRows(): ScenarioRows {
     },
     figures: () => (rows.length === 0 ? undefined : scenarioFigures(rows)),
   };
+}
+
+/**
+ * Tells the figures by domain: as a table, or as JSON with what asking came to.
+ * @param file path of scenarios.jsonl; undefined where there is nothing to tell of it yet
+ * @throws UserError: 66 and 65 for the file
+ */
+export async function tellScenarios(
+  file: string | undefined,
+  asking: object,
+  settings: { readonly json: boolean; readonly color: boolean },
+  io: Io,
+): Promise<void> {
+  const rows = scenarioRows();
+  if (file !== undefined) await readJudged(file, io.stop, rows.take);
+  const figures = rows.figures();
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify({ ...figuresDocument(figures ?? scenarioFigures([])), asking })}\n`);
+  } else if (figures !== undefined) {
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    io.stdout.write(`\n${terminal(domainTable(figures), look)}`);
+  }
 }

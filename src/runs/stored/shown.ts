@@ -1,28 +1,33 @@
-// A run of a SQLite file -> all that is shown of it.
+// A run of a SQLite file -> all that is listed and shown of it, and how it is stored again once it is removed.
 
-import { UserError } from '../../errors.js';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { codeOf, UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
 import { askedWord } from '../../judge/modes.js';
 import { present } from '../../present.js';
-import type { ShownRun } from '../../report/stored/shown-run.js';
+import type { ListedRun } from '../../report/stored/listed-run.js';
+import type { JudgedFileState, ShownRun } from '../../report/stored/shown-run.js';
 import { trustText } from '../../report/trust.js';
+import { sha256Of, sizeOf } from '../../run/file-reading.js';
 import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
-import { equivalenceCard } from '../../score/equivalence.js';
+import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
+import { shellLine } from '../../shell.js';
+import type { StoredRun } from '../../store/records.js';
 import type { Io } from '../../types.js';
-import { type KnownRun, manifestOf } from '../databases.js';
-import { type Note, type ReadRun, readUnder } from '../read-run.js';
-import { rolloutOf } from '../rollout/figures.js';
-import { warningsOn } from '../warnings.js';
-import { judgedFileState } from './judged-file.js';
-import { listedRuns } from './listed.js';
+import { type KnownRun, manifestOf, wordsFor } from '../databases.js';
+import { journalBeside } from '../judged-path.js';
+import { type Note, type ReadRun, readStoredRun, warningsOn } from '../read-run.js';
+import { rolloutOf } from '../rollout.js';
+import { isGiven } from '../score/record.js';
 
 /** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
 export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
   const manifest = readableManifest(known, note);
-  const run = readUnder(manifest, known);
-  const [listed] = await listedRuns([known], io);
+  const run = readStoredRun(known, manifest);
+  const [listed] = listedRuns([known]);
   return {
     ...present(listed),
     trust: run.trust,
@@ -34,8 +39,7 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     warnings: warningsOn(run),
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
-    card: run.card,
-    equivalence: equivalenceCard(run.rows),
+    equivalence: known.run.equivalence,
     rollout: rolloutOf(run.rows, run.card),
   };
 }
@@ -107,4 +111,41 @@ function spanText(from: string | undefined, to: string | undefined): string | un
 function timeText(text: string): string {
   const found = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(text);
   return found === null ? text : `${found[1]} ${found[2]} UTC`;
+}
+
+/** The runs as a list shows them. */
+export function listedRuns(known: readonly KnownRun[]): ListedRun[] {
+  const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
+  return known.map(({ run, store, db, path }) => ({
+    ...run,
+    db,
+    path,
+    isLabelGiven: isGiven(run),
+    isSourceThere: existsSync(run.source),
+    bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
+  }));
+}
+
+/** Looks at the judged file of a run, and reads it whole for its hash. */
+async function judgedFileState({ source, sourceSha256 }: StoredRun): Promise<JudgedFileState> {
+  const journalBytes = await sizeOf(journalBeside(source));
+  try {
+    const found = await stat(source);
+    // Anything else (a FIFO, a device) could hang or never end.
+    if (!found.isFile()) return { state: 'unreadable', reason: 'it is no regular file', journalBytes };
+    const isSame = (await sha256Of(source)) === sourceSha256;
+    return { state: isSame ? 'same' : 'changed', bytes: found.size, journalBytes };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { state: 'missing', journalBytes };
+    return { state: 'unreadable', reason: code, journalBytes };
+  }
+}
+
+/** The command line that scores a run's judged file again, to be pasted; undefined where the file is not there any more. */
+export function wayBack({ source, path, label, isLabelGiven, isSourceThere }: ListedRun, io: Io): string | undefined {
+  if (!isSourceThere) return undefined;
+  const named = isLabelGiven && label !== undefined ? ['--label', label] : [];
+  return `${programName(io)} ${shellLine(['score', shownPath(source, io), ...wordsFor(path, io), ...named])}`;
 }

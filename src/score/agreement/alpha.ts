@@ -3,8 +3,7 @@
 import type { Agreement } from '../../agreement.js';
 import { groupBy } from '../../groups.js';
 import { LEAST_CLUSTERS } from '../../types.js';
-import type { Resampling } from '../resampling.js';
-import { resampledInterval } from './resampled.js';
+import { type Resampling, resampledInterval } from '../resampling.js';
 
 /** `interval`: values differ by their distance. `ordinal`: only their order counts, so values differ by the ranks between them. */
 export type AlphaMetric = 'interval' | 'ordinal';

@@ -3,8 +3,7 @@
 import { groupBy } from '../../groups.js';
 import type { Coefficient } from '../../people.js';
 import { LEAST_CLUSTERS } from '../../types.js';
-import type { Resampling } from '../resampling.js';
-import { resampledInterval } from './resampled.js';
+import { type Resampling, resampledInterval } from '../resampling.js';
 
 /** What a prediction was given by people, each once. */
 export interface RatedByPeople {

@@ -1,24 +1,46 @@
 // What a judge's ratings of known predictions say of it: one part for all rows, and one for each domain.
 
 import {
+  type Bought,
   type CalibratedRow,
   type Calibration,
   type CalibrationPart,
   EQUIVALENT_POINTS,
+  isDamage,
+  type Loss,
+  type Noise,
+  type Order,
+  type Sight,
+  type Step,
   type VariantFacts,
 } from '../../calibration.js';
+import type { Figure } from '../../comparison.js';
 import { inTableOrder } from '../../domains.js';
 import { groupBy } from '../../groups.js';
 import { isUnasked } from '../../judgement.js';
 import { possibleRating } from '../../points.js';
 import { present } from '../../present.js';
-import type { Domain, Estimate } from '../../types.js';
-import { canariesOf, gullibilityOf } from './canaries.js';
-import { differenceOf, scoreOf } from './estimates.js';
-import { lossesOf } from './losses.js';
-import { judgeNoiseOf, smallestDifference } from './noise.js';
-import { aboveOf, type KnownRow, knownRows, meanPointsOf, pointsOf } from './points.js';
-import { adjusted, type SingleStep, stepsOf } from './steps.js';
+import { RELEASED } from '../../released.js';
+import { DIMENSIONS, type Dimension, type Domain, type Estimate } from '../../types.js';
+import { clusteredMean, type Observation } from '../clusters.js';
+import { normalQuantile, studentTQuantile } from '../distributions.js';
+import { ALPHA, intervalAt } from '../intervals.js';
+import { mean } from '../mean.js';
+import { holm } from '../multiple.js';
+import {
+  aboveOf,
+  chanceNotAbove,
+  chanceNotBelow,
+  differenceAt,
+  differenceOf,
+  type FigureOf,
+  type KnownRow,
+  knownRows,
+  meanPointsOf,
+  observed,
+  pointsOf,
+  scoreOf,
+} from './points.js';
 
 /**
  * What the judgements say of the judge; docs/calibrate.md has every formula. Judgements of a prediction are averaged first. Failures
@@ -103,4 +125,188 @@ function penaltyOf(cost: Estimate | undefined): CalibrationPart['falsePenalty'] 
   const isWithin = low > -EQUIVALENT_POINTS && high < EQUIVALENT_POINTS;
   const isBeyond = low > EQUIVALENT_POINTS || high < -EQUIVALENT_POINTS;
   return { cost, isNone: isWithin || (isBeyond ? false : undefined) };
+}
+
+/**
+ * The damages that were judged beside the truth of the same row, in the order of the list. Damage is done to the truth, so that it is
+ * held against the truth alone: what a judge takes off neutral rewrites is no part of it, and would hide as much of each loss.
+ */
+function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
+  const truth = variants.find(({ family }) => family === 'truth');
+  if (truth === undefined) return [];
+  return variants.filter(isDamage).flatMap((variant) => {
+    const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
+    const loss = differenceOf(rows, lossIn('total'));
+    if (loss === undefined) return [];
+    const dimensions = byDimension((dimension) => differenceOf(rows, lossIn(dimension)));
+    return [{ variant, loss, dimensions, most: mostOf(rows, dimensions, lossIn), sight: sightOf(loss) }];
+  });
+}
+
+/** Without an interval nothing is decided. */
+function sightOf({ low, high }: Estimate): Sight {
+  if (low !== undefined && low > EQUIVALENT_POINTS) return 'seen';
+  return high !== undefined && high < EQUIVALENT_POINTS ? 'blind' : 'undecided';
+}
+
+type ByDimension<T> = Readonly<Partial<Record<Dimension, T>>>;
+
+function byDimension<T>(of: (dimension: Dimension) => T | undefined): ByDimension<T> {
+  const found = DIMENSIONS.map((dimension) => [dimension, of(dimension)] as const);
+  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+}
+
+/**
+ * The dimension that loses most, where it loses more than each other one by the 95 % interval of their paired difference. All of
+ * these tests have to agree, so that they need no adjustment for their number (an intersection-union test: Berger, Technometrics
+ * 24(4), 1982).
+ */
+function mostOf(
+  rows: readonly KnownRow[],
+  losses: ByDimension<Estimate>,
+  lossIn: (dimension: Dimension) => FigureOf,
+): Dimension | undefined {
+  const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
+    (a, b) => (losses[b]?.value ?? 0) - (losses[a]?.value ?? 0),
+  );
+  if (first === undefined || others.length === 0) return undefined;
+  const isAbove = (other: Dimension) => {
+    const { low } = differenceOf(rows, aboveOf(lossIn(first), lossIn(other))) ?? {};
+    return low !== undefined && low > 0;
+  };
+  return others.every(isAbove) ? first : undefined;
+}
+
+/** A p of either side is held against this, so that both sides together err in 5 of 100. */
+const LEVEL = 0.025;
+
+/** A step before the steps beside it are known: its p are not adjusted. */
+type SingleStep = Omit<Step, 'adjustedP' | 'order'>;
+
+/** The steps of which some row has both sides: down the known order, then from dose to dose. */
+function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): SingleStep[] {
+  return chainsOf(variants)
+    .flatMap((chain) => chain.slice(1).map((worse, place) => ({ better: present(chain[place]), worse })))
+    .flatMap(({ better, worse }) => {
+      const above = aboveOf(pointsOf(better), pointsOf(worse));
+      const difference = differenceOf(rows, above);
+      if (difference === undefined) return [];
+      const inverted = observed(rows, above).filter(({ value }) => value < 0).length / difference.rows;
+      const [p, inversionP] = [chanceNotAbove(difference), chanceNotBelow(difference)];
+      return [{ better, worse, difference, inverted, p, inversionP }];
+    });
+}
+
+/** Predictions from the best to the worst. */
+function chainsOf(variants: readonly VariantFacts[]): VariantFacts[][] {
+  const named = (name: string) => variants.filter((variant) => variant.name === name);
+  const doses = variants.filter(({ dose }) => dose !== undefined);
+  return [
+    [...named('truth'), ...variants.filter(({ family }) => family === 'order'), ...named('shuffled')],
+    [...named('truth'), ...doses.sort((a, b) => (a.dose ?? 0) - (b.dose ?? 0))],
+  ];
+}
+
+/** The steps of several parts, each p adjusted over all of them. */
+function adjusted(parts: readonly (readonly SingleStep[])[]): Step[][] {
+  const all = parts.flat();
+  const forward = adjustedBy(all, ({ p }) => p);
+  const backward = adjustedBy(all, ({ inversionP }) => inversionP);
+  return parts.map((steps) =>
+    steps.map((step) => {
+      const [adjustedP, inversionP] = [forward.get(step), backward.get(step)];
+      return { ...step, adjustedP, inversionP, order: orderOf(adjustedP, inversionP) };
+    }),
+  );
+}
+
+function adjustedBy(
+  steps: readonly SingleStep[],
+  pOf: (step: SingleStep) => number | undefined,
+): Map<SingleStep, number> {
+  const tested = steps.filter((step) => pOf(step) !== undefined);
+  const levels = holm(tested.flatMap((step) => pOf(step) ?? []));
+  return new Map(tested.map((step, index) => [step, present(levels[index])]));
+}
+
+function orderOf(adjustedP: number | undefined, inversionP: number | undefined): Order {
+  if (adjustedP !== undefined && adjustedP <= LEVEL) return 'kept';
+  return inversionP !== undefined && inversionP <= LEVEL ? 'inverted' : 'undecided';
+}
+
+/** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
+function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Bought[] {
+  const bad = variants.find(({ name }) => name === 'shuffled');
+  if (bad === undefined) return [];
+  return variants
+    .filter(({ family }) => family === 'canary')
+    .flatMap((variant) => {
+      const gain = differenceOf(rows, aboveOf(pointsOf(variant), pointsOf(bad)));
+      return gain === undefined ? [] : [{ variant, gain }];
+    });
+}
+
+/** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
+export function heldForAll(canaries: readonly Bought[]): Bought[] {
+  return canaries.map(({ variant, gain }) => ({ variant, gain: differenceAt(gain, ALPHA / canaries.length) }));
+}
+
+/** The canary that buys most. Which one that is was seen in the same data, so that its interval has to hold for all. */
+function gullibilityOf(canaries: readonly Bought[]): Bought | undefined {
+  const [first, ...others] = heldForAll(canaries);
+  return first && others.reduce((most, one) => (one.gain.value > most.gain.value ? one : most), first);
+}
+
+const POWER = 0.8;
+
+/**
+ * The SD of judgements of one prediction, from all predictions that have several: the root of their squared deviations over their
+ * degrees of freedom, `√(Σ SS_p / Σ (k_p - 1))`; of two judgements each that is `√(Σ d² / 2n)`.
+ *
+ * The variance is the mean of `SS_p / (k_p - 1)`, weighted by `k_p - 1`, so its standard error is that of any clustered mean (CR2 by
+ * trajectory), which asks neither for normal ratings nor for one noise in all predictions. Its interval is reckoned on the logarithm,
+ * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Undefined where nothing was judged twice.
+ */
+function judgeNoiseOf(rows: readonly KnownRow[]): Noise | undefined {
+  const predictions = rows.flatMap(({ trajectory, variants }) =>
+    [...variants.values()]
+      .filter(({ totals }) => totals.length > 1)
+      .map(({ totals }) => ({ totals, cluster: trajectory })),
+  );
+  if (predictions.length === 0) return undefined;
+  const found = clusteredMean(predictions.flatMap(({ totals, cluster }) => squaresOf(totals, cluster)));
+  const sd = Math.sqrt(found.value);
+  const judgements = predictions.reduce((sum, { totals }) => sum + totals.length, 0);
+  return { sd, ...intervalOf(found), predictions: predictions.length, judgements };
+}
+
+function intervalOf(variance: Estimate): Pick<Noise, 'low' | 'high'> {
+  const { value, se, df } = variance;
+  // The same rule as everywhere says whether the standard error tells anything.
+  if (se === undefined || df === undefined || intervalAt(variance, ALPHA) === undefined) {
+    return { low: undefined, high: undefined };
+  }
+  const reach = value === 0 ? 0 : (studentTQuantile(1 - ALPHA / 2, df) * se) / value;
+  return { low: Math.sqrt(value * Math.exp(-reach)), high: Math.sqrt(value * Math.exp(reach)) };
+}
+
+/** A prediction's variance of judgements, once for each degree of freedom that it has. */
+function squaresOf(totals: readonly number[], cluster: string): Observation[] {
+  const centre = mean(totals);
+  const freedom = totals.length - 1;
+  const value = totals.reduce((sum, total) => sum + (total - centre) ** 2, 0) / freedom;
+  return Array.from({ length: freedom }, () => ({ value, cluster }));
+}
+
+/**
+ * The smallest true difference of two runs over the released rows, each judged once, that a two-sided test at 5 % finds with a power of
+ * 80 % where the judge's noise is all that varies: `(z(0.975) + z(0.8)) · SE`. A domain's score differs by `SE² = 2 s² / n_d`, and
+ * Overall, the mean of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Undefined for a domain that was not released.
+ * @param domain undefined for Overall
+ */
+function smallestDifference({ sd }: Noise, domain?: Domain): number | undefined {
+  const sizes = Object.entries(RELEASED.rows).filter(([name]) => domain === undefined || name === domain);
+  if (sizes.length === 0) return undefined;
+  const share = sizes.reduce((sum, [, rows]) => sum + 1 / rows, 0) / sizes.length ** 2;
+  return (normalQuantile(1 - ALPHA / 2) + normalQuantile(POWER)) * sd * Math.sqrt(2 * share);
 }

@@ -4,7 +4,7 @@ import type { Calibration, CalibrationPart } from '../../calibration.js';
 import { besideLimit, intervalText, twoDecimals } from '../../figures.js';
 import type { JudgeLimits, JudgeVerdict, LimitResult, LimitVerdict } from '../../judge-limits.js';
 import { present } from '../../present.js';
-import { atOnce } from './canaries.js';
+import { heldForAll } from './calibration.js';
 
 /**
  * What the limits come to, in the order in which they are told. A limit on a figure holds where its 95 % interval lies wholly on the
@@ -127,7 +127,7 @@ function blindness({ losses }: CalibrationPart): Range {
 /** The greatest gain of all canaries: it is at least the greatest lower end, and at most the greatest upper one. */
 function gullibility({ canaries, gullibility: most }: CalibrationPart): Range {
   if (most === undefined) return UNKNOWN;
-  const gains = atOnce(canaries).map(({ gain }) => gain);
+  const gains = heldForAll(canaries).map(({ gain }) => gain);
   const lows = gains.flatMap(({ low }) => low ?? []);
   const highs = gains.flatMap(({ high }) => high ?? []);
   return {

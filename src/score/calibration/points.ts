@@ -1,12 +1,13 @@
-// What a judge gave each variant of each row, in points: where calibration begins.
+// What a judge gave each variant of each row, in points, and estimates of these: where calibration begins.
 
 import type { CalibratedRow, VariantFacts } from '../../calibration.js';
 import { FIGURES, type Figure } from '../../comparison.js';
 import { groupBy, type Some } from '../../groups.js';
 import { isUnasked } from '../../judgement.js';
 import { countedPoints } from '../../points.js';
-import type { Domain } from '../../types.js';
-import type { Observation } from '../clusters.js';
+import { type Domain, type Estimate, LEAST_CLUSTERS } from '../../types.js';
+import { clusteredEstimate, type Observation } from '../clusters.js';
+import { bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
 import { mean } from '../mean.js';
 
 /** A row of the benchmark, and what was judged of its variants. */
@@ -84,4 +85,41 @@ export function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observa
     const value = figureOf(row);
     return value === undefined ? [] : [{ value, cluster: row.trajectory }];
   });
+}
+
+const SCORES: Range = [0, 100];
+const DIFFERENCES: Range = [-100, 100];
+
+/** The mean score of the rows that have it; undefined where none does. */
+export function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): Estimate | undefined {
+  const found = observed(rows, figureOf);
+  return found.length === 0 ? undefined : bounded(clusteredEstimate(found, 'score'), SCORES);
+}
+
+/** The mean difference of the rows that have it; undefined where none does. */
+export function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): Estimate | undefined {
+  const found = observed(rows, figureOf);
+  return found.length === 0 ? undefined : bounded(clusteredEstimate(found), DIFFERENCES);
+}
+
+/** The estimate of a difference with its interval at level `1 - alpha`. */
+export function differenceAt(estimate: Estimate, alpha: number): Estimate {
+  const { low: _low, high: _high, ...rest } = estimate;
+  return { ...rest, ...(intervalAt(rest, alpha) ?? boundsOf(rest, DIFFERENCES, alpha)) };
+}
+
+/** How probable a difference this high would be if there were none: one-sided, undefined below `LEAST_CLUSTERS`. */
+export function chanceNotAbove(estimate: Estimate): number | undefined {
+  return chanceAbove(estimate, 0) ?? chanceWhereUniform(estimate, estimate.value);
+}
+
+/** The same for a difference this low. */
+export function chanceNotBelow(estimate: Estimate): number | undefined {
+  return chanceBelow(estimate, 0) ?? chanceWhereUniform(estimate, -estimate.value);
+}
+
+/** Twice this is the level at which the interval of `boundsOf` ends at 0. */
+function chanceWhereUniform(estimate: Estimate, distance: number): number | undefined {
+  if (estimate.clusters < LEAST_CLUSTERS) return undefined;
+  return distance <= 0 ? 1 : (100 / (100 + distance)) ** estimate.clusters;
 }

@@ -23,17 +23,14 @@ describe('rows', () => {
   it('with fewer than seven domains show a macro mean and no Overall, and with more the Overall of the seven', () => {
     const six = run('six', 80, { domains: DOMAINS.slice(1) });
     const eight = run('eight', 80, { domains: [...DOMAINS, 'robotics'] });
-    const early = run('early', 70, { domains: [...DOMAINS, 'robotics'], macroOf: 8 });
-    const [block] = blocksOf([run('seven', 50), six, eight, early]);
+    const [block] = blocksOf([run('seven', 50), six, eight]);
     const columns = block?.columns.map((column) => column.id) ?? [];
     const shown = (name: string) => ['overall', 'macro'].map((id) => cellsOf(block, name)?.[columns.indexOf(id)]);
     expect(shown('seven')).toEqual(['50.00', '-']);
     expect(shown('six')).toEqual(['-', 'macro of 6: 80.00']);
     expect(shown('eight')).toEqual(['80.00', '-']);
     expect(cellsOf(block, 'eight')?.[columns.indexOf('robotics')]).toBe('80.00');
-    // Stored by a version that took the mean over all domains: it is no Overall.
-    expect(shown('early')).toEqual(['-', 'macro of 8: 70.00']);
-    expect(names(block)).toEqual(['eight', 'seven', 'early', 'six']);
+    expect(names(block)).toEqual(['eight', 'seven', 'six']);
     expect(block?.legend).toContain('Overall: mean of the seven domains; robotics stands beside it.');
   });
 

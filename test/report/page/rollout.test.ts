@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { rolloutBlocks } from '../../../src/report/page/rollout.js';
 import type { RolloutCard } from '../../../src/rollout-card.js';
-import { rolloutCard } from '../../../src/score/rollout/card.js';
+import { rolloutCard } from '../../../src/score/rollout.js';
 import { EVIL, pageOf, reportOf } from '../../support/reports.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 

@@ -1,7 +1,7 @@
 // What is told of a calibration beside its figures.
 
 import { expect, it } from 'vitest';
-import { calibrationHeader } from '../../../src/runs/calibration/header.js';
+import { calibrationHeader } from '../../../src/runs/calibration/telling.js';
 import { calibrationManifest } from '../../support/calibrations.js';
 
 const BESIDE = {

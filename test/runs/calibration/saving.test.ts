@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { madeWith } from '../../../src/run/made-with.js';
-import { saveCalibration } from '../../../src/runs/calibration/saving.js';
+import { saveCalibration } from '../../../src/runs/calibration/telling.js';
 import { openExistingStore } from '../../../src/store/store.js';
 import { calibrationManifest, madeUpCalibration } from '../../support/calibrations.js';
 import { temporaryFolder } from '../../support/cli.js';

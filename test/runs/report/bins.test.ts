@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { ReportSample } from '../../../src/report/page/contents.js';
-import { binsOf } from '../../../src/runs/report/bins.js';
+import { binsOf } from '../../../src/runs/report/contents.js';
 
 const SCORES = [0, 100] as const;
 

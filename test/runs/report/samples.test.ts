@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { madeWith } from '../../../src/run/made-with.js';
+import type { RunWithTexts } from '../../../src/runs/report/reading.js';
 import { gather } from '../../../src/runs/report/samples.js';
-import type { RunWithTexts } from '../../../src/runs/report/texts.js';
 import { aggregate } from '../../../src/score/aggregate.js';
 import type { JudgedRow } from '../../../src/types.js';
 import { ioIn } from '../../support/io.js';

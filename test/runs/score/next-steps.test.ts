@@ -33,10 +33,11 @@ describe('one SQLite file', () => {
   });
 
   test('serves every line that score says next', async () => {
-    await cp(join(ROOT, 'fixtures/runs-0.1'), dir, { recursive: true });
+    await cp(join(ROOT, 'fixtures/runs-awb-2'), dir, { recursive: true });
     for (const step of ['100', '200']) {
       const path = join(dir, `step-${step}/judged.manifest.json`);
-      await writeFile(path, (await readFile(path, 'utf8')).replace('"meta": {}', `"meta": {"step": "${step}"}`));
+      const { predictions, ...manifest } = JSON.parse(await readFile(path, 'utf8'));
+      await writeFile(path, JSON.stringify({ ...manifest, predictions: { ...predictions, meta: { step } } }));
     }
     await run('score step-100');
     const [, next = ''] = (await run('score step-200')).stdout.split('\nnext: ');

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RolloutCard } from '../../../src/rollout-card.js';
 import { clusteredEstimate } from '../../../src/score/clusters.js';
-import { rolloutCard } from '../../../src/score/rollout/card.js';
+import { rolloutCard } from '../../../src/score/rollout.js';
 import type { JudgedRow } from '../../../src/types.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 

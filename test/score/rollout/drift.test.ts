@@ -3,9 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DriftCard } from '../../../src/rollout-card.js';
 import { meanOfEstimates } from '../../../src/score/clusters.js';
-import { driftCard } from '../../../src/score/rollout/drift.js';
-import { isStepped, valuesOf } from '../../../src/score/rollout/placed.js';
-import { slopeWithin } from '../../../src/score/rollout/slope.js';
+import { driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/score/rollout.js';
 import type { JudgedRow } from '../../../src/types.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { type Random, randomOf } from '../../../src/random.js';
-import { type Point, slopeWithin } from '../../../src/score/rollout/slope.js';
+import { type Point, slopeWithin } from '../../../src/score/rollout.js';
 
 /** What was put in, in points a step. */
 const DRIFT = -1.5;

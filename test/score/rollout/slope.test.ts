@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Point, slopeWithin } from '../../../src/score/rollout/slope.js';
+import { type Point, slopeWithin } from '../../../src/score/rollout.js';
 
 interface Slopes {
   readonly name: string;
