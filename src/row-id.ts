@@ -1,8 +1,5 @@
 // The id of a record: which row in which repeat, and which judgement of that prediction; made here alone, and parsed here alone.
 
-/** A row's key is a hash of 24 hex digits, so most ids begin with so many words of 32 bits. */
-export const WORDS_OF_KEY = 3;
-
 /** What an id names; `repeat` and `index` are 0-based. */
 interface RowId {
   readonly key: string;

@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<keyof Usage, true>> = {
   completionTokens: true,
   reasoningTokens: true,
 };
-export const TOKEN_KINDS = keysOf(KINDS);
+const TOKEN_KINDS = keysOf(KINDS);
 
 /** The counts in a usage as a journal may hold one; whatever else stands there is left out. */
 export function countsIn(written: unknown): Usage {
