@@ -1,12 +1,13 @@
 // The bill before a run: what is still to be asked, and what that is estimated to take.
 
+import type { FitNotice, SizedRow } from './model/context.js';
 import type { Price } from './price.js';
 import type { RunKind } from './run-kind.js';
 import type { Domain } from './types.js';
 
-/** A figure that may not be known, between bounds that are; `atMost` is absent where nothing bounds it. */
+/** An estimate between its bounds; `atMost` is absent where nothing bounds it. */
 export interface Estimated {
-  readonly expected?: number;
+  readonly expected: number;
   readonly atLeast: number;
   readonly atMost?: number;
 }
@@ -19,7 +20,7 @@ export interface Charges {
   /** UTF-16 units of all messages. */
   readonly characters: number;
   readonly promptTokens: number;
-  /** Those of the prompt that a prefix cache could serve. */
+  /** Those of the prompt that the one before it began with, too: a prefix cache can serve them. */
   readonly cachedTokens: number;
   /** Thinking included. */
   readonly outputTokens: Estimated;
@@ -27,36 +28,33 @@ export interface Charges {
   readonly usd?: { readonly plain: Estimated; readonly cached: Estimated };
 }
 
-export interface DomainCharges extends Charges {
+interface DomainCharges extends Charges {
   readonly domain: Domain;
 }
 
 /** From what tokens are counted. */
 export type TokenBasis =
   | { readonly by: 'tokenizer'; readonly file: string }
-  | { readonly by: 'measured'; readonly charactersPerToken: number; readonly calls: number; readonly runs: EarlierRuns }
+  | { readonly by: 'measured'; readonly charactersPerToken: number; readonly calls: number }
   | { readonly by: 'guess'; readonly charactersPerToken: number };
 
-/** Earlier runs by which something is estimated. */
+/** Earlier runs that stand for the run at hand: their manifests, and the models that they asked. */
 export interface EarlierRuns {
-  /** How they are like the run at hand. */
-  readonly like: Likeness;
-  /** Their manifests, and the models that they asked. */
   readonly names: readonly string[];
   readonly models: readonly string[];
 }
 
-/** An earlier run is the user's choice, of the same model and settings, of the same model, or of another model in a folder beside. */
-export type Likeness = 'named' | 'settings' | 'model' | 'other';
-
-/** From what the output is estimated. */
-export interface OutputBasis {
-  /** Rows that were measured. */
-  readonly rows: number;
-  readonly runs: EarlierRuns;
-  /** Domains that were not measured, and stand at the mean of the others. */
-  readonly guessed: readonly Domain[];
-}
+/** From what the output is estimated: earlier runs, the true replies of the data, or a mean that holds for any reply. */
+export type OutputBasis =
+  | {
+      readonly by: 'measured';
+      /** Rows that were measured. */
+      readonly rows: number;
+      /** Domains that were not measured, and stand at the mean of the others. */
+      readonly guessed: readonly Domain[];
+    }
+  | { readonly by: 'truth' }
+  | { readonly by: 'guess'; readonly tokensPerCall: number };
 
 /** How long the asking takes, and what that is limited by. */
 export interface TimeBasis {
@@ -66,7 +64,6 @@ export interface TimeBasis {
   readonly by: 'rate' | 'measured' | 'rpm' | 'tpm';
   /** Calls, or tokens under `tpm`, a minute. */
   readonly perMinute: number;
-  readonly runs?: EarlierRuns;
 }
 
 export interface Bill {
@@ -81,8 +78,9 @@ export interface Bill {
   readonly domains: readonly DomainCharges[];
   readonly total: Charges;
   readonly tokens: TokenBasis;
-  /** Absent where nothing was measured. */
-  readonly output?: OutputBasis | undefined;
+  readonly output: OutputBasis;
+  /** Whatever was measured, they did. */
+  readonly runs: EarlierRuns;
   /** What a call's output is held to. */
   readonly maxTokens?: number | undefined;
   readonly price?: Price | undefined;
@@ -106,9 +104,8 @@ export interface AskedAgain {
   readonly times: number;
   readonly calls: number;
   readonly promptTokens: number;
-  /** Absent where the bill's own cost is not known. */
+  /** Absent where the price is not known. */
   readonly usd?: number;
-  readonly runs: EarlierRuns;
 }
 
 /** What a run may spend over all its sessions, beside its bill. */
@@ -123,14 +120,11 @@ export interface BudgetShare {
   readonly unit: 'usd' | 'tokens';
   readonly budget: number;
   readonly spent: number;
-  readonly need: Estimated;
+  readonly need: number;
 }
 
-interface Overlong {
-  /** What the user is told of them, and the longest of them, a line each. */
-  readonly summary: string;
-  readonly lines: readonly string[];
-  readonly rows: readonly { readonly place: string; readonly domain: Domain; readonly tokens: number }[];
+interface Overlong extends FitNotice {
+  readonly rows: readonly SizedRow[];
 }
 
 /** How much of their prompts earlier runs' servers had in their caches. */
@@ -139,7 +133,6 @@ interface MeasuredCache {
   readonly share: number;
   /** US dollars at that share, where the cost is known. */
   readonly usd?: number;
-  readonly runs: EarlierRuns;
 }
 
 /** What a server says of the model at /models; absent is what it does not. */

@@ -54,6 +54,8 @@ export interface Stage<J extends StageJob> {
    * stand for a request that cannot be made yet.
    */
   questions?(job: J): Promise<readonly Question[]>;
+  /** The reply that the data has to a row: its size stands for that of the model's. */
+  truth?(job: J): Promise<string>;
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf?(job: J): { readonly place: string; readonly bytes: number } | undefined;
   /** The record of an outcome, or 'again' to have the row asked again at once. */

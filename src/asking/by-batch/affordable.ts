@@ -18,12 +18,10 @@ export async function requireAffordable<J extends StageJob>(
   if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
   const { budget } = await chargedBill(stage, target, settings);
   for (const { unit, budget: most, spent, need } of budget?.shares ?? []) {
-    const { expected, atLeast } = need;
-    if (spent + (expected ?? atLeast) <= most) continue;
+    if (spent + need <= most) continue;
     const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
-    const basis = expected === undefined ? 'its prompts alone take' : 'it is estimated to take';
     throw new UserError(
-      `nothing was written: a batch cannot be stopped half-way, and ${basis} about ${show(expected ?? atLeast)}, where ${show(Math.max(0, most - spent))} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
+      `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(Math.max(0, most - spent))} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
       EXIT.later,
     );
   }

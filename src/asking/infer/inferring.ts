@@ -10,6 +10,7 @@ import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
+import { groundTruthOf } from '../../turn.js';
 import type { Io } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
@@ -60,6 +61,7 @@ export async function inferStage(work: Inference, run: Run): Promise<Stage<Infer
     },
     settle: (job, outcome, mark) =>
       recordOf(job.id, idOf(work, job), { ...outcome, stamp: mark }, () => dataset.readSample(job.row)),
+    truth: async ({ row }) => groundTruthOf(await dataset.readSample(row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };

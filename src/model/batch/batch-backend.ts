@@ -12,7 +12,7 @@ import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
 import type { AskHooks, AskSignals, Job, ModelOutcome } from '../../types.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { BackendOptions, OpenBackend } from '../backend.js';
-import { openContextWatch } from '../endpoint/context.js';
+import { openContextWatch } from '../context.js';
 import { openDialect } from '../endpoint/dialect.js';
 import type { Way } from '../endpoint/request.js';
 import { readAddress } from '../http/address.js';

@@ -1,11 +1,20 @@
 // The bill as a JSON document.
 
-import type { AskedAgain, Bill, Charges, EarlierRuns, Estimated, TokenBasis } from '../../bill.js';
-import { budgetDocument } from './budget.js';
+import type {
+  AskedAgain,
+  Bill,
+  BillBudget,
+  BudgetShare,
+  Charges,
+  Estimated,
+  OutputBasis,
+  TokenBasis,
+} from '../../bill.js';
 
 /** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
 export function billDocument(bill: Bill) {
-  const { rows, total, output, time, measuredCache: cache } = bill;
+  const { rows, total, time, measuredCache: cache } = bill;
+  const from = { runs: bill.runs.names, models: bill.runs.models };
   return {
     schema: 'awb.bill/1',
     kind: bill.kind,
@@ -14,9 +23,8 @@ export function billDocument(bill: Bill) {
     rows: { chosen: rows.chosen, done: rows.done, without_call: rows.alone, absent: rows.absent, to_ask: total.rows },
     domains: bill.domains.map(({ domain, ...charges }) => ({ domain, ...chargesDocument(charges) })),
     total: chargesDocument(total),
-    tokens_by: tokenBasis(bill.tokens),
-    output_by:
-      output === undefined ? null : { rows: output.rows, ...runs(output.runs), guessed_domains: output.guessed },
+    tokens_by: tokenBasis(bill.tokens, from),
+    output_by: outputBasis(bill.output, from),
     max_tokens: bill.maxTokens ?? null,
     price: bill.price ?? null,
     time:
@@ -24,10 +32,10 @@ export function billDocument(bill: Bill) {
         ? null
         : {
             ...{ seconds: time.seconds, at_least: time.isLeast, by: time.by, per_minute: time.perMinute },
-            ...(time.runs === undefined ? {} : runs(time.runs)),
+            ...(time.by === 'measured' && from),
           },
-    measured_cache: cache === undefined ? null : { share: cache.share, usd: cache.usd ?? null, ...runs(cache.runs) },
-    asked_again: bill.askedAgain === undefined ? null : askedAgainDocument(bill.askedAgain),
+    measured_cache: cache === undefined ? null : { share: cache.share, usd: cache.usd ?? null, ...from },
+    asked_again: bill.askedAgain === undefined ? null : { ...askedAgainDocument(bill.askedAgain), ...from },
     budget: bill.budget === undefined ? null : budgetDocument(bill.budget),
     servers: bill.servers.map(({ host, model, contextTokens }) => ({
       host,
@@ -53,21 +61,16 @@ function chargesDocument({ rows, calls, characters, promptTokens, cachedTokens, 
 }
 
 function estimatedDocument({ expected, atLeast, atMost }: Estimated, rounded = (value: number) => value) {
-  const known = (value: number | undefined) => (value === undefined ? null : rounded(value));
-  return { expected: known(expected), at_least: rounded(atLeast), at_most: known(atMost) };
+  const most = atMost === undefined ? null : rounded(atMost);
+  return { expected: rounded(expected), at_least: rounded(atLeast), at_most: most };
 }
 
-function tokenBasis(basis: TokenBasis) {
+function tokenBasis(basis: TokenBasis, from: object) {
   switch (basis.by) {
     case 'tokenizer':
       return { by: basis.by, file: basis.file };
     case 'measured':
-      return {
-        by: basis.by,
-        characters_per_token: basis.charactersPerToken,
-        calls: basis.calls,
-        ...runs(basis.runs),
-      };
+      return { by: basis.by, characters_per_token: basis.charactersPerToken, calls: basis.calls, ...from };
     case 'guess':
       return { by: basis.by, characters_per_token: basis.charactersPerToken };
     default:
@@ -75,11 +78,35 @@ function tokenBasis(basis: TokenBasis) {
   }
 }
 
-function askedAgainDocument({ times, calls, promptTokens, usd, ...from }: AskedAgain) {
-  const figures = { calls: Math.round(calls), prompt_tokens: Math.round(promptTokens), usd: usd ?? null };
-  return { times, ...figures, ...runs(from.runs) };
+function outputBasis(basis: OutputBasis, from: object) {
+  switch (basis.by) {
+    case 'measured':
+      return { by: basis.by, rows: basis.rows, ...from, guessed_domains: basis.guessed };
+    case 'truth':
+      return { by: basis.by };
+    case 'guess':
+      return { by: basis.by, tokens_per_call: basis.tokensPerCall };
+    default:
+      return basis satisfies never;
+  }
 }
 
-function runs({ like, names, models }: EarlierRuns) {
-  return { runs: names, models, like };
+function askedAgainDocument({ times, calls, promptTokens, usd }: AskedAgain) {
+  return { times, calls: Math.round(calls), prompt_tokens: Math.round(promptTokens), usd: usd ?? null };
+}
+
+/** `covers` is the share of the bill that the rest pays, 0 to 1. */
+function budgetDocument({ isSpent, shares }: BillBudget) {
+  const documentOf = (unit: BudgetShare['unit']) => {
+    const share = shares.find((one) => one.unit === unit);
+    return share === undefined
+      ? null
+      : { budget: share.budget, spent: share.spent, covers: Math.min(1, coveredBy(share)) };
+  };
+  return { is_spent: isSpent, usd: documentOf('usd'), tokens: documentOf('tokens') };
+}
+
+/** How much of the bill the rest of the budget pays: 1 and above for all of it. */
+export function coveredBy({ budget, spent, need }: BudgetShare): number {
+  return need === 0 ? Number.POSITIVE_INFINITY : Math.max(0, budget - spent) / need;
 }

@@ -1,6 +1,6 @@
 // The bill for a terminal: a table by domain, and below it what each figure comes from.
 
-import type { Bill, Charges, EarlierRuns, Estimated, TimeBasis } from '../../bill.js';
+import type { Bill, BudgetShare, Charges, EarlierRuns, TimeBasis } from '../../bill.js';
 import { domainName } from '../../domains.js';
 import { counted } from '../../figures.js';
 import { dollars } from '../../money.js';
@@ -9,7 +9,7 @@ import { oneLine, printable } from '../../printable.js';
 import { asksWorldModel } from '../../run-kind.js';
 import type { Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
-import { budgetLines } from './budget.js';
+import { coveredBy } from './json.js';
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
@@ -26,7 +26,8 @@ export function billText(bill: Bill, look: Look, purpose: Purpose = 'instead'): 
     ...bill.notes.map(noteOf),
   ];
   // A run that is done is done, whatever it has spent.
-  const budget = bill.budget === undefined || bill.rows.chosen === bill.rows.done ? [] : budgetLines(bill.budget);
+  const budget =
+    bill.budget === undefined || bill.rows.chosen === bill.rows.done ? [] : bill.budget.shares.map(budgetLine);
   const blocks = [
     paragraphs([titleOf(bill)], look),
     ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
@@ -77,8 +78,10 @@ function billTable({ domains, total, time }: Bill): Table {
     whole(charges.calls),
     amount(charges.promptTokens),
     amount(charges.cachedTokens),
-    expected(charges.outputTokens, amount),
-    ...(hasCost ? [expected(charges.usd?.plain, dollars), expected(charges.usd?.cached, dollars)] : [UNKNOWN]),
+    amount(charges.outputTokens.expected),
+    ...(charges.usd === undefined
+      ? [UNKNOWN]
+      : [charges.usd.plain, charges.usd.cached].map((usd) => dollars(usd.expected))),
     time === undefined ? UNKNOWN : duration(time.seconds * shareOf(charges, total, time)),
   ];
   return {
@@ -99,33 +102,33 @@ function billTable({ domains, total, time }: Bill): Table {
 /** A domain's share of the time is that of whatever limits it. */
 function shareOf(charges: Charges, total: Charges, { by }: TimeBasis): number {
   const size = ({ calls, promptTokens, outputTokens }: Charges) =>
-    by === 'tpm' ? promptTokens + (outputTokens.expected ?? outputTokens.atLeast) : calls;
+    by === 'tpm' ? promptTokens + outputTokens.expected : calls;
   return size(total) === 0 ? 0 : size(charges) / size(total);
 }
 
 function sourceLines(bill: Bill): string[] {
-  const { total, servers } = bill;
+  const { total, servers, runs } = bill;
   const share = total.promptTokens === 0 ? 0 : total.cachedTokens / total.promptTokens;
   return [
     `Prompt: ${whole(total.promptTokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
-    `Cached: ${percent(share)} of that, if a prefix cache serves all that it can in this order.${measuredCache(bill)}`,
+    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measuredCache(bill)}`,
     outputLine(bill),
     ...costLines(bill),
     ...againLine(bill),
-    timeLine(bill.time),
-    ...namesLine(bill),
+    timeLine(bill),
+    ...(runs.names.length === 0 ? [] : [`Earlier runs: ${listed(runs.names)}.`]),
     ...servers.flatMap(({ host, contextTokens }) =>
       contextTokens === undefined ? [] : [`Context: ${shown(host)} says ${whole(contextTokens)} tokens.`],
     ),
   ];
 }
 
-function tokenSource({ tokens }: Bill): string {
+function tokenSource({ tokens, runs }: Bill): string {
   switch (tokens.by) {
     case 'tokenizer':
       return `tokenizer ${shown(tokens.file)}, without the few tokens that a chat template adds to each message`;
     case 'measured':
-      return `characters a token: ${tokens.charactersPerToken.toFixed(2)}, measured over ${counted(tokens.calls, 'call')} of ${runsText(tokens.runs)}`;
+      return `characters a token: ${tokens.charactersPerToken.toFixed(2)}, measured over ${counted(tokens.calls, 'call')} of ${runsText(runs)}`;
     case 'guess':
       return `characters a token: ${tokens.charactersPerToken}, a guess; --tokenizer FILE counts`;
     default:
@@ -133,40 +136,48 @@ function tokenSource({ tokens }: Bill): string {
   }
 }
 
-function measuredCache({ measuredCache: cache }: Bill): string {
+function measuredCache({ measuredCache: cache, runs }: Bill): string {
   if (cache === undefined) return '';
   const cost = cache.usd === undefined ? '' : `, which makes ${dollars(cache.usd)}`;
-  return ` In ${runsText(cache.runs)} it was ${percent(cache.share)}${cost}.`;
+  return ` In ${runsText(runs)} it was ${percent(cache.share)}${cost}.`;
 }
 
-function outputLine({ output, total, maxTokens }: Bill): string {
-  const { expected: tokens, atMost } = total.outputTokens;
-  const most = atMost === undefined ? '' : `at most ${whole(atMost)} tokens, --max-tokens ${maxTokens} for each call`;
-  if (output === undefined || tokens === undefined) {
-    return `Output: unknown, no earlier run of this model was found${most === '' ? '' : `; ${most}`}. --estimate-from RUN names one.`;
+function outputLine({ output, total, maxTokens, runs }: Bill): string {
+  const { expected, atMost } = total.outputTokens;
+  const most = atMost === undefined ? '' : `; at most ${whole(atMost)} tokens, --max-tokens ${maxTokens} for each call`;
+  const tokens = `Output: ${whole(expected)} tokens`;
+  const without = `without thinking${most}. --estimate-from RUN goes by what a run took.`;
+  switch (output.by) {
+    case 'measured': {
+      const others =
+        output.guessed.length === 0 ? '' : `; ${output.guessed.map(domainName).join(', ')} by the mean of the others`;
+      return `${tokens}, thinking included: the mean of ${counted(output.rows, 'row')} of ${runsText(runs)}${others}${most}.`;
+    }
+    case 'truth':
+      return `${tokens}, as many as the ground truths have, ${without}`;
+    case 'guess':
+      return `${tokens}, a guess: ${output.tokensPerCall} for each call, ${without}`;
+    default:
+      return output satisfies never;
   }
-  const others =
-    output.guessed.length === 0 ? '' : `; ${output.guessed.map(domainName).join(', ')} by the mean of the others`;
-  return `Output: ${whole(tokens)} tokens, thinking included: the mean of ${counted(output.rows, 'row')} of ${runsText(output.runs)}${others}${most === '' ? '' : `; ${most}`}.`;
 }
 
 function costLines({ price, total: { usd } }: Bill): string[] {
   if (price === undefined || usd === undefined) return ['Price: unknown; name it with --prices FILE.'];
   const { plain, cached } = usd;
   const most = plain.atMost === undefined ? '' : ` At most ${dollars(plain.atMost)}, before calls that are made again.`;
-  const least = `the prompts alone cost ${dollars(plain.atLeast)}, ${dollars(cached.atLeast)} with the cache`;
   return [
     `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
-    `Cost: ${plain.expected === undefined ? `unknown; ${least}` : `${dollars(plain.expected)}, ${expected(cached, dollars)} with the cache; ${least}`}.${most}`,
+    `Cost: ${dollars(plain.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(plain.atLeast)}, ${dollars(cached.atLeast)} with the cache.${most}`,
   ];
 }
 
-function againLine({ askedAgain: again }: Bill): string[] {
+function againLine({ askedAgain: again, runs }: Bill): string[] {
   if (again === undefined) return [];
   const { times, calls, promptTokens, usd } = again;
   const cost = usd === undefined ? '' : ` and ${dollars(usd)} without a cache`;
   return [
-    `Asked again: ${runsText(again.runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(promptTokens)} prompt tokens${cost}.`,
+    `Asked again: ${runsText(runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(promptTokens)} prompt tokens${cost}.`,
   ];
 }
 
@@ -183,11 +194,11 @@ function priceText({ input, cached, output, call }: Price): string {
   ].join(', ');
 }
 
-function timeLine(time: TimeBasis | undefined): string {
+function timeLine({ time, runs }: Bill): string {
   if (time === undefined) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
   const words = {
     rate: () => `${rate(time)} calls a minute (--rate)`,
-    measured: () => `${rate(time)} calls a minute${time.runs === undefined ? '' : `, as in ${runsText(time.runs)}`}`,
+    measured: () => `${rate(time)} calls a minute, as in ${runsText(runs)}`,
     rpm: () => `held to ${rate(time)} calls a minute (--rpm)`,
     tpm: () => `held to ${rate(time)} tokens a minute (--tpm)`,
   };
@@ -198,22 +209,9 @@ function rate({ perMinute }: TimeBasis): string {
   return perMinute >= 100 ? whole(perMinute) : String(Number(perMinute.toPrecision(3)));
 }
 
-/** `2 earlier runs of this model`; where they lie is said once, below. */
-function runsText({ like, names, models }: EarlierRuns): string {
-  const of = {
-    named: '',
-    settings: ' of this model under the same settings',
-    model: ' of this model',
-    other: ` of other models (${listed(models)})`,
-  }[like];
-  return `${counted(names.length, 'earlier run')}${of}`;
-}
-
-function namesLine({ tokens, output, time, measuredCache: cache, askedAgain }: Bill): string[] {
-  const measured = tokens.by === 'measured' ? tokens.runs : undefined;
-  const runs = [measured, output?.runs, time?.runs, cache?.runs, askedAgain?.runs];
-  const names = [...new Set(runs.flatMap((found) => found?.names ?? []))];
-  return names.length === 0 ? [] : [`Earlier runs: ${listed(names)}.`];
+/** `2 earlier runs of wm`; where they lie is said once, below. */
+function runsText({ names, models }: EarlierRuns): string {
+  return `${counted(names.length, 'earlier run')} of ${listed(models)}`;
 }
 
 function listed(names: readonly string[]): string {
@@ -221,8 +219,19 @@ function listed(names: readonly string[]): string {
   return names.length > first.length ? `${first.join(', ')} and ${names.length - first.length} more` : first.join(', ');
 }
 
-function expected(estimated: Estimated | undefined, show: (value: number) => string): string {
-  return estimated?.expected === undefined ? UNKNOWN : show(estimated.expected);
+/** What is spent of a budget, and how far the rest goes. */
+function budgetLine(share: BudgetShare): string {
+  const { unit, budget, spent } = share;
+  const figure = (value: number) => (unit === 'usd' ? dollars(value) : whole(value));
+  const of = `${figure(spent)} of ${figure(budget)}${unit === 'usd' ? '' : ' tokens'}`;
+  return `Budget: ${of} is spent; ${restText(share)}.`;
+}
+
+function restText(share: BudgetShare): string {
+  if (share.spent >= share.budget) return 'nothing is left';
+  const covered = coveredBy(share);
+  if (covered >= 1) return 'the rest is enough for this bill';
+  return `the rest ends at ${covered < 0.01 ? 'less than 1 %' : `about ${Math.floor(100 * covered)} %`} of this bill`;
 }
 
 function shown(text: string): string {

@@ -6,7 +6,7 @@ import { billDocument } from '../../../src/report/bill/json.js';
 import { billText } from '../../../src/report/bill/text.js';
 
 const LOOK = { columns: 80, color: false };
-const runs = { like: 'settings', names: ['runs/a/predictions.manifest.json'], models: ['wm'] } as const;
+const runs = { names: ['runs/a/predictions.manifest.json'], models: ['wm'] };
 
 const charges: Charges = {
   ...{ rows: 2_170, calls: 2_170, characters: 290_000_000, promptTokens: 73_012_345.4, cachedTokens: 36_506_172.7 },
@@ -25,8 +25,9 @@ const BILL: Bill = {
     { domain: 'terminal', ...charges },
   ],
   total: charges,
-  tokens: { by: 'measured', charactersPerToken: 3.607, calls: 41, runs },
-  output: { rows: 41, runs, guessed: ['terminal'] },
+  tokens: { by: 'measured', charactersPerToken: 3.607, calls: 41 },
+  output: { by: 'measured', rows: 41, guessed: ['terminal'] },
+  runs,
   price: {
     model: 'openai/gpt-5.2',
     source: 'genai-prices 0.1.8 of 2026-09-23',
@@ -34,8 +35,8 @@ const BILL: Bill = {
     cached: 0.175,
     output: 14,
   },
-  time: { seconds: 7_260, isLeast: false, by: 'measured', perMinute: 17.93, runs },
-  measuredCache: { share: 0.25, usd: 237.29, runs },
+  time: { seconds: 7_260, isLeast: false, by: 'measured', perMinute: 17.93 },
+  measuredCache: { share: 0.25, usd: 237.29 },
 };
 
 /** The text without its line breaks. */
@@ -60,7 +61,7 @@ describe('the text', () => {
 
   test('says of each figure where it comes from', () => {
     const text = flowing(BILL);
-    expect(text).toContain('characters a token: 3.61, measured over 41 calls of 1 earlier run of this model under');
+    expect(text).toContain('characters a token: 3.61, measured over 41 calls of 1 earlier run of wm.');
     expect(text).toContain('the mean of 41 rows of 1 earlier run');
     expect(text).toContain('Terminal by the mean of the others');
     expect(text).toContain('$1.75 in, $0.175 cached, $14 out; genai-prices 0.1.8 of 2026-09-23, openai/gpt-5.2.');
@@ -72,24 +73,31 @@ describe('the text', () => {
   });
 
   test('says "unknown" where nobody knows', () => {
-    const { price: _price, time: _time, output: _output, measuredCache: _cache, ...rest } = BILL;
+    const { price: _price, time: _time, measuredCache: _cache, ...rest } = BILL;
     const { usd: _usd, ...unpriced } = charges;
-    const unknown = { ...unpriced, outputTokens: { atLeast: 0, atMost: 71_106_560 } };
-    const bill: Bill = { ...rest, total: unknown, domains: [{ domain: 'mcp', ...unknown }], tokens: GUESS };
-    const text = flowing(bill);
-    expect(text).toMatch(/ MCP 2,170 2,170 73\.0 M 36\.5 M unknown unknown unknown /);
+    const unknown = { total: unpriced, domains: [{ domain: 'mcp', ...unpriced }], runs: { names: [], models: [] } };
+    const text = flowing({ ...rest, ...unknown, tokens: GUESS, output: { by: 'truth' } });
+    expect(text).toMatch(/ MCP 2,170 2,170 73\.0 M 36\.5 M 9\.9 M unknown unknown /);
     expect(text).toContain('characters a token: 4, a guess; --tokenizer FILE counts.');
-    expect(text).toContain('Output: unknown, no earlier run of this model was found; at most 71,106,560 tokens');
+    expect(text).not.toContain('arlier run');
     expect(text).toContain('Price: unknown; name it with --prices FILE.');
     expect(text).toContain('Time: unknown; --rate N');
     expect(text).not.toContain('$');
   });
 
-  test('of a known price and an unknown output gives the bounds of the cost', () => {
-    const usd = { plain: { atLeast: 127.77, atMost: 1_123.26 }, cached: { atLeast: 70.27, atMost: 1_065.76 } };
-    const total = { ...charges, outputTokens: { atLeast: 0 }, usd };
-    const text = flowing({ ...BILL, output: undefined, total, domains: [] });
-    expect(text).toContain('Cost: unknown; the prompts alone cost $127.77, $70.27 with the cache. At most $1,123.26');
+  test.each([
+    [
+      'the ground truths',
+      { by: 'truth' },
+      'Output: 9,876,543 tokens, as many as the ground truths have, without thinking',
+    ],
+    ['a guess', { by: 'guess', tokensPerCall: 600 }, 'Output: 9,876,543 tokens, a guess: 600 for each call, without'],
+  ] as const)('says that the output goes by %s, and what would tell more', (_, output, words) => {
+    const text = flowing({ ...BILL, output });
+    expect(text).toContain(words);
+    expect(text).toContain(
+      '; at most 71,106,560 tokens, --max-tokens 32768 for each call. --estimate-from RUN goes by',
+    );
   });
 
   test('shows what servers and files are called without what could steer the terminal', () => {
@@ -101,7 +109,8 @@ describe('the text', () => {
         hosts: [hostile],
         domains: [{ domain: hostile, ...charges }],
         tokens: { by: 'tokenizer', file: hostile },
-        output: { rows: 1, guessed: [hostile], runs: { like: 'other', names: [hostile], models: [hostile] } },
+        output: { by: 'measured', rows: 1, guessed: [hostile] },
+        runs: { names: [hostile], models: [hostile] },
         notes: [hostile],
         servers: [{ host: hostile, contextTokens: 4_096 }],
       },
@@ -135,11 +144,11 @@ test('the JSON document holds the same, whole tokens, and null for what nobody k
       output_tokens: { expected: 9_876_543, at_least: 0, at_most: 71_106_560 },
       usd: { expected: 266.041, at_least: 127.77, at_most: 1_123.26 },
     },
-    tokens_by: { by: 'measured', characters_per_token: 3.607, calls: 41, like: 'settings' },
+    tokens_by: { by: 'measured', characters_per_token: 3.607, calls: 41, models: ['wm'] },
     measured_cache: { share: 0.25, usd: 237.29 },
   });
   const { price: _price, ...unpriced } = BILL;
-  expect(billDocument({ ...unpriced, time: undefined, output: undefined, measuredCache: undefined })).toMatchObject({
-    ...{ price: null, time: null, output_by: null, measured_cache: null },
+  expect(billDocument({ ...unpriced, time: undefined, measuredCache: undefined })).toMatchObject({
+    ...{ price: null, time: null, measured_cache: null },
   });
 });

@@ -47,6 +47,7 @@ export async function rolloutStage(work: Inference, run: Run, plan: RolloutPlan)
     settleAlone: (job, mark) => rollout.settleAlone(job, mark),
     request: async (job) => ({ ...(await rollout.ask(job)), seedOffset: job.repeat }),
     questions: async (job) => [await rollout.likeliest(job)],
+    truth: async ({ chain, turn }) => present((await dataset.readSample(chain.driver)).responses[turn - 1]),
     settle: (job, outcome, mark) => rollout.settle(job, outcome, mark),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
