@@ -39,7 +39,7 @@ async function billedAndPaid(command: readonly string[], manifest: string) {
   const prices = join(await temporaryFolder(), 'prices.yaml');
   writeFileSync(prices, 'models: { m: { input: 1.75, output: 14 } }\n');
   const flags = [...command, '--prices', prices];
-  const dry = await awb([...flags, '--tokenizer', TOKENIZER, '--dry-run', '--json']);
+  const dry = await awb([...flags, '--tokenizer', TOKENIZER, '--dry-run', '--json', '--quiet']);
   expect([dry.code, dry.stderr]).toEqual([EXIT.done, '']);
   expect(await awb([...flags, '--quiet'])).toMatchObject({ code: EXIT.done });
   const { costs } = JSON.parse(readFileSync(manifest, 'utf8')) as { costs: Record<string, { usd: number }> };

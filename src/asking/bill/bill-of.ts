@@ -3,7 +3,7 @@
 import type {
   AskedAgain,
   Bill,
-  BillBudget,
+  BillDocument,
   BudgetShare,
   Charges,
   OutputBasis,
@@ -21,7 +21,7 @@ import type { Domain } from '../../types.js';
 import { type BudgetSettings, reachedIn } from '../budget.js';
 import type { Ledger } from '../ledger.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
-import { type Call, chargesOf, type Speed, sumOf, timeOf } from './charges.js';
+import { type Call, chargesOf, rounded, type Speed, sumOf, timeOf } from './charges.js';
 import type { Measured } from './measured.js';
 
 /** Output tokens of a reply that nobody measured and the data does not hold: a verdict with its facts, without thinking. */
@@ -71,7 +71,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
       .get(job.domain)
       ?.push(row);
     const found = stage.placeOf?.(job);
-    const tokens = Math.ceil(Math.max(...calls.map(({ promptTokens }) => promptTokens)));
+    const tokens = Math.ceil(Math.max(...calls.map((call) => call.prompt_tokens)));
     if (found !== undefined) sized.push({ place: found.place, domain: job.domain, tokens });
     sources.onRow?.(place + 1, asked.length);
   }
@@ -79,32 +79,43 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, rows]) => ({ domain, ...sumOf(rows, price) }));
   const total = sumOf(domains, price);
-  const bill = {
+  const tooLong = overlong(sized, sources);
+  const cache = measuredCache(total, measured);
+  const document: BillDocument = {
+    schema: 'awb.bill/1',
     kind: stage.run.kind,
-    ...(askedWord(String(stage.run.identity.mode)) === 'agent' && { asksAgent: true as const }),
     model: sources.model,
     hosts: stage.manifest.endpoints,
     rows: {
       chosen: stage.order.length,
       done: stage.order.length - waiting.length,
-      alone: waiting.length - asked.length,
+      without_call: waiting.length - asked.length,
       absent: Object.values(stage.absent).reduce((sum, count) => sum + count, 0),
+      to_ask: total.rows,
     },
-    domains,
-    total,
-    tokens: tokenBasis(sources),
-    output: outputBasis(stage, measured, domains),
-    runs: measured.runs,
-    maxTokens,
-    price,
-    time: timeOf(total, { ...sources.speed, measured: measured.callsPerMinute() }),
-    measuredCache: measuredCache(total, measured),
-    askedAgain: asksWorldModel(stage.run.kind) ? undefined : askedAgain(total, measured),
-    servers,
-    overlong: overlong(sized, sources),
+    domains: domains.map(rounded),
+    total: rounded(total),
+    tokens_by: tokenBasis(sources),
+    output_by: outputBasis(stage, measured, domains),
+    max_tokens: maxTokens ?? null,
+    price: price ?? null,
+    time: timeOf(total, { ...sources.speed, measured: measured.callsPerMinute() }, measured.from),
+    measured_cache: cache,
+    asked_again: asksWorldModel(stage.run.kind) ? null : askedAgain(total, measured),
+    budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage.run.ledger, sources.budget),
+    servers: servers.map(({ host, model = null, contextTokens = null }) => ({
+      host,
+      model,
+      context_tokens: contextTokens,
+    })),
+    overlong: tooLong?.rows ?? [],
     notes: sources.notes,
   };
-  return { ...bill, budget: budgetOf(bill, stage.run.ledger, sources.budget) };
+  return {
+    document,
+    asksAgent: askedWord(String(stage.run.identity.mode)) === 'agent',
+    overlong: tooLong,
+  };
 }
 
 /** Tells the calls of one row after the other, in the order in which they would be asked. */
@@ -127,12 +138,12 @@ function openCalls<J extends StageJob>(
     const reply = await replyOf(job, questions.length);
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
     const expected = Math.min(reply, maxTokens ?? Number.POSITIVE_INFINITY);
-    const outputTokens = { expected, atLeast: 0, ...(maxTokens !== undefined && { atMost: maxTokens }) };
+    const output = { expected, at_least: 0, at_most: maxTokens ?? null };
     const units = unitsPerToken(job.domain);
     return questions.map((question) => {
       const { tokens, sharedTokens } = sizeOf(question);
-      const sizes = { promptTokens: tokens / units, cachedTokens: sharedTokens / units };
-      return { characters: charactersOf(question), ...sizes, outputTokens };
+      const sizes = { prompt_tokens: tokens / units, cached_tokens: sharedTokens / units };
+      return { characters: charactersOf(question), ...sizes, output_tokens: output };
     });
   };
 }
@@ -145,8 +156,8 @@ function tokenBasis({ measured, tokenizer }: BillSources): TokenBasis {
   if (tokenizer !== undefined) return { by: 'tokenizer', file: tokenizer.file };
   const known = measured.charactersPerToken();
   return known === undefined
-    ? { by: 'guess', charactersPerToken: CHARS_A_TOKEN }
-    : { by: 'measured', charactersPerToken: known.ratio, calls: known.calls };
+    ? { by: 'guess', characters_per_token: CHARS_A_TOKEN }
+    : { by: 'measured', characters_per_token: known.ratio, calls: known.calls, ...measured.from };
 }
 
 function outputBasis<J extends StageJob>(
@@ -155,37 +166,40 @@ function outputBasis<J extends StageJob>(
   domains: readonly { readonly domain: Domain }[],
 ): OutputBasis {
   const output = measured.output();
-  if (output === undefined)
-    return truth === undefined ? { by: 'guess', tokensPerCall: GUESSED_REPLY } : { by: 'truth' };
+  if (output === undefined) {
+    return truth === undefined ? { by: 'guess', tokens_per_call: GUESSED_REPLY } : { by: 'truth' };
+  }
   const guessed = domains.map(({ domain }) => domain).filter((domain) => measured.output(domain) === undefined);
-  return { by: 'measured', rows: output.rows, guessed };
+  return { by: 'measured', rows: output.rows, ...measured.from, guessed_domains: guessed };
 }
 
 /** The cost at the share that was measured lies between those without a cache and with an ideal one. */
-function measuredCache({ promptTokens, cachedTokens, usd }: Charges, measured: Measured): Bill['measuredCache'] {
+function measuredCache(total: Charges, measured: Measured): BillDocument['measured_cache'] {
   const share = measured.cachedShare();
-  if (share === undefined) return undefined;
-  if (usd === undefined || cachedTokens === 0) return { share };
-  const saved = usd.plain.expected - usd.cached.expected;
-  return { share, usd: usd.plain.expected - (saved * share * promptTokens) / cachedTokens };
+  if (share === undefined) return null;
+  const { prompt_tokens, cached_tokens, usd: plain, usd_cached: cached } = total;
+  if (plain === null || cached === null || cached_tokens === 0) return { share, usd: null, ...measured.from };
+  const saved = plain.expected - cached.expected;
+  return { share, usd: plain.expected - (saved * share * prompt_tokens) / cached_tokens, ...measured.from };
 }
 
 /** The output that was measured holds that of further calls, so their prompts alone are added. */
-function askedAgain({ rows, calls, promptTokens, usd }: Charges, measured: Measured): AskedAgain | undefined {
+function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Measured): AskedAgain | null {
   const perRow = measured.callsPerRow();
   const times = perRow === undefined ? 1 : (perRow * rows) / calls;
   // Without rows it is no number.
-  if (!(times >= SOME_AGAIN)) return undefined;
+  if (!(times >= SOME_AGAIN)) return null;
   return {
     times,
-    calls: times * calls,
-    promptTokens: times * promptTokens,
-    ...(usd !== undefined && { usd: usd.plain.expected + (times - 1) * usd.plain.atLeast }),
+    calls: Math.round(times * calls),
+    prompt_tokens: Math.round(times * prompt_tokens),
+    usd: usd && usd.expected + (times - 1) * usd.at_least,
+    ...measured.from,
   };
 }
 
-/** The rows that are too long for the smallest context that a server tells. */
-function overlong(sized: readonly SizedRow[], { servers, ...budget }: BillSources): Bill['overlong'] {
+/** The rows that are too long for the smallest context that a server tells, and what is said of them. */
+function overlong(sized: readonly SizedRow[], { servers, ...budget }: BillSources) {
   const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
     tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
   );
@@ -197,22 +211,22 @@ function overlong(sized: readonly SizedRow[], { servers, ...budget }: BillSource
   return notice && { ...notice, rows };
 }
 
-/** What earlier sessions have spent of the budget, and what the bill takes of it. Undefined where none is given. */
+/** How far what earlier sessions have left of the budget goes; null where none is given, or nobody knows what the run costs in its unit. */
 function budgetOf(
-  { total: { promptTokens, outputTokens, usd }, measuredCache }: Pick<Bill, 'total' | 'measuredCache'>,
+  { prompt_tokens, output_tokens }: Charges,
+  usd: number | undefined,
   ledger: Ledger,
   settings: BudgetSettings,
-): BillBudget | undefined {
-  const { budgetUsd, budgetTokens } = settings;
-  const shares: BudgetShare[] = [];
-  const cost = measuredCache?.usd ?? usd?.plain.expected;
-  // A budget in dollars is left out where nobody knows a price.
-  if (budgetUsd !== undefined && ledger.usd !== undefined && cost !== undefined) {
-    shares.push({ unit: 'usd', budget: budgetUsd, spent: ledger.usd, need: cost });
-  }
-  if (budgetTokens !== undefined) {
-    const need = promptTokens + outputTokens.expected;
-    shares.push({ unit: 'tokens', budget: budgetTokens, spent: ledger.tokens, need });
-  }
-  return shares.length === 0 ? undefined : { isSpent: reachedIn(ledger, settings) !== undefined, shares };
+): BillDocument['budget'] {
+  const shareOf = (budget: number | undefined, spent: number | undefined, need: number | undefined) => {
+    if (budget === undefined || spent === undefined || need === undefined) return null;
+    const covers = need === 0 ? 1 : Math.min(1, Math.max(0, budget - spent) / need);
+    return { budget, spent, covers } satisfies BudgetShare;
+  };
+  const shares = {
+    usd: shareOf(settings.budgetUsd, ledger.usd, usd),
+    tokens: shareOf(settings.budgetTokens, ledger.tokens, prompt_tokens + output_tokens.expected),
+  };
+  if (shares.usd === null && shares.tokens === null) return null;
+  return { is_spent: reachedIn(ledger, settings) !== undefined, ...shares };
 }

@@ -1,64 +1,60 @@
 // What calls take: tokens, US dollars and time, and their sums.
 
-import type { Charges, Estimated, TimeBasis } from '../../bill.js';
+import type { Charges, EarlierRuns, Estimated, TimeBasis } from '../../bill.js';
 import { present } from '../../present.js';
 import { costOf, type Price } from '../../price.js';
 import type { Usage } from '../../types.js';
 
 /** A call that is to be made. Tokens are not rounded. */
-export interface Call {
-  readonly characters: number;
-  readonly promptTokens: number;
-  readonly cachedTokens: number;
-  readonly outputTokens: Estimated;
-}
+export type Call = Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>;
 
-/** What a call takes; it is priced by itself, since a price may depend on the length of a prompt. Without a price there is no cost. */
+/** What a call takes; it is priced by itself, since a price may depend on the length of a prompt. */
 export function chargesOf(call: Call, price: Price | undefined): Charges {
-  const { promptTokens, cachedTokens, outputTokens } = call;
-  const charges = { rows: 0, calls: 1, ...call };
-  if (price === undefined) return charges;
-  const costed = (usage: Readonly<Usage>) =>
-    mapped(outputTokens, (completionTokens) => present(costOf({ ...usage, completionTokens }, price)));
+  const { prompt_tokens: promptTokens, cached_tokens: cachedTokens, output_tokens: output } = call;
+  const costed = (usage: Readonly<Usage>): Estimated | null => {
+    if (price === undefined) return null;
+    const cost = (completionTokens: number) => present(costOf({ ...usage, completionTokens }, price));
+    const atMost = output.at_most === null ? null : cost(output.at_most);
+    return { expected: cost(output.expected), at_least: cost(output.at_least), at_most: atMost };
+  };
   // What a cache serves later went into it before.
   const writtenTokens = promptTokens - cachedTokens;
   return {
-    ...charges,
-    usd: { plain: costed({ promptTokens }), cached: costed({ promptTokens, cachedTokens, writtenTokens }) },
+    ...{ rows: 0, calls: 1, ...call },
+    usd: costed({ promptTokens }),
+    usd_cached: costed({ promptTokens, cachedTokens, writtenTokens }),
   };
 }
 
 /** The sums of some rows' calls. */
 export function sumOf(all: readonly Charges[], price: Price | undefined): Charges {
   const sum = (of: (charges: Charges) => number) => all.reduce((total, charges) => total + of(charges), 0);
-  const sumOfEstimates = (of: (charges: Charges) => Estimated): Estimated => {
-    const estimates = all.map(of);
-    const total = (bound: (estimated: Estimated) => number) => estimates.reduce((sum, one) => sum + bound(one), 0);
-    const atMost = total((one) => one.atMost ?? Number.POSITIVE_INFINITY);
-    return {
-      expected: total((one) => one.expected),
-      atLeast: total((one) => one.atLeast),
-      ...(Number.isFinite(atMost) && { atMost }),
-    };
-  };
+  const sumOfEstimates = (of: (charges: Charges) => Estimated): Estimated => ({
+    expected: sum((charges) => of(charges).expected),
+    at_least: sum((charges) => of(charges).at_least),
+    at_most: all.some((charges) => of(charges).at_most === null) ? null : sum((charges) => of(charges).at_most ?? 0),
+  });
   return {
     rows: sum(({ rows }) => rows),
     calls: sum(({ calls }) => calls),
     characters: sum(({ characters }) => characters),
-    promptTokens: sum(({ promptTokens }) => promptTokens),
-    cachedTokens: sum(({ cachedTokens }) => cachedTokens),
-    outputTokens: sumOfEstimates(({ outputTokens }) => outputTokens),
-    ...(price !== undefined && {
-      usd: {
-        plain: sumOfEstimates(({ usd }) => present(usd).plain),
-        cached: sumOfEstimates(({ usd }) => present(usd).cached),
-      },
-    }),
+    prompt_tokens: sum((charges) => charges.prompt_tokens),
+    cached_tokens: sum((charges) => charges.cached_tokens),
+    output_tokens: sumOfEstimates((charges) => charges.output_tokens),
+    usd: price === undefined ? null : sumOfEstimates(({ usd }) => present(usd ?? undefined)),
+    usd_cached: price === undefined ? null : sumOfEstimates((charges) => present(charges.usd_cached ?? undefined)),
   };
 }
 
-function mapped({ expected, atLeast, atMost }: Estimated, of: (value: number) => number): Estimated {
-  return { expected: of(expected), atLeast: of(atLeast), ...(atMost !== undefined && { atMost: of(atMost) }) };
+/** With whole tokens, as they are shown. */
+export function rounded<C extends Charges>(charges: C): C {
+  const { expected, at_least, at_most } = charges.output_tokens;
+  return {
+    ...charges,
+    prompt_tokens: Math.round(charges.prompt_tokens),
+    cached_tokens: Math.round(charges.cached_tokens),
+    output_tokens: { expected: Math.round(expected), at_least, at_most },
+  };
 }
 
 /** What is known of the speed, each a minute; a limit of 0 is none. */
@@ -72,16 +68,22 @@ export interface Speed {
   readonly tpm?: number | undefined;
 }
 
-/** The time that whatever is slowest takes; undefined where nothing is known. Limits alone give the least time. */
-export function timeOf({ calls, promptTokens, outputTokens }: Charges, speed: Speed): TimeBasis | undefined {
-  const { rate, measured, rpm, tpm } = speed;
+/** The time that whatever is slowest takes; null where nothing is known. Limits alone give the least time. */
+export function timeOf(
+  { calls, prompt_tokens, output_tokens }: Charges,
+  { rate, measured, rpm, tpm }: Speed,
+  runs: EarlierRuns,
+): TimeBasis | null {
   const pace = rate ?? measured;
-  const isLeast = pace === undefined;
-  const at = (by: TimeBasis['by'], count: number, perMinute: number | undefined): TimeBasis[] =>
-    perMinute === undefined || perMinute <= 0 ? [] : [{ by, perMinute, isLeast, seconds: (60 * count) / perMinute }];
-  return [
+  const at = (by: TimeBasis['by'], count: number, perMinute: number | undefined): TimeBasis[] => {
+    if (perMinute === undefined || perMinute <= 0) return [];
+    const seconds = (60 * count) / perMinute;
+    return [{ seconds, at_least: pace === undefined, by, per_minute: perMinute, ...(by === 'measured' && runs) }];
+  };
+  const found = [
     ...at(rate === undefined ? 'measured' : 'rate', calls, pace),
     ...at('rpm', calls, rpm),
-    ...at('tpm', promptTokens + outputTokens.expected, tpm),
-  ].sort((a, b) => b.seconds - a.seconds)[0];
+    ...at('tpm', prompt_tokens + output_tokens.expected, tpm),
+  ];
+  return found.sort((a, b) => b.seconds - a.seconds)[0] ?? null;
 }

@@ -6,7 +6,6 @@ import { EXIT, type ExitCode, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { openContextWatch } from '../../model/context.js';
 import { serverFacts } from '../../model/facts.js';
-import { billDocument } from '../../report/bill/json.js';
 import { billText } from '../../report/bill/text.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import type { AskingSettings } from '../options.js';
@@ -31,7 +30,7 @@ export async function printBill<J extends StageJob>(
   const { io } = stage;
   const bill = await chargedBill(stage, target, settings);
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
+  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, look));
   return EXIT.done;
 }
 
@@ -45,7 +44,7 @@ export async function showBill<J extends StageJob>(
   const { stderr } = stage.io;
   const bill = await chargedBill(stage, target, settings);
   const look = { columns: stderr.columns, color: settings.color && stderr.isTTY };
-  if (bill.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
+  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
 }
 
 /** The bill of a stage, from what the user, earlier runs and servers say. */

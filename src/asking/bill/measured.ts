@@ -23,14 +23,14 @@ interface Found {
 
 /** Runs of one kind, taken together. What none of them measured is undefined. */
 export class Measured {
-  readonly runs: EarlierRuns;
+  readonly from: EarlierRuns;
 
   constructor(private readonly found: readonly Found[]) {
     const models = found.map(({ manifest: { kind, identity, servedModels } }) => {
       const asked = identity[asksWorldModel(kind) ? 'model' : 'judge'];
       return typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
     });
-    this.runs = { names: found.map(({ name }) => name), models: [...new Set(models)] };
+    this.from = { runs: found.map(({ name }) => name), models: [...new Set(models)] };
   }
 
   /** Of a domain's prompts, or of all. */

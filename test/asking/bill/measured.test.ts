@@ -21,7 +21,7 @@ describe('characters a token', () => {
       run('a', { mcp: cost(2, 0, 300, 100) }),
       run('b', { mcp: cost(1, 0, 500, 100), web: cost(1, 0, 400, 200) }),
     ]);
-    expect(measured.runs).toEqual({ names: ['a', 'b'], models: ['model of a', 'model of b'] });
+    expect(measured.from).toEqual({ runs: ['a', 'b'], models: ['model of a', 'model of b'] });
     expect(measured.charactersPerToken()).toEqual({ ratio: 3, calls: 4 });
     expect(['mcp', 'web', 'os'].map((domain) => measured.charactersPerToken(domain)?.ratio)).toEqual([4, 2, undefined]);
   });
