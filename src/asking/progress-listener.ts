@@ -1,7 +1,5 @@
 // Progress on stderr, as the first listener of a stage.
 
-import { TextNumbers } from '../hashed-texts.js';
-import { WORDS_OF_KEY } from '../row-id.js';
 import type { Io } from '../types.js';
 import { type BudgetSettings, spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
@@ -19,7 +17,7 @@ export interface ProgressSettings extends BudgetSettings {
 export function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: ProgressSettings): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
-  const settled = new TextNumbers(WORDS_OF_KEY);
+  const settled = new Set<string>();
   return {
     begins({ kind: title, totals, already, status, ledger }) {
       const spending = () => spendingText(spendingOf(ledger, settings));
@@ -28,7 +26,7 @@ export function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Progr
     settled(job, summary) {
       progress?.settled(job.domain, {
         status: summary.status,
-        isAgain: settled.find(job.id) !== undefined,
+        isAgain: settled.has(job.id),
         tokens: summary.usage.completionTokens ?? 0,
         ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
       });

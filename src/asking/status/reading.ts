@@ -2,9 +2,9 @@
 
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { Column } from '../../column.js';
 import { inTableOrder } from '../../domains.js';
 import { codeOf, EXIT, UserError } from '../../errors.js';
+import { present } from '../../present.js';
 import { isAlive } from '../../run/alive.js';
 import { sizeOf } from '../../run/file-reading.js';
 import { pathsOf, viewFolder } from '../../run/folder.js';
@@ -97,13 +97,13 @@ async function readJournal(dir: string, name: string, manifest: Manifest, record
   const { kind, price, unrecorded } = manifest;
   const ledger = new Ledger(() => price);
   if (unrecorded !== undefined) ledger.add(unrecorded);
-  const folder = await viewFolder<number>({
+  const folder = await viewFolder<Outcome>({
     ...{ dir, name, fresh: false, shelf: records },
     identity: (stored) => stored?.identity ?? manifest.identity,
     summarise(record) {
       const state = STATE_OF[kind](record);
       ledger.add(entryOf(summaryOf(state, record.log, STAMP_KEY[kind]), record.log));
-      return records.kindOf(record, state);
+      return records.outcomeOf(record, state);
     },
   });
   await folder.close();
@@ -137,77 +137,65 @@ function recordedFailures({ counts }: Manifest): FailureStatus[] {
   return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
 }
 
-/** What the records of a journal say, the latest one of each row: some ten bytes a row. A shelf of numbers of what rows have come to. */
-class Records implements Shelf<number> {
-  readonly #kindAt = new Column(Uint32Array);
-  #size = 0;
-  readonly #kinds: { readonly domain?: string; readonly failure?: string; rows: number }[] = [];
-  readonly #numbers = new Map<string, number>();
+/** What a record says that its row has come to. */
+interface Outcome {
+  /** Absent where an earlier version did not write it. */
+  readonly domain?: string;
+  /** The class of the failure. */
+  readonly failure?: string;
+}
+
+/** What the records of a journal say: the latest one of each row, and when each was made. */
+class Records implements Shelf<Outcome> {
+  readonly #latest: Outcome[] = [];
   readonly #reasons = new Map<string, string>();
-  readonly #times = new Column(Float64Array);
-  #timesRead = 0;
+  readonly #times: number[] = [];
   lastAt: number | undefined;
 
   get isEmpty(): boolean {
-    return this.#size === 0;
+    return this.#latest.length === 0;
   }
 
-  put(number: number, kind: number): void {
-    if (number < this.#size) this.#count(this.#kindAt.at(number), -1);
-    this.#size = Math.max(this.#size, number + 1);
-    this.#kindAt.put(number, kind);
-    this.#count(kind, 1);
+  put(number: number, outcome: Outcome): void {
+    this.#latest[number] = outcome;
   }
 
-  at(number: number): number {
-    return this.#kindAt.at(number);
+  at(number: number): Outcome {
+    return present(this.#latest[number]);
   }
 
-  #count(kind: number, more: number): void {
-    const counted = this.#kinds[kind];
-    if (counted !== undefined) counted.rows += more;
-  }
-
-  /** The number of what a record's row has come to; its time and reason are noted. */
-  kindOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): number {
+  /** What a record's row has come to; its time and reason are noted. */
+  outcomeOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): Outcome {
     const failure = status === 'failed' ? name : undefined;
     if (failure !== undefined && reason !== undefined) this.#reasons.set(failure, reason);
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
     if (!Number.isNaN(time)) {
-      this.#times.put(this.#timesRead++, time);
+      this.#times.push(time);
       this.lastAt = Math.max(time, this.lastAt ?? time);
     }
-    const text = `${failure ?? ''} ${typeof domain === 'string' ? domain : ''}`;
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    const kind = { ...(typeof domain === 'string' && { domain }), ...(failure !== undefined && { failure }), rows: 0 };
-    const number = this.#kinds.push(kind) - 1;
-    this.#numbers.set(text, number);
-    return number;
+    return { ...(typeof domain === 'string' && { domain }), ...(failure !== undefined && { failure }) };
   }
 
   sums(): { readonly ok: number; readonly failed: number } {
-    const rowsOf = (isFailed: boolean) =>
-      this.#kinds.reduce((sum, kind) => sum + ((kind.failure !== undefined) === isFailed ? kind.rows : 0), 0);
-    return { ok: rowsOf(false), failed: rowsOf(true) };
+    const failed = this.#latest.filter(({ failure }) => failure !== undefined).length;
+    return { ok: this.#latest.length - failed, failed };
   }
 
-  /** Rows whose domain an earlier version did not write are left out. */
   byDomain(): Map<Domain, { readonly ok: number; readonly failed: number }> {
-    const counts = new Map<Domain, { readonly ok: number; readonly failed: number }>();
-    for (const { domain, failure, rows } of this.#kinds) {
-      if (domain === undefined || rows === 0) continue;
-      const { ok, failed } = counts.get(domain) ?? { ok: 0, failed: 0 };
-      counts.set(domain, failure === undefined ? { ok: ok + rows, failed } : { ok, failed: failed + rows });
+    const counts = new Map<Domain, { ok: number; failed: number }>();
+    for (const { domain, failure } of this.#latest) {
+      if (domain === undefined) continue;
+      const count = counts.get(domain) ?? { ok: 0, failed: 0 };
+      counts.set(domain, count);
+      count[failure === undefined ? 'ok' : 'failed']++;
     }
     return counts;
   }
 
   failures(): FailureStatus[] {
     const rows = new Map<string, number>();
-    for (const kind of this.#kinds) {
-      if (kind.failure !== undefined && kind.rows > 0)
-        rows.set(kind.failure, (rows.get(kind.failure) ?? 0) + kind.rows);
+    for (const { failure } of this.#latest) {
+      if (failure !== undefined) rows.set(failure, (rows.get(failure) ?? 0) + 1);
     }
     return [...rows]
       .sort(([, a], [, b]) => b - a)
@@ -219,14 +207,8 @@ class Records implements Shelf<number> {
 
   /** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
   rateAt(now: number): number | undefined {
-    let first = now;
-    let count = 0;
-    for (let index = 0; index < this.#timesRead; index++) {
-      const time = this.#times.at(index);
-      if (time < now - WINDOW_MS || time > now) continue;
-      first = Math.min(first, time);
-      count++;
-    }
-    return count < 2 || first >= now ? undefined : (count - 1) / ((now - first) / 1000);
+    const times = this.#times.filter((time) => time >= now - WINDOW_MS && time <= now);
+    const first = times.reduce((least, time) => Math.min(least, time), now);
+    return times.length < 2 || first >= now ? undefined : (times.length - 1) / ((now - first) / 1000);
   }
 }
