@@ -1,145 +1,133 @@
-// The bill before a run: what is still to be asked, and what that is estimated to take.
+// The bill before a run, as its JSON document has it: what is still to be asked, and what that is estimated to take.
 
+import type { FitNotice, SizedRow } from './model/context.js';
 import type { Price } from './price.js';
 import type { RunKind } from './run-kind.js';
 import type { Domain } from './types.js';
 
-/** A figure that may not be known, between bounds that are; `atMost` is absent where nothing bounds it. */
+/** An estimate between its bounds; nothing bounds it where `at_most` is null. */
 export interface Estimated {
-  readonly expected?: number;
-  readonly atLeast: number;
-  readonly atMost?: number;
+  readonly expected: number;
+  readonly at_least: number;
+  readonly at_most: number | null;
 }
 
-/** What asking some rows takes. Tokens are not rounded. */
+/** What asking some rows takes. */
 export interface Charges {
   /** Rows (times repeats, or judgements) that a model has to be asked for. */
   readonly rows: number;
   readonly calls: number;
   /** UTF-16 units of all messages. */
   readonly characters: number;
-  readonly promptTokens: number;
-  /** Those of the prompt that a prefix cache could serve. */
-  readonly cachedTokens: number;
+  readonly prompt_tokens: number;
+  /** Those of the prompt that the one before it began with, too: a prefix cache can serve them. */
+  readonly cached_tokens: number;
   /** Thinking included. */
-  readonly outputTokens: Estimated;
-  /** US dollars without and with that cache; absent where nobody knows the price. */
-  readonly usd?: { readonly plain: Estimated; readonly cached: Estimated };
+  readonly output_tokens: Estimated;
+  /** US dollars without and with that cache; null where nobody knows the price. */
+  readonly usd: Estimated | null;
+  readonly usd_cached: Estimated | null;
 }
 
-export interface DomainCharges extends Charges {
-  readonly domain: Domain;
+/** Earlier runs that stand for the run at hand: their manifests, and the models that they asked. */
+export interface EarlierRuns {
+  readonly runs: readonly string[];
+  readonly models: readonly string[];
 }
 
 /** From what tokens are counted. */
 export type TokenBasis =
   | { readonly by: 'tokenizer'; readonly file: string }
-  | { readonly by: 'measured'; readonly charactersPerToken: number; readonly calls: number; readonly runs: EarlierRuns }
-  | { readonly by: 'guess'; readonly charactersPerToken: number };
+  | ({ readonly by: 'measured'; readonly characters_per_token: number; readonly calls: number } & EarlierRuns)
+  | { readonly by: 'guess'; readonly characters_per_token: number };
 
-/** Earlier runs by which something is estimated. */
-export interface EarlierRuns {
-  /** How they are like the run at hand. */
-  readonly like: Likeness;
-  /** Their manifests, and the models that they asked. */
-  readonly names: readonly string[];
-  readonly models: readonly string[];
-}
-
-/** An earlier run is the user's choice, of the same model and settings, of the same model, or of another model in a folder beside. */
-export type Likeness = 'named' | 'settings' | 'model' | 'other';
-
-/** From what the output is estimated. */
-export interface OutputBasis {
-  /** Rows that were measured. */
-  readonly rows: number;
-  readonly runs: EarlierRuns;
-  /** Domains that were not measured, and stand at the mean of the others. */
-  readonly guessed: readonly Domain[];
-}
+/** From what the output is estimated: earlier runs, the true replies of the data, or a mean that holds for any reply. */
+export type OutputBasis =
+  /** Domains that were not measured stand at the mean of the others. */
+  | ({ readonly by: 'measured'; readonly rows: number; readonly guessed_domains: readonly Domain[] } & EarlierRuns)
+  | { readonly by: 'truth' }
+  | { readonly by: 'guess'; readonly tokens_per_call: number };
 
 /** How long the asking takes, and what that is limited by. */
-export interface TimeBasis {
+export interface TimeBasis extends Partial<EarlierRuns> {
   readonly seconds: number;
   /** Set where no rate is known: the limits alone say that it takes no less. */
-  readonly isLeast: boolean;
+  readonly at_least: boolean;
   readonly by: 'rate' | 'measured' | 'rpm' | 'tpm';
   /** Calls, or tokens under `tpm`, a minute. */
-  readonly perMinute: number;
-  readonly runs?: EarlierRuns;
+  readonly per_minute: number;
 }
 
-export interface Bill {
+/** How much of their prompts, 0 to 1, earlier runs' servers had in their caches, and what the run then costs. */
+interface MeasuredCache extends EarlierRuns {
+  readonly share: number;
+  readonly usd: number | null;
+}
+
+/** What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed or changed. */
+export interface AskedAgain extends EarlierRuns {
+  /** Calls for each that the bill counts: more than 1. */
+  readonly times: number;
+  readonly calls: number;
+  readonly prompt_tokens: number;
+  readonly usd: number | null;
+}
+
+/** A budget in one unit: what it is, what earlier sessions have spent of it, and which share of the bill the rest pays, 0 to 1. */
+export interface BudgetShare {
+  readonly budget: number;
+  readonly spent: number;
+  readonly covers: number;
+}
+
+/** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
+export interface BillDocument {
+  readonly schema: 'awb.bill/1';
   readonly kind: RunKind;
-  /** Whether predictions are put to an agent in place of a judge; absent where not. */
-  readonly asksAgent?: true;
   /** Whom the rows are put to. */
   readonly model: string;
   readonly hosts: readonly string[];
-  /** Rows that were chosen, and those of them that are done, that need no model, and that cannot be asked. */
-  readonly rows: { readonly chosen: number; readonly done: number; readonly alone: number; readonly absent: number };
-  readonly domains: readonly DomainCharges[];
+  readonly rows: {
+    readonly chosen: number;
+    readonly done: number;
+    readonly without_call: number;
+    /** Those that cannot be asked. */
+    readonly absent: number;
+    readonly to_ask: number;
+  };
+  readonly domains: readonly (Charges & { readonly domain: Domain })[];
   readonly total: Charges;
-  readonly tokens: TokenBasis;
-  /** Absent where nothing was measured. */
-  readonly output?: OutputBasis | undefined;
+  readonly tokens_by: TokenBasis;
+  readonly output_by: OutputBasis;
   /** What a call's output is held to. */
-  readonly maxTokens?: number | undefined;
-  readonly price?: Price | undefined;
-  readonly time?: TimeBasis | undefined;
-  readonly measuredCache?: MeasuredCache | undefined;
-  /** Absent where earlier runs tell of no call that was made again. */
-  readonly askedAgain?: AskedAgain | undefined;
-  /** Absent where none is given. */
-  readonly budget?: BillBudget | undefined;
-  /** What each server says of itself. */
-  readonly servers: readonly ServerFacts[];
-  /** Rows that are too long for the smallest context, the longest first. */
-  readonly overlong?: Overlong | undefined;
+  readonly max_tokens: number | null;
+  readonly price: Price | null;
+  readonly time: TimeBasis | null;
+  readonly measured_cache: MeasuredCache | null;
+  readonly asked_again: AskedAgain | null;
+  /** `is_spent` where the run would stop at once. */
+  readonly budget: {
+    readonly is_spent: boolean;
+    readonly usd: BudgetShare | null;
+    readonly tokens: BudgetShare | null;
+  } | null;
+  readonly servers: readonly {
+    readonly host: string;
+    readonly model: string | null;
+    readonly context_tokens: number | null;
+  }[];
+  /** Rows that are too long for the smallest context that a server tells, the longest first. */
+  readonly overlong: readonly SizedRow[];
   /** What else the user should know. */
   readonly notes: readonly string[];
 }
 
-/** What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed or changed. */
-export interface AskedAgain {
-  /** Calls for each that the bill counts: more than 1. */
-  readonly times: number;
-  readonly calls: number;
-  readonly promptTokens: number;
-  /** Absent where the bill's own cost is not known. */
-  readonly usd?: number;
-  readonly runs: EarlierRuns;
-}
-
-/** What a run may spend over all its sessions, beside its bill. */
-export interface BillBudget {
-  /** Whether the run would stop at once. */
-  readonly isSpent: boolean;
-  readonly shares: readonly BudgetShare[];
-}
-
-/** A budget in one unit: what it is, what earlier sessions have spent of it, and what the bill takes. */
-export interface BudgetShare {
-  readonly unit: 'usd' | 'tokens';
-  readonly budget: number;
-  readonly spent: number;
-  readonly need: Estimated;
-}
-
-interface Overlong {
-  /** What the user is told of them, and the longest of them, a line each. */
-  readonly summary: string;
-  readonly lines: readonly string[];
-  readonly rows: readonly { readonly place: string; readonly domain: Domain; readonly tokens: number }[];
-}
-
-/** How much of their prompts earlier runs' servers had in their caches. */
-interface MeasuredCache {
-  /** 0 to 1. */
-  readonly share: number;
-  /** US dollars at that share, where the cost is known. */
-  readonly usd?: number;
-  readonly runs: EarlierRuns;
+/** The document, and what is said beside it where people read it. */
+export interface Bill {
+  readonly document: BillDocument;
+  /** Whether predictions are put to an agent in place of a judge. */
+  readonly asksAgent: boolean;
+  readonly overlong?: FitNotice | undefined;
 }
 
 /** What a server says of the model at /models; absent is what it does not. */

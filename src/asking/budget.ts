@@ -3,9 +3,10 @@
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { dollars } from '../money.js';
+import { CHARS_A_TOKEN } from '../question.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import type { Usage } from '../types.js';
-import { CHARS_A_TOKEN, type Ledger } from './ledger.js';
+import type { Ledger } from './ledger.js';
 import type { Beginning, StageListener } from './listeners.js';
 
 export const BUDGET_OPTIONS = {

@@ -11,8 +11,9 @@ import { toolVersion } from '../settings/version.js';
 import type { Domain, Io } from '../types.js';
 import { type BudgetSettings, reachedIn, spendingOf } from './budget.js';
 import { openBackendWatch } from './events/backend-watch.js';
-import { type EventSink, openSink } from './events/sink.js';
+import { EventSink } from './events/sink.js';
 import type { Beginning, Closing, RunName, StageListener } from './listeners.js';
+import { unreferencedInterval } from './progress/progress.js';
 import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
@@ -114,7 +115,7 @@ class EventsListener implements StageListener {
       if (this.#asking !== undefined) this.#asking.say(text);
       else if (!settings.quiet) stderr.write(`note: ${printable(text)}\n`);
     };
-    this.#sink = openSink(resolve(cwd, file), { name: file, say });
+    this.#sink = new EventSink(resolve(cwd, file), { name: file, say });
   }
 
   begins(asking: Beginning): void {
@@ -190,7 +191,7 @@ class EventsListener implements StageListener {
       ...{ asked, seconds: Math.round(seconds * 1000) / 1000, tokens },
       spent: { tokens: ledger.tokens, ...(ledger.usd !== undefined && { usd: rounded(ledger.usd) }) },
     });
-    await this.#sink.close();
+    this.#sink.close();
   }
 
   /** Told at the beginning, at each tenth of the budget, and where it is reached. */
@@ -221,10 +222,4 @@ function domains(counts: ReadonlyMap<Domain, number>): Readonly<Record<Domain, n
 /** Sums of dollars have digits that mean nothing. */
 function rounded(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
-}
-
-function unreferencedInterval(ms: number, look: () => void): () => void {
-  const timer = setInterval(look, ms);
-  timer.unref();
-  return () => clearInterval(timer);
 }

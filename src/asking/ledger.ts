@@ -1,10 +1,9 @@
 // What a run has spent, over all its sessions: tokens and dollars, with what nobody counted estimated.
 
 import { costOf, type Price } from '../price.js';
+import { CHARS_A_TOKEN } from '../question.js';
 import type { CallCost } from '../types.js';
 
-/** Characters a token where nothing has been measured: English text and code. */
-export const CHARS_A_TOKEN = 4;
 /** So many prompt tokens tell the characters a token of a run's prompts. */
 const ENOUGH_TOKENS = 10_000;
 

@@ -61,6 +61,8 @@ export interface Stage<J extends StageJob> {
    * cannot be made yet.
    */
   questions(job: J): Promise<readonly Question[]>;
+  /** The reply that the data has to a row: its size stands for that of the model's. */
+  truth?(job: J): Promise<string>;
   /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
   placeOf?(job: J): { readonly place: string; readonly bytes: number } | undefined;
   readonly sent: Sent;

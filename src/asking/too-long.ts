@@ -2,11 +2,11 @@
 
 import { resolve } from 'node:path';
 import type { OpenBackend } from '../model/backend.js';
+import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
 import { present } from '../present.js';
-import { charactersOf } from '../question.js';
+import { charactersOf, textsOf } from '../question.js';
 import { openTokenizer, requireTokenizer } from '../tokens/tokenizer.js';
 import type { Io, Question } from '../types.js';
-import { fitNotice, leastRoom, overlongRows } from './fit.js';
 import type { AskingSettings } from './options.js';
 import { samplingOf } from './sampling.js';
 import type { Stage, StageJob } from './stage-contract.js';
@@ -43,7 +43,7 @@ export async function sayWhatIsTooLong<J extends StageJob>(
     if (room === undefined) return;
     const tooLong = await overlongRows(sizable(rows), room, await charsAToken(rows, settings), rows.io.stop);
     const said = fitNotice(tooLong, room, budget);
-    if (said !== undefined) notice(said.summary, `:\n${said.rows.join('\n')}`);
+    if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
     await backend.close();
     throw error;
@@ -79,15 +79,11 @@ async function charsAToken<J extends StageJob>(
   for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
     const job = order.at(place);
     if (job === undefined || !asks(job)) continue;
-    const text = textOf(await firstQuestion(rows, job));
+    const text = textsOf(await firstQuestion(rows, job)).join('\n');
     const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
     const part = text.slice(start, start + CHARACTERS_COUNTED);
     characters += part.length;
     tokens += count(part);
   }
   return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
-}
-
-function textOf(question: Question): string {
-  return 'prompt' in question ? question.prompt : question.messages.map(({ content }) => content).join('\n');
 }

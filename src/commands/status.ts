@@ -2,9 +2,8 @@
 
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { statusDocument } from '../asking/status/document.js';
 import { readStatuses } from '../asking/status/reading.js';
-import { type RunStatus, sumOf } from '../asking/status/status.js';
+import { type RunStatus, statusDocument, sumOf } from '../asking/status/status.js';
 import { statusText } from '../asking/status/text.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';

@@ -2,7 +2,7 @@
 
 import { isInteger, type JsonObject } from '../json.js';
 import type { BackendOptions, OpenBackend, ServedContext } from './backend.js';
-import { openContextWatch } from './endpoint/context.js';
+import { openContextWatch } from './context.js';
 import { openDialect } from './endpoint/dialect.js';
 import { OpenAiEndpoint } from './endpoint/endpoint.js';
 import type { HttpProxy } from './http/proxy.js';

@@ -5,18 +5,19 @@ import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 import { isObject, type JsonObject } from '../json.js';
 import { oneLine } from '../printable.js';
-import { Memo } from './memo.js';
+import { piecesOf } from './pieces.js';
 
 interface Tokenizer {
-  /** Tokens of a text, those that a chat template puts around it left out. The time grows with the text's length, whatever it holds. */
+  /**
+   * Tokens of a text as Hugging Face's `encode(text, add_special_tokens=False)` counts them: an added token that stands in the text is
+   * one, and none is put around it. Where a long text is cut (pieces.ts), a token or two may be counted more.
+   */
   count(text: string): number;
 }
 
 const FILE = 'tokenizer.json';
 /** Three times the largest in use. What is larger are weights. */
 const MOST_BYTES = 100e6;
-/** Rows of a trajectory share their turns, and come one after the other: texts are remembered, up to twice as many. */
-const TEXTS = { texts: 20_000, characters: 4_000_000 };
 
 /**
  * Opens a Hugging Face tokenizer.json, or the one in a folder. The library is loaded here.
@@ -25,26 +26,18 @@ const TEXTS = { texts: 20_000, characters: 4_000_000 };
  */
 export async function openTokenizer(path: string, shown: string = path): Promise<Tokenizer> {
   const file = await readTokenizer(path, shown);
-  const { tokenCounter } = await import('./counter.js');
-  let count: (text: string) => number;
+  const { Tokenizer } = await import('@huggingface/tokenizers');
   try {
-    count = tokenCounter(file);
+    const complete = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [] };
+    const tokenizer = new Tokenizer({ ...complete, ...file }, {});
+    const countPiece = (piece: string): number => tokenizer.encode(piece, { add_special_tokens: false }).ids.length;
     // Some of what a file may lack is missed only by counting.
-    count('It counts.\n');
+    countPiece('It counts.\n');
+    return { count: (text) => piecesOf(text).reduce((sum, piece) => sum + countPiece(piece), 0) };
   } catch (error) {
     const reason = oneLine(messageOf(error), 200);
     throw new UserError(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`, EXIT.badData);
   }
-  const known = new Memo(TEXTS);
-  return {
-    count(text) {
-      const before = known.get(text);
-      if (before !== undefined) return before;
-      const counted = count(text);
-      known.set(text, counted);
-      return counted;
-    },
-  };
 }
 
 const KINDS = ['BPE', 'Unigram', 'WordPiece'] as const;

@@ -27,7 +27,6 @@ async function setUp(options: readonly string[] = [], isReadable: (index: number
   servers.push(server);
   const judge = (...flags: string[]) =>
     awb([
-      // In a folder of its own: beside this one lie those of other tests, and they would be measured.
       ...['judge', '--predictions', predictions, '--output-dir', join(dir, 'run')],
       ...['--judge-base-url', server.url, '--judge-model', 'j', ...flags],
     ]);
@@ -56,12 +55,12 @@ test("asks for every judgement, and is what the judge's server then counts", asy
   expect((await judge()).code).toBe(EXIT.done);
   const again = await bill('--judge-repeats', '3');
   expect(again.rows).toMatchObject({ chosen: 21, done: 7, to_ask: 14 });
-  expect(again.tokens_by).toMatchObject({ by: 'measured', characters_per_token: 1, like: 'settings' });
+  expect(again.tokens_by).toMatchObject({ by: 'measured', characters_per_token: 1, models: ['j'] });
   const before = server.requests.length;
   expect((await judge('--judge-repeats', '3')).code).toBe(EXIT.done);
   const { tokens } = JSON.parse(readFileSync(join(dir, 'run/judged.manifest.json'), 'utf8'));
   expect([again.total.calls, again.total.output_tokens.expected]).toEqual([server.requests.length - before, 14 * 70]);
-  const once = await bill('--fresh');
+  const once = await bill('--fresh', '--estimate-from', join(dir, 'run'));
   expect(once.total.prompt_tokens + again.total.prompt_tokens).toBe(tokens.promptTokens);
   // Of two judgements that follow each other, the second has all of its prompt from the cache.
   expect(again.total.cached_tokens).toBeGreaterThanOrEqual(again.total.prompt_tokens / 2);
@@ -71,7 +70,7 @@ test('of another judge measures nothing by the first one', async () => {
   const { judge, bill } = await setUp();
   await judge();
   const { output_by, tokens_by, notes, rows } = await bill('--judge-model', 'another');
-  expect([output_by, tokens_by.by, rows.to_ask]).toEqual([null, 'guess', 7]);
+  expect([output_by, tokens_by.by, rows.to_ask]).toEqual([{ by: 'guess', tokens_per_call: 600 }, 'guess', 7]);
   // Where the judging would go.
   expect(notes).toEqual([expect.stringContaining('judged.jsonl holds another judging')]);
 });
@@ -111,16 +110,17 @@ test('goes by the rubric pack that is named', async () => {
 
 test('of a judge whose verdicts could not always be read says how many calls more it took', async () => {
   // The first verdict of every judgement cannot be read.
-  const { judge, bill, server } = await setUp([], (index) => index % 2 === 1);
+  const { dir, judge, bill, server } = await setUp([], (index) => index % 2 === 1);
   expect((await bill()).asked_again).toBeNull();
   expect((await judge('--concurrency', '1')).code).toBe(EXIT.done);
   expect(server.requests.length).toBe(14);
-  const { asked_again: again, total } = await bill('--fresh');
+  const from = ['--estimate-from', join(dir, 'run')];
+  const { asked_again: again, total } = await bill('--fresh', ...from);
   expect(total.calls).toBe(7);
-  expect(again).toMatchObject({ times: 2, calls: 14, like: 'settings' });
+  expect(again).toMatchObject({ times: 2, calls: 14, models: ['j'] });
   // Both are estimates, each rounded for itself.
   expect(Math.abs(again.prompt_tokens - 2 * total.prompt_tokens)).toBeLessThanOrEqual(1);
-  const { stdout } = await judge('--fresh', '--dry-run');
+  const { stdout } = await judge('--fresh', '--dry-run', ...from);
   expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');
   expect(stdout.replace(/\s+/g, ' ')).toContain('With as many again it takes about 14 calls,');
 });

@@ -35,7 +35,7 @@ describe.each(KINDS)('%s', (kind) => {
     const text = golden.texts.join('\n').repeat(8);
     const more = tokenizer.count(text) - (golden.together[kind] ?? Number.NaN);
     expect(more).toBeGreaterThanOrEqual(0);
-    expect(more).toBeLessThanOrEqual((2 * text.length) / 8192);
+    expect(more).toBeLessThanOrEqual((2 * text.length) / 2_048);
   });
 
   test.each([
@@ -49,12 +49,12 @@ describe.each(KINDS)('%s', (kind) => {
     ['a space of SentencePiece', '\u2581'],
     ['an accent', '\u0301'],
     ['half a character', '\ud83d'],
-  ])('ends with a text that is %s 300,000 times', async (_, unit) => {
+  ])('ends with a text that is %s 100,000 times', async (_, unit) => {
     const tokenizer = await openTokenizer(fixture(kind));
-    const [once, often] = [tokenizer.count(unit.repeat(400)), tokenizer.count(unit.repeat(300_000))];
+    const [once, often] = [tokenizer.count(unit.repeat(400)), tokenizer.count(unit.repeat(100_000))];
     // WordPiece takes a word for one unknown token, however long it is.
     expect(often).toBeGreaterThanOrEqual(once);
-    expect(often).toBeLessThanOrEqual((once + 2) * 1000);
+    expect(often).toBeLessThanOrEqual((once + 2) * 250);
   });
 
   test('ends with a text of letters without an end', async () => {

@@ -1,34 +1,42 @@
 // A stage that is not asked -> its bill: every request that is still to be made, sized in the order of asking.
 
-import type { AskedAgain, Bill, Charges, Estimated, ServerFacts, TokenBasis } from '../../bill.js';
-import { Account, type Call } from '../../billing/account.js';
-import {
-  cachedShare,
-  callsPerMinute,
-  callsPerRow,
-  type Measurement,
-  outputMeans,
-  tokenRatio,
-} from '../../billing/measurements.js';
-import { type Speed, timeOf } from '../../billing/time.js';
+import type {
+  AskedAgain,
+  Bill,
+  BillDocument,
+  BudgetShare,
+  Charges,
+  OutputBasis,
+  ServerFacts,
+  TokenBasis,
+} from '../../bill.js';
+import { inTableOrder } from '../../domains.js';
 import { throwIfStopped } from '../../errors.js';
 import { askedWord } from '../../judge/modes.js';
-import { filtered } from '../../list.js';
+import { fitNotice, leastRoom, type SizedRow } from '../../model/context.js';
+import { CHARS_A_TOKEN, charactersOf } from '../../question.js';
 import { asksWorldModel } from '../../run-kind.js';
+import { openSizes } from '../../tokens/pieces.js';
+import type { Domain } from '../../types.js';
+import { type BudgetSettings, reachedIn } from '../budget.js';
+import type { Ledger } from '../ledger.js';
 import { isDone, type Stage, type StageJob } from '../stage-contract.js';
-import { Overlong } from './overlong.js';
-import { byRatio, byTokenizer, sizer } from './sizes.js';
+import { type Call, chargesOf, rounded, type Speed, sumOf, timeOf } from './charges.js';
+import type { Measured } from './measured.js';
 
-/** As many rows are read before their turn. */
-const ROWS_AHEAD = 2;
+/** Output tokens of a reply that nobody measured and the data does not hold: a verdict with its facts, without thinking. */
+const GUESSED_REPLY = 600;
+/** Below this, calls that are made again are lost in the estimate. */
+const SOME_AGAIN = 1.01;
 
 /** What the figures come from. */
 interface BillSources {
   readonly model: string;
-  readonly runs: readonly Measurement[];
+  readonly measured: Measured;
   readonly tokenizer?: { readonly file: string; count(text: string): number } | undefined;
   readonly servers: readonly ServerFacts[];
   readonly speed: Omit<Speed, 'measured'>;
+  readonly budget: BudgetSettings;
   readonly maxTokens: number | undefined;
   readonly fitMaxTokens: boolean;
   readonly notes: readonly string[];
@@ -41,104 +49,184 @@ interface BillSources {
  * @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted.
  */
 export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillSources): Promise<Bill> {
-  const { runs, tokenizer, maxTokens } = sources;
-  const waiting = filtered(stage.order, (job) => !isDone(stage, job));
-  const asked = filtered(waiting, (job) => stage.asks(job));
-  const ratio = tokenRatio(runs);
-  const means = outputMeans(runs);
-  const price = stage.manifest.price;
-  const account = new Account(price);
-  const overlong = new Overlong(sources.servers, sources);
-  const sizeOf = sizer(tokenizer === undefined ? byRatio(ratio.charactersPerToken) : byTokenizer(tokenizer));
-  let read = 0;
-  for await (const [job, questions] of readAhead(asked, (job) => stage.questions(job))) {
+  const { measured, servers, maxTokens } = sources;
+  const { price } = stage.manifest;
+  const waiting = [...stage.order].filter((job) => !isDone(stage, job));
+  const asked = waiting.filter((job) => stage.asks(job));
+  const callsOf = openCalls(stage, sources);
+  const charges = new Map<Domain, Charges[]>();
+  const sized: SizedRow[] = [];
+  for (const [place, job] of asked.entries()) {
     throwIfStopped(stage.io.stop);
-    const sizes = questions.map((question) => sizeOf(question, job.domain));
-    overlong.add(job.domain, stage.placeOf?.(job)?.place, sizes);
-    const output = outputOf(means?.perRow(job.domain), questions.length, maxTokens);
-    account.add(
-      job.domain,
-      sizes.map((size): Call => ({ ...size, output })),
-    );
-    sources.onRow?.(++read, asked.length);
+    const calls = await callsOf(job);
+    const row = {
+      ...sumOf(
+        calls.map((call) => chargesOf(call, price)),
+        price,
+      ),
+      rows: 1,
+    };
+    charges
+      .set(job.domain, charges.get(job.domain) ?? [])
+      .get(job.domain)
+      ?.push(row);
+    const found = stage.placeOf?.(job);
+    const tokens = Math.ceil(Math.max(...calls.map((call) => call.prompt_tokens)));
+    if (found !== undefined) sized.push({ place: found.place, domain: job.domain, tokens });
+    sources.onRow?.(place + 1, asked.length);
   }
-  const [total, domains] = [account.total(), account.domains()];
-  const tokens: TokenBasis = tokenizer === undefined ? ratio.basis : { by: 'tokenizer', file: tokenizer.file };
-  return {
+  const domains = [...charges]
+    .sort(([a], [b]) => inTableOrder(a, b))
+    .map(([domain, rows]) => ({ domain, ...sumOf(rows, price) }));
+  const total = sumOf(domains, price);
+  const tooLong = overlong(sized, sources);
+  const cache = measuredCache(total, measured);
+  const document: BillDocument = {
+    schema: 'awb.bill/1',
     kind: stage.run.kind,
-    ...(askedWord(String(stage.run.identity.mode)) === 'agent' ? { asksAgent: true } : {}),
     model: sources.model,
     hosts: stage.manifest.endpoints,
     rows: {
       chosen: stage.order.length,
       done: stage.order.length - waiting.length,
-      alone: waiting.length - asked.length,
+      without_call: waiting.length - asked.length,
       absent: Object.values(stage.absent).reduce((sum, count) => sum + count, 0),
+      to_ask: total.rows,
     },
-    domains,
-    total,
-    tokens,
-    output: means?.basis(domains.map(({ domain }) => domain)),
-    maxTokens,
-    price,
-    time: timeOf(total, { ...sources.speed, measured: callsPerMinute(runs) }),
-    measuredCache: measuredCache(total, runs),
-    askedAgain: asksWorldModel(stage.run.kind) ? undefined : askedAgain(total, runs),
-    servers: sources.servers,
-    overlong: overlong.notice(),
+    domains: domains.map(rounded),
+    total: rounded(total),
+    tokens_by: tokenBasis(sources),
+    output_by: outputBasis(stage, measured, domains),
+    max_tokens: maxTokens ?? null,
+    price: price ?? null,
+    time: timeOf(total, { ...sources.speed, measured: measured.callsPerMinute() }, measured.from),
+    measured_cache: cache,
+    asked_again: asksWorldModel(stage.run.kind) ? null : askedAgain(total, measured),
+    budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage.run.ledger, sources.budget),
+    servers: servers.map(({ host, model = null, contextTokens = null }) => ({
+      host,
+      model,
+      context_tokens: contextTokens,
+    })),
+    overlong: tooLong?.rows ?? [],
     notes: sources.notes,
+  };
+  return {
+    document,
+    asksAgent: askedWord(String(stage.run.identity.mode)) === 'agent',
+    overlong: tooLong,
   };
 }
 
-/** Each item with what is read of it, in order; the disk reads some while those before them are worked on. */
-async function* readAhead<T, R>(items: Iterable<T>, read: (item: T) => Promise<R>): AsyncGenerator<readonly [T, R]> {
-  const under: [T, Promise<R>][] = [];
-  for (const item of items) {
-    const reading = read(item);
-    // Where one before it fails, nobody waits for it any more.
-    reading.catch(() => {});
-    under.push([item, reading]);
-    const first = under.length > ROWS_AHEAD ? under.shift() : undefined;
-    if (first !== undefined) yield [first[0], await first[1]];
+/** Tells the calls of one row after the other, in the order in which they would be asked. */
+function openCalls<J extends StageJob>(
+  stage: Stage<J>,
+  { measured, tokenizer, maxTokens }: BillSources,
+): (job: J) => Promise<Call[]> {
+  const sizeOf = openSizes(tokenizer?.count ?? ((text) => text.length));
+  const unitsPerToken = (domain: Domain) =>
+    tokenizer === undefined ? (measured.charactersPerToken(domain)?.ratio ?? charactersPerToken(measured)) : 1;
+  const replyOf = async (job: J, calls: number) => {
+    const output = measured.output(job.domain) ?? measured.output();
+    if (output !== undefined) return output.perRow / calls;
+    const truth = await stage.truth?.(job);
+    if (truth === undefined) return GUESSED_REPLY;
+    return (tokenizer?.count(truth) ?? truth.length) / unitsPerToken(job.domain);
+  };
+  return async (job) => {
+    const questions = await stage.questions(job);
+    const reply = await replyOf(job, questions.length);
+    // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
+    const expected = Math.min(reply, maxTokens ?? Number.POSITIVE_INFINITY);
+    const output = { expected, at_least: 0, at_most: maxTokens ?? null };
+    const units = unitsPerToken(job.domain);
+    return questions.map((question) => {
+      const { tokens, sharedTokens } = sizeOf(question);
+      const sizes = { prompt_tokens: tokens / units, cached_tokens: sharedTokens / units };
+      return { characters: charactersOf(question), ...sizes, output_tokens: output };
+    });
+  };
+}
+
+function charactersPerToken(measured: Measured): number {
+  return measured.charactersPerToken()?.ratio ?? CHARS_A_TOKEN;
+}
+
+function tokenBasis({ measured, tokenizer }: BillSources): TokenBasis {
+  if (tokenizer !== undefined) return { by: 'tokenizer', file: tokenizer.file };
+  const known = measured.charactersPerToken();
+  return known === undefined
+    ? { by: 'guess', characters_per_token: CHARS_A_TOKEN }
+    : { by: 'measured', characters_per_token: known.ratio, calls: known.calls, ...measured.from };
+}
+
+function outputBasis<J extends StageJob>(
+  { truth }: Stage<J>,
+  measured: Measured,
+  domains: readonly { readonly domain: Domain }[],
+): OutputBasis {
+  const output = measured.output();
+  if (output === undefined) {
+    return truth === undefined ? { by: 'guess', tokens_per_call: GUESSED_REPLY } : { by: 'truth' };
   }
-  for (const [item, reading] of under) yield [item, await reading];
+  const guessed = domains.map(({ domain }) => domain).filter((domain) => measured.output(domain) === undefined);
+  return { by: 'measured', rows: output.rows, ...measured.from, guessed_domains: guessed };
 }
 
 /** The cost at the share that was measured lies between those without a cache and with an ideal one. */
-function measuredCache(
-  { promptTokens, cachedTokens, usd }: Charges,
-  runs: readonly Measurement[],
-): Bill['measuredCache'] {
-  const measured = cachedShare(runs);
-  const [plain, cached] = [usd?.plain.expected, usd?.cached.expected];
-  if (measured === undefined || plain === undefined || cached === undefined || cachedTokens === 0) return measured;
-  return { ...measured, usd: plain - ((plain - cached) * measured.share * promptTokens) / cachedTokens };
+function measuredCache(total: Charges, measured: Measured): BillDocument['measured_cache'] {
+  const share = measured.cachedShare();
+  if (share === undefined) return null;
+  const { prompt_tokens, cached_tokens, usd: plain, usd_cached: cached } = total;
+  if (plain === null || cached === null || cached_tokens === 0) return { share, usd: null, ...measured.from };
+  const saved = plain.expected - cached.expected;
+  return { share, usd: plain.expected - (saved * share * prompt_tokens) / cached_tokens, ...measured.from };
 }
-
-/** Below this, calls that are made again are lost in the estimate. */
-const SOME_AGAIN = 1.01;
 
 /** The output that was measured holds that of further calls, so their prompts alone are added. */
-function askedAgain({ rows, calls, promptTokens, usd }: Charges, runs: readonly Measurement[]): AskedAgain | undefined {
-  const measured = callsPerRow(runs);
-  const times = measured === undefined ? 1 : (measured.perRow * rows) / calls;
+function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Measured): AskedAgain | null {
+  const perRow = measured.callsPerRow();
+  const times = perRow === undefined ? 1 : (perRow * rows) / calls;
   // Without rows it is no number.
-  if (measured === undefined || !(times >= SOME_AGAIN)) return undefined;
-  const { expected, atLeast = 0 } = usd?.plain ?? {};
+  if (!(times >= SOME_AGAIN)) return null;
   return {
     times,
-    calls: times * calls,
-    promptTokens: times * promptTokens,
-    ...(expected === undefined ? {} : { usd: expected + (times - 1) * atLeast }),
-    runs: measured.runs,
+    calls: Math.round(times * calls),
+    prompt_tokens: Math.round(times * prompt_tokens),
+    usd: usd && usd.expected + (times - 1) * usd.at_least,
+    ...measured.from,
   };
 }
 
-/** What one of a row's calls may answer. Runs with a larger budget, or with a server that counts nonsense, may have measured more. */
-function outputOf(perRow: number | undefined, calls: number, maxTokens: number | undefined): Estimated {
-  return {
-    atLeast: 0,
-    ...(perRow === undefined ? {} : { expected: Math.min(perRow / calls, maxTokens ?? Number.POSITIVE_INFINITY) }),
-    ...(maxTokens === undefined ? {} : { atMost: maxTokens }),
+/** The rows that are too long for the smallest context that a server tells, and what is said of them. */
+function overlong(sized: readonly SizedRow[], { servers, ...budget }: BillSources) {
+  const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
+    tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
+  );
+  const room = leastRoom(contexts, budget);
+  // Where no row at all can fit, that is said in other words.
+  if (room === undefined || room.tokens <= 0) return undefined;
+  const rows = sized.filter(({ tokens }) => tokens > room.tokens).sort((a, b) => b.tokens - a.tokens);
+  const notice = fitNotice(rows, room, budget);
+  return notice && { ...notice, rows };
+}
+
+/** How far what earlier sessions have left of the budget goes; null where none is given, or nobody knows what the run costs in its unit. */
+function budgetOf(
+  { prompt_tokens, output_tokens }: Charges,
+  usd: number | undefined,
+  ledger: Ledger,
+  settings: BudgetSettings,
+): BillDocument['budget'] {
+  const shareOf = (budget: number | undefined, spent: number | undefined, need: number | undefined) => {
+    if (budget === undefined || spent === undefined || need === undefined) return null;
+    const covers = need === 0 ? 1 : Math.min(1, Math.max(0, budget - spent) / need);
+    return { budget, spent, covers } satisfies BudgetShare;
   };
+  const shares = {
+    usd: shareOf(settings.budgetUsd, ledger.usd, usd),
+    tokens: shareOf(settings.budgetTokens, ledger.tokens, prompt_tokens + output_tokens.expected),
+  };
+  if (shares.usd === null && shares.tokens === null) return null;
+  return { is_spent: reachedIn(ledger, settings) !== undefined, ...shares };
 }

@@ -4,9 +4,8 @@ import { resolve } from 'node:path';
 import type { Bill, ServerFacts } from '../../bill.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
-import { openContextWatch } from '../../model/endpoint/context.js';
+import { openContextWatch } from '../../model/context.js';
 import { serverFacts } from '../../model/facts.js';
-import { billDocument } from '../../report/bill/json.js';
 import { billText } from '../../report/bill/text.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import type { AskingSettings } from '../options.js';
@@ -14,9 +13,8 @@ import type { Run } from '../run.js';
 import { samplingOf } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import { budgetOf } from './bill-budget.js';
 import { billOf } from './bill-of.js';
-import { measurementsFor } from './earlier-runs.js';
+import { measuredBy } from './measured.js';
 
 const PROGRESS_MS = 5_000;
 
@@ -32,7 +30,7 @@ export async function printBill<J extends StageJob>(
   const { io } = stage;
   const bill = await chargedBill(stage, target, settings);
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  io.stdout.write(settings.json ? `${JSON.stringify(billDocument(bill))}\n` : billText(bill, look));
+  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, look));
   return EXIT.done;
 }
 
@@ -46,10 +44,10 @@ export async function showBill<J extends StageJob>(
   const { stderr } = stage.io;
   const bill = await chargedBill(stage, target, settings);
   const look = { columns: stderr.columns, color: settings.color && stderr.isTTY };
-  if (bill.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
+  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
 }
 
-/** The bill of a stage, beside its budget. */
+/** The bill of a stage, from what the user, earlier runs and servers say. */
 export async function chargedBill<J extends StageJob>(
   stage: Stage<J>,
   target: Target,
@@ -57,22 +55,20 @@ export async function chargedBill<J extends StageJob>(
 ): Promise<Bill> {
   const { io, run } = stage;
   const { maxTokens } = samplingOf(settings);
+  const { tokenizer: file, fitMaxTokens } = settings;
   const servers = await serverFacts(target.named);
-  const { model } = target;
-  const planned = { run, model, local: settings.local, estimateFrom: settings.estimateFrom };
-  const { tokenizer: file } = settings;
-  const charged = await billOf(stage, {
-    model,
+  return billOf(stage, {
+    model: target.model,
     tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
-    runs: await measurementsFor(planned, io),
+    measured: await measuredBy(settings.estimateFrom, run, io),
     servers,
     speed: { rate: settings.rate, rpm: settings.rpm, tpm: settings.tpm },
+    budget: settings,
     maxTokens,
-    fitMaxTokens: settings.fitMaxTokens,
-    notes: [...newNotices(run), ...contextNotes(servers, maxTokens, settings.fitMaxTokens)],
+    fitMaxTokens,
+    notes: [...newNotices(run), ...contextNotes(servers, maxTokens, fitMaxTokens)],
     ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
   });
-  return { ...charged, budget: budgetOf(charged, run.ledger, settings) };
 }
 
 /** What earlier sessions were told is known, and nothing was repaired. */

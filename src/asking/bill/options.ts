@@ -13,7 +13,7 @@ export const BILL_OPTIONS = {
     value: 'RUN',
     group: 'Cost',
     belongsTo: 'dry-run',
-    help: '--dry-run: estimate by these runs (folders or files), in place of those found',
+    help: '--dry-run: estimate by these runs (folders or files)',
   },
   rate: {
     kind: 'number',

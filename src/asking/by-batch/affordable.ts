@@ -16,14 +16,16 @@ export async function requireAffordable<J extends StageJob>(
   settings: AskingSettings & BudgetSettings,
 ): Promise<void> {
   if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
-  const { budget } = await chargedBill(stage, target, settings);
-  for (const { unit, budget: most, spent, need } of budget?.shares ?? []) {
-    const { expected, atLeast } = need;
-    if (spent + (expected ?? atLeast) <= most) continue;
+  const { total, measured_cache: cache, budget } = (await chargedBill(stage, target, settings)).document;
+  const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
+  for (const unit of ['usd', 'tokens'] as const) {
+    const { [unit]: need = 0 } = needs;
+    const share = budget?.[unit] ?? undefined;
+    if (share === undefined || share.covers === 1) continue;
     const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
-    const basis = expected === undefined ? 'its prompts alone take' : 'it is estimated to take';
+    const left = Math.max(0, share.budget - share.spent);
     throw new UserError(
-      `nothing was written: a batch cannot be stopped half-way, and ${basis} about ${show(expected ?? atLeast)}, where ${show(Math.max(0, most - spent))} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
+      `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
       EXIT.later,
     );
   }

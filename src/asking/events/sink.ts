@@ -1,7 +1,6 @@
 // Where the lines of `--events` go: a file that is appended to; whatever becomes of it, the run goes on.
 
-import { appendFile, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 
 const EVENTS_SCHEMA = 'awb.events/1';
@@ -9,19 +8,11 @@ const EVENTS_SCHEMA = 'awb.events/1';
 const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
 const TAIL_BYTES = 1 << 20;
 
-const append = promisify(appendFile);
-
 /** What every line tells: which run, and when (ISO 8601). */
 interface RunEvent {
   readonly type: string;
   readonly at: string;
   readonly run: { readonly kind: string; readonly dir: string; readonly label?: string };
-}
-
-export interface EventSink {
-  write(event: RunEvent): void;
-  /** Resolves once everything is written, or cannot be. */
-  close(): Promise<void>;
 }
 
 /** What a sink tells the user. */
@@ -31,49 +22,38 @@ interface SinkWords {
   say(text: string): void;
 }
 
-/**
- * Opens the file for appending. A line that an earlier process has torn is cut off.
- * @param path absolute
- * @throws UserError (2) for a file of something else, (73) where it cannot be opened
- */
-export function openSink(path: string, words: SinkWords): EventSink {
-  return new Sink(openedFile(path, words.name), words);
-}
-
-class Sink implements EventSink {
-  #lines: string[] = [];
-  #writing: Promise<void> | undefined;
+/** The file, open for appending. */
+export class EventSink {
+  readonly #fd: number;
   #isOver = false;
 
+  /**
+   * A line that an earlier process has torn is cut off.
+   * @param path absolute
+   * @throws UserError (2) for a file of something else, (73) where it cannot be opened
+   */
   constructor(
-    private readonly fd: number,
+    path: string,
     private readonly words: SinkWords,
-  ) {}
+  ) {
+    this.#fd = openedFile(path, words.name);
+  }
 
   write(event: RunEvent): void {
     if (this.#isOver) return;
-    this.#lines.push(`${JSON.stringify({ v: EVENTS_SCHEMA, ...event })}\n`);
-    this.#writing ??= this.#writeAll();
-  }
-
-  async close(): Promise<void> {
-    await this.#writing;
-    this.#isOver = true;
-    closeSync(this.fd);
-  }
-
-  async #writeAll(): Promise<void> {
-    // What one turn of the event loop brings goes out together.
-    await new Promise(setImmediate);
     try {
-      while (this.#lines.length > 0) await append(this.fd, this.#lines.splice(0).join(''));
+      appendFileSync(this.#fd, `${JSON.stringify({ v: EVENTS_SCHEMA, ...event })}\n`);
     } catch (error) {
       const code = codeOf(error);
       const why = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));
       this.#isOver = true;
       this.words.say(`cannot write --events ${this.words.name}: ${why}; the run goes on without events`);
     }
-    this.#writing = undefined;
+  }
+
+  close(): void {
+    this.#isOver = true;
+    closeSync(this.#fd);
   }
 }
 

@@ -9,6 +9,7 @@ import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
+import { groundTruthOf } from '../../turn.js';
 import type { Io, Question } from '../../types.js';
 import { requirePriced } from '../budget.js';
 import { manifestOfData, placeOfRow } from '../data-rows.js';
@@ -61,6 +62,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
       return recordOf(job.id, idOf(job), { ...outcome, stamp: mark() }, read);
     }),
     questions: async (job) => [await questionOf(job)],
+    truth: async ({ row }) => groundTruthOf(await dataset.readSample(row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };

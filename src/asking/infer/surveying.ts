@@ -6,14 +6,14 @@ import { type SizesOf, surveyRows } from '../../bench/survey.js';
 import { grouped } from '../../figures.js';
 import { buildMessages } from '../../infer/messages.js';
 import { printable } from '../../printable.js';
+import { CHARS_A_TOKEN } from '../../question.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import type { Survey } from '../../survey.js';
+import { openSizes } from '../../tokens/pieces.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import { groundTruthOf } from '../../turn.js';
 import type { Io } from '../../types.js';
 import { requireData } from './data-folder.js';
-
-const CHARACTERS_A_TOKEN = 4;
 
 /** Rows by their sizes, and how tokens were counted. */
 interface Surveyed {
@@ -45,10 +45,15 @@ export async function surveyData(
   try {
     const all = grouped(dataset.rows.length);
     const onRow = (rows: number) => step(`reading rows: ${grouped(rows)} of ${all}`);
-    const survey = await surveyRows(dataset, sizesBy(tokenizer?.count ?? estimate), io.stop, onRow);
+    const survey = await surveyRows(
+      dataset,
+      sizesBy(tokenizer?.count ?? (({ length }) => length / CHARS_A_TOKEN)),
+      io.stop,
+      onRow,
+    );
     return {
       survey,
-      tokens: file === undefined ? `characters / ${CHARACTERS_A_TOKEN}` : `counted by ${printable(file)}`,
+      tokens: file === undefined ? `characters / ${CHARS_A_TOKEN}` : `counted by ${printable(file)}`,
     };
   } finally {
     await dataset.close();
@@ -57,15 +62,12 @@ export async function surveyData(
 
 /** By the official protocol, and the row's own system prompt. What a chat template puts around messages is left out. */
 function sizesBy(count: (text: string) => number): SizesOf {
+  const sizeOf = openSizes(count);
   return (sample) => {
     const messages = buildMessages(sample, 'history', sample.systemPrompt);
     return {
-      contextTokens: Math.ceil(messages.reduce((sum, { content }) => sum + count(content), 0)),
+      contextTokens: Math.ceil(sizeOf({ messages }).tokens),
       truthTokens: Math.ceil(count(groundTruthOf(sample))),
     };
   };
-}
-
-function estimate(text: string): number {
-  return text.length / CHARACTERS_A_TOKEN;
 }

@@ -60,7 +60,8 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
   };
 }
 
-function unreferencedInterval(ms: number, tick: () => void): () => void {
+/** Calls `tick` again and again, as long as something else keeps the process alive. @returns what ends it */
+export function unreferencedInterval(ms: number, tick: () => void): () => void {
   const timer = setInterval(tick, ms);
   timer.unref();
   return () => clearInterval(timer);

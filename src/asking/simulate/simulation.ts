@@ -1,9 +1,9 @@
 // A simulation: a world model that is asked live, where its worlds start, and what it may spend. All ways to act in a world use it.
 
 import { UserError } from '../../errors.js';
+import { type Measured, type Room, roomFor } from '../../model/context.js';
 import { type LiveFailure, type LiveHooks, type LiveModel, openLive } from '../../model/live.js';
 import { charactersOf } from '../../question.js';
-import { type Measured, type Room, roomFor } from '../../simulate/room.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
 import type { CallLog, Io, ModelReply } from '../../types.js';
 import { callsCounted } from '../../usage.js';

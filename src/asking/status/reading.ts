@@ -95,13 +95,13 @@ async function readJournal(dir: string, name: string, manifest: Manifest, record
   const { kind, price, unrecorded } = manifest;
   const ledger = new Ledger(() => price);
   if (unrecorded !== undefined) ledger.add(unrecorded);
-  const folder = await viewFolder<number>({
+  const folder = await viewFolder<Outcome>({
     ...{ dir, name, fresh: false },
     identity: (stored) => stored?.identity ?? manifest.identity,
-    summarise(record, before) {
+    summarise(record) {
       const state = STATE_OF[kind](record);
       ledger.add(entryOf(summaryOf(state, record.log, STAMP_KEY[kind]), record.log));
-      return records.take(record, state, before);
+      return records.outcomeOf(record, state);
     },
   });
   await folder.close();
@@ -135,35 +135,27 @@ function recordedFailures({ counts }: Manifest): FailureStatus[] {
   return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
 }
 
-/** What the records of a journal say, the latest one of each row. */
+/** What a record says that its row has come to. */
+interface Outcome {
+  /** Absent where an earlier version did not write it. */
+  readonly domain?: string;
+  /** The class of the failure. */
+  readonly failure?: string;
+}
+
+/** What the records of a journal say: the latest one of each row, and when each was made. */
 class Records {
-  #size = 0;
-  readonly #kinds: { readonly domain?: string; readonly failure?: string; rows: number }[] = [];
-  readonly #numbers = new Map<string, number>();
+  readonly #latest = new Map<string, Outcome>();
   readonly #reasons = new Map<string, string>();
   readonly #times: number[] = [];
   lastAt: number | undefined;
 
   get isEmpty(): boolean {
-    return this.#size === 0;
+    return this.#latest.size === 0;
   }
 
-  /** @param before what this gave for the row's record before @returns the number of what the row has come to */
-  take(record: JournalRecord, state: RowState, before: number | undefined): number {
-    const kind = this.#kindOf(record, state);
-    if (before === undefined) this.#size++;
-    else this.#count(before, -1);
-    this.#count(kind, 1);
-    return kind;
-  }
-
-  #count(kind: number, more: number): void {
-    const counted = this.#kinds[kind];
-    if (counted !== undefined) counted.rows += more;
-  }
-
-  /** The number of what a record's row has come to; its time and reason are noted. */
-  #kindOf({ log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): number {
+  /** What a record's row has come to; its time and reason are noted. */
+  outcomeOf({ id, log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): Outcome {
     const failure = status === 'failed' ? name : undefined;
     if (failure !== undefined && reason !== undefined) this.#reasons.set(failure, reason);
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
@@ -171,37 +163,31 @@ class Records {
       this.#times.push(time);
       this.lastAt = Math.max(time, this.lastAt ?? time);
     }
-    const text = `${failure ?? ''} ${typeof domain === 'string' ? domain : ''}`;
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    const kind = { ...(typeof domain === 'string' && { domain }), ...(failure !== undefined && { failure }), rows: 0 };
-    const number = this.#kinds.push(kind) - 1;
-    this.#numbers.set(text, number);
-    return number;
+    const outcome = { ...(typeof domain === 'string' && { domain }), ...(failure !== undefined && { failure }) };
+    this.#latest.set(id, outcome);
+    return outcome;
   }
 
   sums(): { readonly ok: number; readonly failed: number } {
-    const rowsOf = (isFailed: boolean) =>
-      this.#kinds.reduce((sum, kind) => sum + ((kind.failure !== undefined) === isFailed ? kind.rows : 0), 0);
-    return { ok: rowsOf(false), failed: rowsOf(true) };
+    const failed = [...this.#latest.values()].filter(({ failure }) => failure !== undefined).length;
+    return { ok: this.#latest.size - failed, failed };
   }
 
-  /** Rows whose domain an earlier version did not write are left out. */
   byDomain(): Map<Domain, { readonly ok: number; readonly failed: number }> {
-    const counts = new Map<Domain, { readonly ok: number; readonly failed: number }>();
-    for (const { domain, failure, rows } of this.#kinds) {
-      if (domain === undefined || rows === 0) continue;
-      const { ok, failed } = counts.get(domain) ?? { ok: 0, failed: 0 };
-      counts.set(domain, failure === undefined ? { ok: ok + rows, failed } : { ok, failed: failed + rows });
+    const counts = new Map<Domain, { ok: number; failed: number }>();
+    for (const { domain, failure } of this.#latest.values()) {
+      if (domain === undefined) continue;
+      const count = counts.get(domain) ?? { ok: 0, failed: 0 };
+      counts.set(domain, count);
+      count[failure === undefined ? 'ok' : 'failed']++;
     }
     return counts;
   }
 
   failures(): FailureStatus[] {
     const rows = new Map<string, number>();
-    for (const kind of this.#kinds) {
-      if (kind.failure !== undefined && kind.rows > 0)
-        rows.set(kind.failure, (rows.get(kind.failure) ?? 0) + kind.rows);
+    for (const { failure } of this.#latest.values()) {
+      if (failure !== undefined) rows.set(failure, (rows.get(failure) ?? 0) + 1);
     }
     return [...rows]
       .sort(([, a], [, b]) => b - a)
@@ -213,13 +199,8 @@ class Records {
 
   /** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
   rateAt(now: number): number | undefined {
-    let first = now;
-    let count = 0;
-    for (const time of this.#times) {
-      if (time < now - WINDOW_MS || time > now) continue;
-      first = Math.min(first, time);
-      count++;
-    }
-    return count < 2 || first >= now ? undefined : (count - 1) / ((now - first) / 1000);
+    const times = this.#times.filter((time) => time >= now - WINDOW_MS && time <= now);
+    const first = times.reduce((least, time) => Math.min(least, time), now);
+    return times.length < 2 || first >= now ? undefined : (times.length - 1) / ((now - first) / 1000);
   }
 }

@@ -11,7 +11,7 @@ import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } 
 import { callsTogether } from '../../usage.js';
 import { INTERRUPTED } from '../attempt.js';
 import type { BackendOptions, OpenBackend } from '../backend.js';
-import { openContextWatch } from '../endpoint/context.js';
+import { openContextWatch } from '../context.js';
 import { openDialect } from '../endpoint/dialect.js';
 import type { Way } from '../endpoint/request.js';
 import { readAddress } from '../http/address.js';

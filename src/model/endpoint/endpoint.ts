@@ -7,15 +7,14 @@ import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
 import type { Attempt, AttemptFailure, Hear } from '../attempt.js';
 import type { ServedContext } from '../backend.js';
+import { afterOverflow, type ContextWatch } from '../context.js';
 import { type Address, readAddress } from '../http/address.js';
 import type { HttpProxy } from '../http/proxy.js';
 import type { TimeLimits } from '../http/time-limits.js';
 import { Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { Pace } from '../schedule/pace.js';
-import type { ContextWatch } from './context.js';
 import { exchange, type Line } from './exchange.js';
-import { afterOverflow } from './fitting.js';
 import { KnownModels } from './known-models.js';
 import { type Asked, type Body, requestBody, wayOf } from './request.js';
 

@@ -1,12 +1,12 @@
 // The pace of a run: no more calls and tokens a minute than the user has said, over all its endpoints together.
 
+import { CHARS_A_TOKEN } from '../../question.js';
 import type { Usage } from '../../types.js';
 import { type Clock, systemClock } from './clock.js';
 
 /** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
 const MINUTE_MS = 60_500;
-/** Characters a token, and tokens of output, where nothing has been measured. */
-const CHARS_A_TOKEN = 4;
+/** Tokens of output where nothing has been measured. */
 const FIRST_OUTPUT = 1_000;
 /** Where the budget has no room for a call beside those in flight, it looks again so often. */
 const ROOM_MS = 20;

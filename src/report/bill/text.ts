@@ -1,6 +1,6 @@
 // The bill for a terminal: a table by domain, and below it what each figure comes from.
 
-import type { Bill, Charges, EarlierRuns, Estimated, TimeBasis } from '../../bill.js';
+import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns, TimeBasis } from '../../bill.js';
 import { domainName } from '../../domains.js';
 import { counted } from '../../figures.js';
 import { dollars } from '../../money.js';
@@ -9,7 +9,6 @@ import { oneLine, printable } from '../../printable.js';
 import { asksWorldModel } from '../../run-kind.js';
 import type { Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
-import { budgetLines } from './budget.js';
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
@@ -19,18 +18,19 @@ type Purpose = 'instead' | 'ahead';
 
 /** The bill, ending in a line feed. */
 export function billText(bill: Bill, look: Look, purpose: Purpose = 'instead'): string {
-  const lines = bill.total.rows === 0 ? [NO_CALL] : sourceLines(bill);
+  const { document } = bill;
+  const lines = document.total.rows === 0 ? [NO_CALL] : sourceLines(document);
   const { summary, lines: longest = [] } = bill.overlong ?? {};
   const notes = [
     ...(summary === undefined ? [] : [noteOf(summary), ...longest.map((line) => printable(line))]),
-    ...bill.notes.map(noteOf),
+    ...document.notes.map(noteOf),
   ];
   // A run that is done is done, whatever it has spent.
-  const budget = bill.budget === undefined || bill.rows.chosen === bill.rows.done ? [] : budgetLines(bill.budget);
+  const budget = document.rows.chosen === document.rows.done ? [] : budgetLines(document);
   const blocks = [
     paragraphs([titleOf(bill)], look),
-    ...(bill.total.rows === 0 ? [] : [terminal(billTable(bill), look)]),
-    paragraphs([...lines, ...budget, ...notes, ...(purpose === 'instead' ? [lastWords(bill)] : [])], look),
+    ...(document.total.rows === 0 ? [] : [terminal(billTable(document), look)]),
+    paragraphs([...lines, ...budget, ...notes, ...(purpose === 'instead' ? [lastWords(document)] : [])], look),
   ];
   return blocks.join('\n');
 }
@@ -42,10 +42,10 @@ function noteOf(text: string): string {
 const NO_CALL = 'No model has to be asked.';
 
 /** What the command comes to without --dry-run. */
-function lastWords({ rows, total, budget }: Bill): string {
+function lastWords({ rows, total, budget }: BillDocument): string {
   const same = 'Nothing was asked or written. The same command without --dry-run';
   if (rows.chosen === rows.done) return `${same} asks nobody either: nothing is left to ask.`;
-  if (budget?.isSpent) return `${same} stops at once (exit code 75); with a larger budget it goes on.`;
+  if (budget?.is_spent) return `${same} stops at once (exit code 75); with a larger budget it goes on.`;
   return total.rows === 0 ? `${same} does the rest without a call.` : `${same} begins.`;
 }
 
@@ -53,13 +53,13 @@ function paragraphs(lines: readonly string[], { columns }: Look): string {
   return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
 }
 
-function titleOf({ kind, asksAgent, model, hosts, rows, total }: Bill): string {
+function titleOf({ document: { kind, model, hosts, rows, total }, asksAgent }: Bill): string {
   const role = asksWorldModel(kind) ? 'World model' : asksAgent ? 'Agent' : 'Judge';
   const who = model === '' ? 'Without a model' : `${role} ${shown(model)}`;
   const where = hosts.length === 0 ? '' : ` at ${hosts.map(shown).join(', ')}`;
   const apart = [
     [rows.done, 'done'],
-    [rows.alone, 'without a call'],
+    [rows.without_call, 'without a call'],
     [rows.absent, 'that cannot be asked'],
   ] as const;
   const said = apart.flatMap(([count, what]) => (count > 0 ? [`${whole(count)} ${what}`] : []));
@@ -68,18 +68,18 @@ function titleOf({ kind, asksAgent, model, hosts, rows, total }: Bill): string {
   return `${who}${where}: ${[chosen, ...said].join(', ')}; ${whole(total.rows)} to ask`;
 }
 
-function billTable({ domains, total, time }: Bill): Table {
-  const hasCost = total.usd !== undefined;
+function billTable({ domains, total, time }: BillDocument): Table {
+  const hasCost = total.usd !== null;
   const column = (heading: string, short = heading) => ({ heading, short, align: 'right' as const });
   const row = (name: string, charges: Charges) => [
     name,
     whole(charges.rows),
     whole(charges.calls),
-    amount(charges.promptTokens),
-    amount(charges.cachedTokens),
-    expected(charges.outputTokens, amount),
-    ...(hasCost ? [expected(charges.usd?.plain, dollars), expected(charges.usd?.cached, dollars)] : [UNKNOWN]),
-    time === undefined ? UNKNOWN : duration(time.seconds * shareOf(charges, total, time)),
+    amount(charges.prompt_tokens),
+    amount(charges.cached_tokens),
+    amount(charges.output_tokens.expected),
+    ...(hasCost ? [charges.usd, charges.usd_cached].map((usd) => dollars(usd?.expected ?? 0)) : [UNKNOWN]),
+    time === null ? UNKNOWN : duration(time.seconds * shareOf(charges, total, time)),
   ];
   return {
     columns: [
@@ -98,75 +98,84 @@ function billTable({ domains, total, time }: Bill): Table {
 
 /** A domain's share of the time is that of whatever limits it. */
 function shareOf(charges: Charges, total: Charges, { by }: TimeBasis): number {
-  const size = ({ calls, promptTokens, outputTokens }: Charges) =>
-    by === 'tpm' ? promptTokens + (outputTokens.expected ?? outputTokens.atLeast) : calls;
+  const size = ({ calls, prompt_tokens, output_tokens }: Charges) =>
+    by === 'tpm' ? prompt_tokens + output_tokens.expected : calls;
   return size(total) === 0 ? 0 : size(charges) / size(total);
 }
 
-function sourceLines(bill: Bill): string[] {
+function sourceLines(bill: BillDocument): string[] {
   const { total, servers } = bill;
-  const share = total.promptTokens === 0 ? 0 : total.cachedTokens / total.promptTokens;
+  const share = total.prompt_tokens === 0 ? 0 : total.cached_tokens / total.prompt_tokens;
+  const bases = [bill.tokens_by, bill.output_by, bill.time, bill.measured_cache];
+  const runs = new Set(bases.flatMap((basis) => (basis !== null && 'runs' in basis ? (basis.runs ?? []) : [])));
   return [
-    `Prompt: ${whole(total.promptTokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
-    `Cached: ${percent(share)} of that, if a prefix cache serves all that it can in this order.${measuredCache(bill)}`,
+    `Prompt: ${whole(total.prompt_tokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
+    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measuredCache(bill)}`,
     outputLine(bill),
     ...costLines(bill),
     ...againLine(bill),
-    timeLine(bill.time),
-    ...namesLine(bill),
-    ...servers.flatMap(({ host, contextTokens }) =>
-      contextTokens === undefined ? [] : [`Context: ${shown(host)} says ${whole(contextTokens)} tokens.`],
+    timeLine(bill),
+    ...(runs.size === 0 ? [] : [`Earlier runs: ${listed([...runs])}.`]),
+    ...servers.flatMap(({ host, context_tokens: tokens }) =>
+      tokens === null ? [] : [`Context: ${shown(host)} says ${whole(tokens)} tokens.`],
     ),
   ];
 }
 
-function tokenSource({ tokens }: Bill): string {
-  switch (tokens.by) {
+function tokenSource({ tokens_by: basis }: BillDocument): string {
+  switch (basis.by) {
     case 'tokenizer':
-      return `tokenizer ${shown(tokens.file)}, without the few tokens that a chat template adds to each message`;
+      return `tokenizer ${shown(basis.file)}, without the few tokens that a chat template adds to each message`;
     case 'measured':
-      return `characters a token: ${tokens.charactersPerToken.toFixed(2)}, measured over ${counted(tokens.calls, 'call')} of ${runsText(tokens.runs)}`;
+      return `characters a token: ${basis.characters_per_token.toFixed(2)}, measured over ${counted(basis.calls, 'call')} of ${runsText(basis)}`;
     case 'guess':
-      return `characters a token: ${tokens.charactersPerToken}, a guess; --tokenizer FILE counts`;
+      return `characters a token: ${basis.characters_per_token}, a guess; --tokenizer FILE counts`;
     default:
-      return tokens satisfies never;
+      return basis satisfies never;
   }
 }
 
-function measuredCache({ measuredCache: cache }: Bill): string {
-  if (cache === undefined) return '';
-  const cost = cache.usd === undefined ? '' : `, which makes ${dollars(cache.usd)}`;
-  return ` In ${runsText(cache.runs)} it was ${percent(cache.share)}${cost}.`;
+function measuredCache({ measured_cache: cache }: BillDocument): string {
+  if (cache === null) return '';
+  const cost = cache.usd === null ? '' : `, which makes ${dollars(cache.usd)}`;
+  return ` In ${runsText(cache)} it was ${percent(cache.share)}${cost}.`;
 }
 
-function outputLine({ output, total, maxTokens }: Bill): string {
-  const { expected: tokens, atMost } = total.outputTokens;
-  const most = atMost === undefined ? '' : `at most ${whole(atMost)} tokens, --max-tokens ${maxTokens} for each call`;
-  if (output === undefined || tokens === undefined) {
-    return `Output: unknown, no earlier run of this model was found${most === '' ? '' : `; ${most}`}. --estimate-from RUN names one.`;
+function outputLine({ output_by: basis, total, max_tokens }: BillDocument): string {
+  const { expected, at_most } = total.output_tokens;
+  const most = at_most === null ? '' : `; at most ${whole(at_most)} tokens, --max-tokens ${max_tokens} for each call`;
+  const tokens = `Output: ${whole(expected)} tokens`;
+  const without = `without thinking${most}. --estimate-from RUN goes by what a run took.`;
+  switch (basis.by) {
+    case 'measured': {
+      const guessed = basis.guessed_domains.map(domainName).join(', ');
+      const others = guessed === '' ? '' : `; ${guessed} by the mean of the others`;
+      return `${tokens}, thinking included: the mean of ${counted(basis.rows, 'row')} of ${runsText(basis)}${others}${most}.`;
+    }
+    case 'truth':
+      return `${tokens}, as many as the ground truths have, ${without}`;
+    case 'guess':
+      return `${tokens}, a guess: ${basis.tokens_per_call} for each call, ${without}`;
+    default:
+      return basis satisfies never;
   }
-  const others =
-    output.guessed.length === 0 ? '' : `; ${output.guessed.map(domainName).join(', ')} by the mean of the others`;
-  return `Output: ${whole(tokens)} tokens, thinking included: the mean of ${counted(output.rows, 'row')} of ${runsText(output.runs)}${others}${most === '' ? '' : `; ${most}`}.`;
 }
 
-function costLines({ price, total: { usd } }: Bill): string[] {
-  if (price === undefined || usd === undefined) return ['Price: unknown; name it with --prices FILE.'];
-  const { plain, cached } = usd;
-  const most = plain.atMost === undefined ? '' : ` At most ${dollars(plain.atMost)}, before calls that are made again.`;
-  const least = `the prompts alone cost ${dollars(plain.atLeast)}, ${dollars(cached.atLeast)} with the cache`;
+function costLines({ price, total: { usd: plain, usd_cached: cached } }: BillDocument): string[] {
+  if (price === null || plain === null || cached === null) return ['Price: unknown; name it with --prices FILE.'];
+  const most = plain.at_most === null ? '' : ` At most ${dollars(plain.at_most)}, before calls that are made again.`;
   return [
     `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
-    `Cost: ${plain.expected === undefined ? `unknown; ${least}` : `${dollars(plain.expected)}, ${expected(cached, dollars)} with the cache; ${least}`}.${most}`,
+    `Cost: ${dollars(plain.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(plain.at_least)}, ${dollars(cached.at_least)} with the cache.${most}`,
   ];
 }
 
-function againLine({ askedAgain: again }: Bill): string[] {
-  if (again === undefined) return [];
-  const { times, calls, promptTokens, usd } = again;
-  const cost = usd === undefined ? '' : ` and ${dollars(usd)} without a cache`;
+function againLine({ asked_again: again }: BillDocument): string[] {
+  if (again === null) return [];
+  const { times, calls, prompt_tokens, usd } = again;
+  const cost = usd === null ? '' : ` and ${dollars(usd)} without a cache`;
   return [
-    `Asked again: ${runsText(again.runs)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(promptTokens)} prompt tokens${cost}.`,
+    `Asked again: ${runsText(again)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(prompt_tokens)} prompt tokens${cost}.`,
   ];
 }
 
@@ -183,37 +192,22 @@ function priceText({ input, cached, output, call }: Price): string {
   ].join(', ');
 }
 
-function timeLine(time: TimeBasis | undefined): string {
-  if (time === undefined) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
+function timeLine({ time }: BillDocument): string {
+  if (time === null) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
+  const { per_minute: perMinute } = time;
+  const rate = perMinute >= 100 ? whole(perMinute) : String(Number(perMinute.toPrecision(3)));
   const words = {
-    rate: () => `${rate(time)} calls a minute (--rate)`,
-    measured: () => `${rate(time)} calls a minute${time.runs === undefined ? '' : `, as in ${runsText(time.runs)}`}`,
-    rpm: () => `held to ${rate(time)} calls a minute (--rpm)`,
-    tpm: () => `held to ${rate(time)} tokens a minute (--tpm)`,
+    rate: () => `${rate} calls a minute (--rate)`,
+    measured: () => `${rate} calls a minute, as in ${runsText(time)}`,
+    rpm: () => `held to ${rate} calls a minute (--rpm)`,
+    tpm: () => `held to ${rate} tokens a minute (--tpm)`,
   };
-  return `Time: ${time.isLeast ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]()}.`;
+  return `Time: ${time.at_least ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]()}.`;
 }
 
-function rate({ perMinute }: TimeBasis): string {
-  return perMinute >= 100 ? whole(perMinute) : String(Number(perMinute.toPrecision(3)));
-}
-
-/** `2 earlier runs of this model`; where they lie is said once, below. */
-function runsText({ like, names, models }: EarlierRuns): string {
-  const of = {
-    named: '',
-    settings: ' of this model under the same settings',
-    model: ' of this model',
-    other: ` of other models (${listed(models)})`,
-  }[like];
-  return `${counted(names.length, 'earlier run')}${of}`;
-}
-
-function namesLine({ tokens, output, time, measuredCache: cache, askedAgain }: Bill): string[] {
-  const measured = tokens.by === 'measured' ? tokens.runs : undefined;
-  const runs = [measured, output?.runs, time?.runs, cache?.runs, askedAgain?.runs];
-  const names = [...new Set(runs.flatMap((found) => found?.names ?? []))];
-  return names.length === 0 ? [] : [`Earlier runs: ${listed(names)}.`];
+/** `2 earlier runs of wm`; where they lie is said once, below. */
+function runsText({ runs = [], models = [] }: Partial<EarlierRuns>): string {
+  return `${counted(runs.length, 'earlier run')} of ${listed(models)}`;
 }
 
 function listed(names: readonly string[]): string {
@@ -221,8 +215,18 @@ function listed(names: readonly string[]): string {
   return names.length > first.length ? `${first.join(', ')} and ${names.length - first.length} more` : first.join(', ');
 }
 
-function expected(estimated: Estimated | undefined, show: (value: number) => string): string {
-  return estimated?.expected === undefined ? UNKNOWN : show(estimated.expected);
+/** What is spent of a budget, and how far the rest goes. */
+function budgetLines({ budget }: BillDocument): string[] {
+  const line = (share: BudgetShare, show: (amount: number) => string, unit: string) =>
+    `Budget: ${show(share.spent)} of ${show(share.budget)}${unit} is spent; ${restText(share)}.`;
+  const { usd = null, tokens = null } = budget ?? {};
+  return [...(usd ? [line(usd, dollars, '')] : []), ...(tokens ? [line(tokens, whole, ' tokens')] : [])];
+}
+
+function restText({ spent, budget, covers }: BudgetShare): string {
+  if (spent >= budget) return 'nothing is left';
+  if (covers === 1) return 'the rest is enough for this bill';
+  return `the rest ends at ${covers < 0.01 ? 'less than 1 %' : `about ${Math.floor(100 * covers)} %`} of this bill`;
 }
 
 function shown(text: string): string {

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { openContextWatch } from '../../../src/model/endpoint/context.js';
+import { openContextWatch } from '../../../src/model/context.js';
 import { openDialect } from '../../../src/model/endpoint/dialect.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import type { Sampling } from '../../../src/sampling.js';

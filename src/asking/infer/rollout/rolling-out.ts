@@ -65,6 +65,7 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
       }
     },
     questions: async (job) => [await rollout.likeliest(job)],
+    truth: async ({ chain, turn }) => present((await dataset.readSample(chain.driver)).responses[turn - 1]),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };

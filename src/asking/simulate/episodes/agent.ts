@@ -3,11 +3,11 @@
 import { join, resolve } from 'node:path';
 import { exists, fingerprintOf, loadAgentPrompts } from '../../../bench/prompts.js';
 import { EXIT, UserError } from '../../../errors.js';
+import { roomFor } from '../../../model/context.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
 import { charactersOf } from '../../../question.js';
 import { hideKeys } from '../../../redaction.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
-import { roomFor } from '../../../simulate/room.js';
 import type { World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
 import { backendOptions } from '../../instrument.js';

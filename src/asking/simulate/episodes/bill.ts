@@ -3,12 +3,11 @@
 import { counted, grouped } from '../../../figures.js';
 import { dollars } from '../../../money.js';
 import { costOf } from '../../../price.js';
-import { charactersOf } from '../../../question.js';
+import { CHARS_A_TOKEN, charactersOf } from '../../../question.js';
 import { wrapped } from '../../../report/terminal.js';
 import { agentQuestion } from '../../../simulate/agent-turn.js';
 import { requestOf, type World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
-import { CHARS_A_TOKEN } from '../../ledger.js';
 import type { Pricing } from '../../run.js';
 import type { Agent } from './agent.js';
 import type { EpisodeSettings } from './options.js';

@@ -2,8 +2,8 @@
 
 import { EXIT, type ExitCode } from '../../../errors.js';
 import { grouped } from '../../../figures.js';
+import type { Room } from '../../../model/context.js';
 import { countTags, PREDICTION_TAG, withoutThought } from '../../../reply.js';
-import type { Room } from '../../../simulate/room.js';
 import type { StepOutcome } from '../simulation.js';
 
 type Failed = Exclude<StepOutcome, { status: 'ok' }>;

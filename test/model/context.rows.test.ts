@@ -1,7 +1,7 @@
 // Which rows are said to be too long before they are asked, and in which words.
 
 import { describe, expect, test } from 'vitest';
-import { fitNotice, leastRoom, overlongRows, type SizableRow, type SizedRow } from '../../src/asking/fit.js';
+import { fitNotice, leastRoom, overlongRows, type SizableRow, type SizedRow } from '../../src/model/context.js';
 
 const NEVER = new AbortController().signal;
 const vllm = { host: 'gpu-1:8000', tokens: 40_000, refusesBudgets: true };
@@ -85,7 +85,7 @@ describe('the notice', () => {
     expect(fitNotice(tooLong, room(vllm, 7_232), whole)).toEqual({
       summary:
         '3 rows (mcp 2, web 1) will hardly fit into the context of 40,000 tokens at gpu-1:8000 beside --max-tokens 32768: prompts of up to 7,232 tokens do, and the longest has about 50,000; add --fit-max-tokens, or lower --max-tokens (to 8192), or serve a longer context',
-      rows: [
+      lines: [
         '  web_test.jsonl:3 (web): about 50,000 tokens',
         '  mcp_test.jsonl:1 (mcp): about 29,000 tokens',
         '  mcp_test.jsonl:2 (mcp): about 9,000 tokens',
@@ -100,8 +100,8 @@ describe('the notice', () => {
 
   test('names ten rows and counts the others', () => {
     const said = fitNotice(rows(...Array(37).fill(90_000)), room(vllm, 7_232), whole);
-    expect(said?.rows).toHaveLength(11);
-    expect(said?.rows.at(-1)).toBe('  ... and 27 more');
+    expect(said?.lines).toHaveLength(11);
+    expect(said?.lines.at(-1)).toBe('  ... and 27 more');
   });
 
   test('offers no smaller budget where the prompts alone are too long, or nobody refuses budgets', () => {
@@ -119,7 +119,7 @@ describe('the notice', () => {
     for (const left of [0, -255]) {
       const said = fitNotice(rows(1), room({ ...llama, tokens: 1 }, left), { fitMaxTokens: true });
       expect(said?.summary).toContain('into the context of 1 token at gpu-2:8080: no prompt does, and the longest');
-      expect(said?.rows).toEqual(['  mcp_test.jsonl:1 (mcp): about 1 token']);
+      expect(said?.lines).toEqual(['  mcp_test.jsonl:1 (mcp): about 1 token']);
     }
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { roomFor } from '../../src/simulate/room.js';
+import { roomFor } from '../../src/model/context.js';
 
 test('a prompt that goes on from a counted one takes what that was counted, and the new characters by its own ratio', () => {
   const before = { chars: 3_000, promptTokens: 1_000 };
