@@ -1,12 +1,13 @@
 // Single damages: each takes away one thing that a judge should see, and leaves the rest as it is.
 
+import { parseJson } from '../json.js';
 import { drawn } from '../random.js';
 import { PREDICTION_TAG } from '../reply.js';
 import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { Sample } from '../types.js';
 import { foreignTool } from './foreign-tool.js';
 import { successOf } from './success.js';
-import { isJson, parsed } from './units.js';
+import { isJson } from './units.js';
 import { changed, type Subject, type Variant } from './variant.js';
 
 export const SINGLES = {
@@ -113,7 +114,7 @@ function jsonKeys(text: string): string | undefined {
   if (!isJson(text)) return undefined;
   return text.replace(/"((?:[^"\\]|\\.)*)"(\s*:)?/g, (whole, key: string, colon?: string) => {
     if (colon !== undefined) return `"${otherName(key)}"${colon}`;
-    const inner = jsonKeys(String(parsed(`"${key}"`)));
+    const inner = jsonKeys(String(parseJson(`"${key}"`)));
     return inner === undefined ? whole : JSON.stringify(inner);
   });
 }

@@ -1,13 +1,13 @@
 // What a true observation is made of: what action and history determine, what only a run can know, and what is merely plausible.
 
-import { isContainer } from '../json.js';
+import { isContainer, parseJson } from '../json.js';
 import { withoutMarker } from '../reply.js';
 import { type SpecificToken, specificTokens, tokensOfValue } from '../specific-tokens.js';
 import { actionOf, earlierTurns, type Turn, textsOf, withoutRequest } from '../turn.js';
 import type { Sample } from '../types.js';
 import { tokensByRule } from './rules.js';
 import { type RuntimeToken, runtimeTokens } from './runtime.js';
-import { inOrder, parsed, type Span, type Unit, unitsOf } from './units.js';
+import { inOrder, type Span, type Unit, unitsOf } from './units.js';
 import { observationOf } from './variant.js';
 
 /** Kinds of what can be wrong. */
@@ -349,7 +349,7 @@ function valuesIn(text: string): string[] | undefined {
     if (depth > 50) return;
     if (typeof value === 'number' && Math.abs(value) >= 10_000) found.push(String(value));
     else if (typeof value === 'string') {
-      const inner = parsed(value);
+      const inner = parseJson(value);
       if (isContainer(inner)) visit(inner, depth + 1);
       else found.push(value);
     } else if (isContainer(value))
@@ -357,7 +357,7 @@ function valuesIn(text: string): string[] | undefined {
         if (!(depth === 0 && key === 'name' && 'arguments' in value)) visit(inner, depth + 1);
       }
   };
-  const action = parsed(text);
+  const action = parseJson(text);
   if (!isContainer(action)) return undefined;
   visit(action, 0);
   return found;

@@ -1,7 +1,7 @@
 // A text in units of one thought each: its lines, and where it is JSON, its leaves with their keys. Units are what is compared, and
 // what stands at a place can be changed while the rest stays byte for byte.
 
-import { isContainer } from '../json.js';
+import { isContainer, parseJson } from '../json.js';
 import { present } from '../present.js';
 
 /** A place in a text, in UTF-16 units; `end` is exclusive. */
@@ -32,16 +32,7 @@ export function readJson(text: string, start: number, end: number): JsonSpan | u
 
 /** Whether the whole text is an object or list of JSON. */
 export function isJson(text: string): boolean {
-  return /^\s*[{[]/.test(text) && isContainer(parsed(text));
-}
-
-/** The value that a text is as JSON; undefined where it is no JSON. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return /^\s*[{[]/.test(text) && isContainer(parseJson(text));
 }
 
 /** What stands at a place, and what it is replaced by. */

@@ -3,7 +3,7 @@
 import { inTurns } from '../../bench/loop-turn.js';
 import type { PredictionRef } from '../../bench/prediction-ref.js';
 import { Column } from '../../column.js';
-import { MOST_PARTS } from '../../judge/checked-method.js';
+import { MOST_PARTS } from '../../judge/mode.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { itemsAt, type List, listOf } from '../../list.js';
 import { MOST_REPEATS } from '../../prediction.js';

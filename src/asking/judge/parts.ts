@@ -1,7 +1,6 @@
 // The parts of a judgement, asked one after the other: what was read of each is kept until the last one joins them to a record.
 
-import type { CheckedMethod } from '../../judge/checked-method.js';
-import type { Answer, Part, Reading, Subject } from '../../judge/mode.js';
+import type { Answer, CheckedMethod, Part, Reading, Subject } from '../../judge/mode.js';
 import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
 import type { CallCost, ModelFailure, ModelReply, ModelRequest } from '../../types.js';
