@@ -113,16 +113,19 @@ function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, 
   };
 }
 
-/** Another number with its digits in the same places; one with a digit more where the row has all of those. */
+/** Another number with its digits in the same places; one with more digits where the row has all of those. */
 function otherNumber(token: string, taken: ReadonlySet<string>, random: Random): string {
   const bare = token.replace(/^-/, '');
-  for (const pattern of [bare, `1${bare}`]) {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const other = otherDigits(pattern, random);
-      if (other !== bare && !taken.has(other)) return token.replace(bare, other);
-    }
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const other = otherDigits(bare, random);
+    if (other !== bare && !taken.has(other)) return token.replace(bare, other);
   }
-  return token.replace(bare, `1${bare}1`);
+  const digit = String(9 - Number(bare.slice(-1)));
+  // To JSON, 09 is no number.
+  let longer = bare === '0' ? '1' : bare;
+  do longer += digit;
+  while (taken.has(longer));
+  return token.replace(bare, longer);
 }
 
 /** Other digits in their places, the first not 0 unless it was. */

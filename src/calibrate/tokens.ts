@@ -41,7 +41,7 @@ export interface ContentToken extends Span {
   readonly isPrompt: boolean;
 }
 
-export interface TruthTokens {
+interface TruthTokens {
   /** The truth without its marker. Places are in it. */
   readonly text: string;
   /** In their order; none overlaps another, nor a runtime token. */
@@ -181,7 +181,7 @@ function withoutOverlaps<T extends Span>(tokens: readonly T[], runtime: readonly
   return kept;
 }
 
-export interface Known {
+interface Known {
   /** Whether the action or the history has the unit, and how. */
   groundOf(unit: Unit, context: Context): 'action-line' | 'history-line' | undefined;
   actionHas(token: string): boolean;
@@ -198,7 +198,7 @@ interface Context {
 }
 
 /** Before the first unit of an observation, and of any other text. */
-export const FIRST: Context = { near: '^', far: '^' };
+const FIRST: Context = { near: '^', far: '^' };
 const NOWHERE: Context = { near: '', far: '' };
 /** A line of less than this says nothing of what follows it. */
 const SAYS_SOMETHING = /\w.*\w.*\w.*\w/;
@@ -210,14 +210,14 @@ const ACTION = '**Action:**';
 const FENCE = /^```\w*\n([\s\S]*?)\n?```/gm;
 
 /** What stands before the unit after this one. A unit that says little counts together with the one before. */
-export function contextAfter({ near }: Context, { words }: Unit): Context {
+function contextAfter({ near }: Context, { words }: Unit): Context {
   const before = near.slice(-LONGEST_LABEL);
   const both = `${before}\n${words}`;
   return { near: SAYS_SOMETHING.test(words) ? words : both, far: both };
 }
 
 /** The words before a token in its unit; undefined where they are too many, or fewer than two: many a line starts with the same one. */
-export function labelOf(text: string, unit: Unit, { kind, start }: SpecificToken): string | undefined {
+function labelOf(text: string, unit: Unit, { kind, start }: SpecificToken): string | undefined {
   if (start - unit.start > LONGEST_LABEL || EXCERPT.test(unit.words)) return undefined;
   const label = unit.label + text.slice(unit.start, start);
   // A key is two words, but what has a name may well have another one the next time.
@@ -226,7 +226,7 @@ export function labelOf(text: string, unit: Unit, { kind, start }: SpecificToken
 }
 
 /** The specific tokens of a unit, placed in the text. Of numbers that say where something is, the first stands for all. */
-export function tokensIn(text: string, unit: Unit): SpecificToken[] {
+function tokensIn(text: string, unit: Unit): SpecificToken[] {
   const words = text.slice(unit.start, unit.end);
   const tokens = unit.kind === 'leaf' && unit.label !== '' ? tokensOfValue(words) : specificTokens(words);
   let places = 0;
@@ -244,7 +244,7 @@ function isForm(words: string, start: number, end: number): boolean {
 }
 
 /** `action` is the prompt of the turn to predict, without the request to predict. */
-export function knownOf(earlier: readonly Turn[], action: string): Known {
+function knownOf(earlier: readonly Turn[], action: string): Known {
   const next = new Latest();
   const further = new Latest();
   const labelled = new Latest();
