@@ -69,37 +69,35 @@ function read(sample: Sample): TruthTokens {
   const action = withoutRequest(actionOf(sample));
   const known = knownOf(earlier, action);
   const runtime = runtimeTokens(text);
-  const found = inOrder([...tokensByRule(text), ...determinedIn(text, known)]);
-  const determined = withoutOverlaps(found, runtime);
+  const units = unitsOf(text).map((unit) => ({ ...unit, tokens: tokensIn(text, unit) }));
+  const determined = withoutOverlaps(inOrder([...tokensByRule(text), ...determinedIn(text, units, known)]), runtime);
   return {
     text,
     determined,
     runtime,
-    content: withoutOverlaps(contentIn(text, determined), runtime),
+    content: withoutOverlaps(contentIn(text, units, determined), runtime),
     told: [sample.systemPrompt, action, ...textsOf(earlier)],
   };
 }
 
-function determinedIn(text: string, known: Known): DeterminedToken[] {
-  const found: DeterminedToken[] = [];
+/** A unit with its specific tokens. */
+interface ReadUnit extends Unit {
+  readonly tokens: readonly SpecificToken[];
+}
+
+function determinedIn(text: string, units: readonly ReadUnit[], known: Known): DeterminedToken[] {
   let context = FIRST;
-  for (const unit of unitsOf(text)) {
+  return units.flatMap((unit) => {
+    const { tokens } = unit;
     const ground = known.groundOf(unit, context);
-    const tokens = tokensIn(text, unit);
-    if (ground !== undefined)
-      found.push(...(tokens.length > 0 ? grounded(tokens, ground) : wholly(text, unit, ground)));
-    else found.push(...tokens.flatMap((token) => tokenGround(text, unit, token, known)));
     context = contextAfter(context, unit);
-  }
-  return found;
+    if (ground === undefined) return tokens.flatMap((token) => tokenGround(text, unit, token, known));
+    return tokens.length > 0 ? tokens.map((token) => ({ ...token, ground })) : wholly(text, unit, ground);
+  });
 }
 
 /** A line of one word is mostly form: what holds other lines together. */
 const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
-
-function grounded(tokens: readonly SpecificToken[], ground: Ground): DeterminedToken[] {
-  return tokens.map((token) => ({ ...token, ground }));
-}
 
 /** A line without a specific token can be dropped; of JSON, a number under the key of the action can be another. */
 function wholly(text: string, unit: Unit, ground: Ground): DeterminedToken[] {
@@ -122,31 +120,25 @@ function tokenGround(text: string, unit: Unit, token: SpecificToken, known: Know
 const PROMPT_LINE = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;
 /** A value under such a key says of what kind the rest is: with another, the format is another. */
 const FORMAL_LABELS: ReadonlySet<string> = new Set(['"type": ', '"jsonrpc": ', '"object": ']);
-
 /** Behind a key of JSON that stands in a string of JSON. */
 const KEY_END = /^\\?"\s*:/;
 
 /** The specific tokens of each unit, or its plain ones; both together where the text has fewer than two otherwise. */
-function contentIn(text: string, determined: readonly DeterminedToken[]): ContentToken[] {
+function contentIn(text: string, units: readonly ReadUnit[], determined: readonly DeterminedToken[]): ContentToken[] {
   const grounds = new Set(determined.map(({ start }) => start));
-  const specific: ContentToken[] = [];
-  const plain: ContentToken[] = [];
-  const further: ContentToken[] = [];
-  for (const unit of unitsOf(text)) {
-    if (FORMAL_LABELS.has(unit.label)) continue;
+  const open = units.filter(({ label }) => !FORMAL_LABELS.has(label));
+  const contentOf = (unit: ReadUnit, isAll: boolean): ContentToken[] => {
     const isPrompt = unit.kind === 'line' && PROMPT_LINE.test(unit.words);
-    const tokens = tokensIn(text, unit).filter(({ end }) => !KEY_END.test(text.slice(end, end + 10)));
-    for (const { kind, start, end } of tokens) {
+    const specific = unit.tokens.filter(({ end }) => !KEY_END.test(text.slice(end, end + 10)));
+    const content = specific
       // That something stands a little elsewhere is hardly a fault.
-      if (kind === 'number' && isCoordinate(text, start, end)) continue;
-      const certainty = kind === 'state' || grounds.has(start) ? 2 : 1;
-      specific.push({ kind, start, end, certainty, isPrompt });
-    }
-    const said = plainTokens(text, unit).map((token) => ({ ...token, certainty: 0, isPrompt }));
-    (tokens.length === 0 ? plain : further).push(...said);
-  }
-  const usual = inOrder([...specific, ...plain]);
-  return usual.length >= 2 ? usual : inOrder([...usual, ...further]);
+      .filter(({ kind, start, end }) => kind !== 'number' || !isCoordinate(text, start, end))
+      .map((token) => ({ ...token, certainty: token.kind === 'state' || grounds.has(token.start) ? 2 : 1, isPrompt }));
+    if (specific.length > 0 && !isAll) return content;
+    return inOrder([...content, ...plainTokens(text, unit).map((token) => ({ ...token, certainty: 0, isPrompt }))]);
+  };
+  const usual = open.flatMap((unit) => contentOf(unit, false));
+  return usual.length >= 2 ? usual : open.flatMap((unit) => contentOf(unit, true));
 }
 
 /** Numbers that count or measure something: not those of versions, paths and the like. */
