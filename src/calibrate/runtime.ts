@@ -182,10 +182,10 @@ function repeatsOf(text: string, made: ReadonlyMap<string, string>, taken: reado
 function another(kind: RuntimeKind, token: string, random: Random) {
   switch (kind) {
     case 'process':
-      return digits(token, random, 0);
+      return digits(token, random);
     case 'duration':
       return token.includes('.')
-        ? token.replace(/\.(\d+)/, (part) => digits(part, random, 0))
+        ? token.replace(/\.(\d+)/, (part) => digits(part, random))
         : otherMilliseconds(token, random);
     case 'hash':
       return token.replace(
@@ -224,10 +224,10 @@ function alike(text: string, random: Random): string {
   });
 }
 
-/** Other digits, the one at the place `first` not 0. */
-function digits(text: string, random: Random, first: number): string {
+/** Other digits, the first not 0 where the text begins with it. */
+function digits(text: string, random: Random): string {
   return text.replace(/\d/g, (_digit, place: number) =>
-    String(place === first ? 1 + Math.floor(random.uniform() * 9) : Math.floor(random.uniform() * 10)),
+    String(place === 0 ? 1 + Math.floor(random.uniform() * 9) : Math.floor(random.uniform() * 10)),
   );
 }
 
@@ -244,45 +244,71 @@ const DAY = 86_400;
 /** Times move by less than this, so that what else says how late it is still holds. */
 const MOST_SECONDS = 600;
 
+interface TimeOfDay {
+  readonly seconds: number;
+  /** Whether it tells them. */
+  readonly hasSeconds: boolean;
+  /** The same pattern with as many digits, save an hour that gains or loses one. */
+  later(by: number): string;
+}
+
+function timeOfDay(token: string): TimeOfDay | undefined {
+  const [whole, hour = '', minute, second, fraction = ''] = TIME_OF_DAY.exec(token) ?? [];
+  if (whole === undefined) return undefined;
+  const seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second ?? 0);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return {
+    seconds,
+    hasSeconds: second !== undefined,
+    later(by) {
+      const moved = seconds + by;
+      const hours = String(Math.floor(moved / 3600)).padStart(hour.length, '0');
+      const minutes = two(Math.floor(moved / 60) % 60);
+      return `${hours}:${minutes}${second === undefined ? '' : `:${two(moved % 60)}`}${fraction}`;
+    },
+  };
+}
+
 /** How a time at a place is written when all open ones have moved by the same; undefined where it stays. */
 function timeShift(
   text: string,
-  open: readonly (Span & { readonly kind: string })[],
+  open: readonly RuntimeToken[],
   told: readonly string[],
   random: Random,
 ): (place: Span) => string | undefined {
-  const places = open.filter(({ kind, start, end }) => kind === 'time' && canMove(text, start, end));
-  const moved = places.flatMap(({ start, end }) => secondsOf(text.slice(start, end)) ?? []);
-  const fixed = told.flatMap((token) => secondsOf(token) ?? []).sort((a, b) => a - b);
-  const step = places.every(({ start, end }) => hasSeconds(text.slice(start, end))) ? 1 : 60;
-  const by = shiftOf(moved, fixed, step, random);
-  const known = new Set(places.map(({ start }) => start));
-  return ({ start, end }) => (by === undefined || !known.has(start) ? undefined : later(text.slice(start, end), by));
+  const moving = new Map(
+    open.flatMap((place) => {
+      const time = movable(text, place);
+      return time === undefined ? [] : [[place.start, time] as const];
+    }),
+  );
+  const times = [...moving.values()];
+  const step = times.every(({ hasSeconds }) => hasSeconds) ? 1 : 60;
+  const moved = times.map(({ seconds }) => seconds);
+  const fixed = told.flatMap((token) => timeOfDay(token)?.seconds ?? []);
+  const by = shiftOf(ascending(moved), ascending(fixed), step, random);
+  return ({ start }) => (by === undefined ? undefined : moving.get(start)?.later(by));
 }
 
 /** A time without seconds may be an appointment: it is one of a run's where a file of a listing has it. Halves of days stay. */
-function canMove(text: string, start: number, end: number): boolean {
-  if (/^ ?[AaPp]\.?[Mm]\b/.test(text.slice(end, end + 5))) return false;
-  const token = text.slice(start, end);
-  if (!TIME_OF_DAY.test(token)) return false;
-  return hasSeconds(token) || /[A-Z][a-z]{2} +\d{1,2} +$/.test(text.slice(Math.max(0, start - 10), start));
+function movable(text: string, { kind, start, end }: RuntimeToken): TimeOfDay | undefined {
+  if (kind !== 'time' || /^ ?[AaPp]\.?[Mm]\b/.test(text.slice(end, end + 5))) return undefined;
+  const time = timeOfDay(text.slice(start, end));
+  const isListed = /[A-Z][a-z]{2} +\d{1,2} +$/.test(text.slice(Math.max(0, start - 10), start));
+  return time?.hasSeconds || isListed ? time : undefined;
 }
 
-function hasSeconds(token: string): boolean {
-  return TIME_OF_DAY.exec(token)?.[3] !== undefined;
-}
-
-function secondsOf(token: string): number | undefined {
-  const match = TIME_OF_DAY.exec(token);
-  return match === null ? undefined : Number(match[1]) * 3600 + Number(match[2]) * 60 + Number(match[3] ?? 0);
+function ascending(numbers: readonly number[]): number[] {
+  return [...numbers].sort((a, b) => a - b);
 }
 
 /** Seconds, not 0, that take no time past another one's that stays, nor past midnight; undefined where there are none. */
 function shiftOf(moved: readonly number[], fixed: readonly number[], step: number, random: Random): number | undefined {
   let lowest = -MOST_SECONDS;
   let highest = MOST_SECONDS;
+  let next = 0;
   for (const time of moved) {
-    const next = firstFrom(fixed, time);
+    while ((fixed[next] ?? DAY) < time) next++;
     lowest = Math.max(lowest, (next > 0 ? (fixed[next - 1] ?? 0) + step : 0) - time);
     highest = Math.min(highest, (next < fixed.length ? (fixed[next] ?? DAY) - step : DAY - 1) - time);
   }
@@ -291,27 +317,4 @@ function shiftOf(moved: readonly number[], fixed: readonly number[], step: numbe
   if (moved.length === 0 || from > 0 || to < 0 || choices === 0) return undefined;
   const choice = from + Math.floor(random.uniform() * choices);
   return (choice >= 0 ? choice + 1 : choice) * step;
-}
-
-/** The place of the first that is not less, in a list in order. */
-function firstFrom(sorted: readonly number[], value: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The same pattern with as many digits, save an hour that gains or loses one. */
-function later(token: string, by: number): string | undefined {
-  const match = TIME_OF_DAY.exec(token);
-  const time = secondsOf(token);
-  if (match === null || time === undefined) return undefined;
-  const [, hour = '', , second, fraction = ''] = match;
-  const two = (value: number) => String(value).padStart(2, '0');
-  const moved = time + by;
-  const hours = String(Math.floor(moved / 3600)).padStart(hour.length, '0');
-  return `${hours}:${two(Math.floor(moved / 60) % 60)}${second === undefined ? '' : `:${two(moved % 60)}`}${fraction}`;
 }
