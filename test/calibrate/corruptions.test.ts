@@ -265,6 +265,26 @@ describe.each([
   });
 });
 
+it('on every turn of the recorded trajectories, what is made differs, has as many lines, and stays JSON where it was', () => {
+  let made = 0;
+  const isJson = (text: string) => /^[{[]/.test(text) && text.includes('"') && !/\n[{[]|[^}\]]$/.test(text);
+  const last = new Map(SUBJECTS.map((subject) => [subject().sample.trajectory, subject()]));
+  for (const { sample: row, donor } of last.values()) {
+    for (let turnIdx = 1; turnIdx < row.turnIdx; turnIdx++) {
+      const sample = { ...row, turnIdx, currentPrompt: '' };
+      const subject = () => subjectOf(sample, donor, turnIdx);
+      if (CORRUPTIONS.heavy.make(subject()) === undefined) continue;
+      made++;
+      const truth = withoutMarker(observationOf(sample));
+      const texts = [truth, shown('light', subject()), shown('heavy', subject())];
+      expect(new Set(texts).size, truth).toBe(3);
+      expect(new Set(texts.map((text) => text.split('\n').length)).size, truth).toBe(1);
+      if (isJson(truth)) for (const text of texts) expect(() => JSON.parse(text), text).not.toThrow();
+    }
+  }
+  expect(made).toBeGreaterThan(150);
+});
+
 it('another seed makes another light and another heavy one', () => {
   const made = [1, 2].map((seed) =>
     recordedSubjects(seed).map((subject) => [shown('light', subject()), shown('heavy', subject())]),
