@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { HERE, median } from './workbench.mjs';
 
 const dist = join(HERE, '../dist');
-const { tokensOf } = await import(join(dist, 'calibrate/tokens/truth-tokens.js'));
+const { tokensOf } = await import(join(dist, 'calibrate/tokens.js'));
 const { VARIANTS } = await import(join(dist, 'calibrate/variants.js'));
 const { randomOf } = await import(join(dist, 'random.js'));
 const { DOMAINS } = await import(join(dist, 'types.js'));

@@ -53,14 +53,19 @@ export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The JSON object in a text; undefined where the text is no JSON, or JSON of another kind. */
-export function parseObject(text: string): JsonObject | undefined {
+/** The value that a text is as JSON; undefined where it is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** The JSON object in a text; undefined where the text is no JSON, or JSON of another kind. */
+export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text);
+  return isObject(value) ? value : undefined;
 }
 
 /** Whether a text of JSON nests deeper than that: whoever walks its value would run out of stack. */

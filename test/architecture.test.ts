@@ -18,6 +18,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
   ws: ['environment/socket.ts'],
+  hono: ['environment/http.ts'],
+  '@hono/node-server': ['environment/http.ts'],
+  zod: ['environment/protocol.ts'],
   '@modelcontextprotocol/sdk': ['environment/mcp.ts'],
 };
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;

@@ -2,8 +2,7 @@
 
 import { tagged } from '../baselines.js';
 import { DIMENSIONS, type Domain } from '../types.js';
-import { otherTruth } from './truth.js';
-import type { Subject, Variant } from './variant.js';
+import { otherTruth, type Subject, type Variant } from './variant.js';
 
 export const CANARIES = {
   'closed-frame': canary('a closed frame, then a second truth that equals the prediction', closedFrame),

@@ -3,9 +3,8 @@
 import { isContainer, isObject } from '../json.js';
 import { drawn } from '../random.js';
 import { actionOf } from '../turn.js';
-import { toolCallIn } from './action-tool.js';
-import { isJson } from './content.js';
-import type { Subject } from './variant.js';
+import { isJson } from './units.js';
+import { type Subject, toolCallIn } from './variant.js';
 
 /** The first notation that the text is in decides. Undefined where none is told. */
 export function foreignTool(subject: Subject, text: string): string | undefined {

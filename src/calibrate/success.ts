@@ -1,11 +1,11 @@
 // An observation that shows an error, told as if the action had succeeded.
 
 import { OBSERVATION_MARKER } from '../reply.js';
+import type { CalledTool } from '../tool-call.js';
 import { actionOf, earlierTurns } from '../turn.js';
 import type { Sample } from '../types.js';
-import { type ToolCall, toolCallIn } from './action-tool.js';
-import { isJson } from './content.js';
-import { withoutErrorLines } from './error-lines.js';
+import { isJson } from './units.js';
+import { toolCallIn } from './variant.js';
 
 /** Undefined where the observation shows no error of this turn. */
 export function successOf(sample: Sample, text: string): string | undefined {
@@ -46,20 +46,20 @@ function messageSuccess(sample: Sample, text: string): string | undefined {
   return earlierSuccess(sample, call) ?? successText(sample);
 }
 
-function earlierSuccess(sample: Sample, call: ToolCall): string | undefined {
+function earlierSuccess(sample: Sample, call: CalledTool): string | undefined {
   const successes = earlierTurns(sample).flatMap(({ prompt, response }) => {
     const earlier = toolCallIn(prompt);
     const said = response.replace(OBSERVATION_MARKER, '').trim();
     const isOther = earlier?.name !== call.name || said === '' || ERROR_MESSAGE.test(said.slice(0, MESSAGE_LENGTH));
     return isOther ? [] : [{ earlier, said }];
   });
-  const names = (of: ToolCall) => Object.keys(of.arguments).sort().join();
+  const names = (of: CalledTool) => Object.keys(of.arguments).sort().join();
   const alike = successes.findLast(({ earlier }) => names(earlier) === names(call)) ?? successes.at(-1);
   return alike && withArguments(alike.said, alike.earlier, call);
 }
 
 /** The text about the earlier call with the texts of the later one in it, so far as they stand under the same names. */
-function withArguments(said: string, earlier: ToolCall, later: ToolCall): string {
+function withArguments(said: string, earlier: CalledTool, later: CalledTool): string {
   let text = said;
   for (const [name, value] of Object.entries(earlier.arguments)) {
     const now = later.arguments[name];
@@ -90,3 +90,73 @@ function linesSuccess(sample: Sample, text: string): string {
 
 /** What these show is a page or a screen: an error that stands there is what it is about. */
 const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
+
+/** @param before lines that an earlier screen showed: they are no errors of this turn */
+function withoutErrorLines(text: string, before: ReadonlySet<string>): string {
+  const kept: string[] = [];
+  let block: Block | undefined;
+  for (const line of text.split('\n')) {
+    if (before.has(line) && line.trim() !== '') {
+      block = undefined;
+      kept.push(line);
+      continue;
+    }
+    if (block?.holds(line)) {
+      if (block.endsWith(line)) block = undefined;
+      continue;
+    }
+    block = BLOCKS.find(({ begins }) => begins.test(line));
+    if (block !== undefined || ERRORS.some((error) => error.test(line))) continue;
+    kept.push(TURNS.reduce((turned, [error, success]) => turned.replace(error, success), line));
+  }
+  return kept.join('\n');
+}
+
+/** Lines that belong together. */
+interface Block {
+  readonly begins: RegExp;
+  holds(line: string): boolean;
+  endsWith(line: string): boolean;
+}
+
+const isPrompt = (line: string) => /^[\w.-]+@[\w.-]+:/.test(line);
+
+const BLOCKS: readonly Block[] = [
+  {
+    begins: /^Traceback \(most recent call last\):/,
+    holds: (line) => !isPrompt(line),
+    endsWith: (line) => /^\S/.test(line),
+  },
+  {
+    // A failure in the report of Python's unittest, up to the summary.
+    begins: /^(?:FAIL|ERROR): \w+ \(/,
+    holds: (line) => !isPrompt(line) && !/^Ran \d+ test|^={20,}$/.test(line),
+    endsWith: () => false,
+  },
+];
+
+const REASONS =
+  "no such file|not found|cannot |can't |could not |permission denied|not specified|unbound variable|syntax error|failed|failure|refused|invalid|unknown|unrecognized|is a directory|not a directory|already exists|timed out|No module named";
+
+const ERRORS: readonly RegExp[] = [
+  new RegExp(`^(?:[\\w./+-]+: )+.*(?:${REASONS})`, 'i'),
+  /^(?:fatal|error|hint|npm error|npm ERR!|E|ERROR)(?:: |:$| |$)/,
+  /^(?:[\w.]+\.)?\w*(?:Error|Exception)(?:: |$)/,
+  /^\S+:\d+(?::\d+)?: (?:fatal )?error: /,
+  /^(?:CONFLICT \(|line \d+ failed)/,
+  /^FAILED [\w/.-]+::/,
+  // Borders around the reports that are left out.
+  /^={20,}$/,
+];
+
+const TURNS: readonly (readonly [error: RegExp, success: string])[] = [
+  [/^Automatic merge failed; .*$/, "Merge made by the 'ort' strategy."],
+  [/\b((?:rc|exit(?: |_|-)?(?:code|status)|returncode|return code)\s*[:=]?\s*)[1-9]\d*\b/i, '$10'],
+  [/( \.\.\. )(?:FAIL|ERROR)$/, '$1ok'],
+  [/^not ok (?=\d)/, 'ok '],
+  [/^FAILED \((?:failures|errors)=.*\)$/, 'OK'],
+  [/^FAIL(?= +\S)/, 'PASS'],
+  [/✕|✗|✘/, '✓'],
+  [/(=+ )\d+ failed, (\d+ passed)/, '$1$2'],
+  [/^(HTTP\/[\d.]+ )[45]\d\d .*$/, '$1200 OK'],
+];

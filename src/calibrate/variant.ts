@@ -1,7 +1,12 @@
-// What a variant is: a prediction of known quality, made from a row of the benchmark.
+// What a variant is: a prediction of known quality, made from a row of the benchmark; and what variants are made of.
 
+import { tagged } from '../baselines.js';
 import type { VariantFacts } from '../calibration.js';
+import { parseObject } from '../json.js';
 import type { Random } from '../random.js';
+import { OBSERVATION_MARKER, pythonStrip, withoutMarker } from '../reply.js';
+import { type CalledTool, calledTool } from '../tool-call.js';
+import { groundTruthOf } from '../turn.js';
 import type { Sample } from '../types.js';
 
 /** An entry of the list of variants. */
@@ -21,4 +26,42 @@ export interface Subject {
   readonly random: Random;
   /** A stream that starts alike for each variant of the row: variants that build on one another draw the same from it. */
   readonly rowRandom: Random;
+}
+
+/** What the environment printed: the truth without the marker in front of it. */
+export function observationOf(sample: Sample): string {
+  return split(sample).text;
+}
+
+/** The reply that predicts the changed truth, the marker in front as it was; undefined where nothing has changed. */
+export function changed(sample: Sample, change: (text: string) => string | undefined): string | undefined {
+  const { marker, text } = split(sample);
+  const result = change(text);
+  return result === undefined || isTruth(sample, marker + result) ? undefined : tagged(marker + result);
+}
+
+/** Whether a judge would be shown the same as for the truth. */
+function isTruth(sample: Sample, observation: string): boolean {
+  const shown = (text: string) => withoutMarker(pythonStrip(text));
+  return shown(observation) === shown(groundTruthOf(sample));
+}
+
+function split(sample: Sample): { readonly marker: string; readonly text: string } {
+  const truth = groundTruthOf(sample);
+  const end = /^\s*\n|^/.exec(truth.slice(OBSERVATION_MARKER.length))?.[0].length ?? 0;
+  const start = truth.startsWith(OBSERVATION_MARKER) ? OBSERVATION_MARKER.length + end : 0;
+  return { marker: truth.slice(0, start), text: truth.slice(start) };
+}
+
+/** Another row's truth, whole; undefined where there is none that differs. */
+export function otherTruth({ sample, donor }: Pick<Subject, 'sample' | 'donor'>): string | undefined {
+  const truth = donor && groundTruthOf(donor);
+  return truth === groundTruthOf(sample) ? undefined : truth;
+}
+
+/** The call of a tool in the last fence of a turn's prompt; undefined where there is none. */
+export function toolCallIn(prompt: string): CalledTool | undefined {
+  const body = Array.from(prompt.matchAll(/^```\w*\n([\s\S]*?)\n```/gm)).at(-1)?.[1];
+  const call = body === undefined ? undefined : calledTool(parseObject(body), Number.POSITIVE_INFINITY);
+  return call !== undefined && 'name' in call ? call : undefined;
 }

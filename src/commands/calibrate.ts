@@ -6,8 +6,7 @@ import { asksByFilesAlone, requireBatchFlags } from '../asking/by-batch/options.
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
 import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
-import { planOf, takesCall } from '../asking/calibrate/plan.js';
-import { planText, remarksOn } from '../asking/calibrate/plan-text.js';
+import { planOf, planText, remarksOn, takesCall } from '../asking/calibrate/plan.js';
 import { requireData } from '../asking/infer/data-folder.js';
 import { choiceOf, requireUsable } from '../asking/infer/rows.js';
 import { takenShard } from '../asking/infer/shard.js';
@@ -23,7 +22,7 @@ import { namesTarget, openTarget } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { chooseRows } from '../bench/selection.js';
-import { chosenVariants } from '../calibrate/choice.js';
+import { chosenVariants } from '../calibrate/variants.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { counted } from '../figures.js';
 import { MODES } from '../judge/modes.js';

@@ -15,8 +15,8 @@ import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
+import { STEPS } from '../watch/checkpoints.js';
 import { WATCH_OPTIONS, type WatchSettings } from '../watch/options.js';
-import { STEPS } from '../watch/records.js';
 import { argumentsOf } from '../watch/steps.js';
 import { watch } from '../watch/watching.js';
 

@@ -1,6 +1,7 @@
 // MCP: the one tool `act` over standard input and output, and over streamable HTTP. No other file imports the SDK, an optional peer.
 
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable, type Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -10,10 +11,8 @@ import { isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { ApiError } from '../serve/http/api-error.js';
 import type { Simulator } from '../simulator.js';
+import { readAction, readReset, resetProperties } from './protocol.js';
 import { invalid } from './refusals.js';
-import { readAction, readReset } from './requests.js';
-import type { Visit } from './routes.js';
-import { resetProperties } from './schemas.js';
 import type { Answer, Session } from './session.js';
 import type { Place, Sessions } from './sessions.js';
 
@@ -94,7 +93,7 @@ async function* boundedMessages(input: Readable, output: Writable, mostBytes: nu
 
 /** Streamable HTTP: what `/mcp` does with a request, and its end. */
 export interface McpRoute {
-  serve(visit: Visit, body: unknown): Promise<void>;
+  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -116,7 +115,7 @@ export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
     return transport;
   }
   return {
-    async serve({ request, response }, body) {
+    async serve(request, response, body) {
       const id = request.headers['mcp-session-id'];
       const known = typeof id === 'string' ? transports.get(id) : undefined;
       if (known !== undefined) return known.handleRequest(request, response, body);
@@ -142,7 +141,7 @@ function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): { server: Serve
   server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
   const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
-      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`, 'name');
+      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
       return resultOf(await place.use((session) => act(session, params.arguments ?? {}, signal)));
     } catch (error) {
       const { message } = grounds.toldOf(error);
@@ -185,12 +184,12 @@ function toolOf({ domains }: Simulator): Tool {
 async function act(session: Session, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer> {
   const { action, reset, ...others } = given;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw invalid(`act takes action and reset, not "${unknown.slice(0, 100)}"`, unknown);
-  if (action === undefined && reset === undefined) throw invalid('act needs an action, or reset', 'action');
+  if (unknown !== undefined) throw invalid(`act takes action and reset, not "${unknown.slice(0, 100)}"`);
+  if (action === undefined && reset === undefined) throw invalid('act needs an action, or reset');
   const text = action === undefined ? undefined : readAction({ action });
   let begun: Answer | undefined;
   if (reset !== undefined || session.state.episode_id === null) {
-    if (reset !== undefined && !isObject(reset)) throw invalid('"reset" has to be an object', 'reset');
+    if (reset !== undefined && !isObject(reset)) throw invalid('"reset" has to be an object');
     const { start, episodeId = randomUUID() } = readReset(reset ?? {});
     begun = await session.reset(start, episodeId);
   }

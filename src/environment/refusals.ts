@@ -5,9 +5,9 @@ import { ApiError } from '../serve/http/api-error.js';
 /** After how many seconds a step that failed for a passing reason is worth another try. */
 const RETRY_AFTER_S = 5;
 
-/** The request itself is at fault. `param` says where it stands. */
-export function invalid(message: string, param: string | null = null): ApiError {
-  return new ApiError(422, message, 'VALIDATION_ERROR', param);
+/** The request itself is at fault. */
+export function invalid(message: string): ApiError {
+  return new ApiError(422, message, 'VALIDATION_ERROR');
 }
 
 export function tooManySessions(most: number): ApiError {

@@ -8,7 +8,7 @@ import { ApiError } from '../serve/http/api-error.js';
 import { requestLine } from '../serve/http/request-log.js';
 import type { Simulator } from '../simulator.js';
 import type { Io } from '../types.js';
-import { startEnvironment } from './listen.js';
+import { startEnvironment } from './http.js';
 import { importSdk, type McpGrounds, mcpRoute, serveStdio } from './mcp.js';
 import { type EnvironmentSettings, placeOf } from './options.js';
 import { openRecords } from './record.js';

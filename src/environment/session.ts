@@ -141,28 +141,14 @@ export class Session {
 
   /** Asks until an answer is there, nobody waits for it any more, the session ends, or the time is over. */
   async #patiently(timeoutS: number | undefined, leaving: AbortSignal, ask: (signal: AbortSignal) => Promise<Acted>) {
-    const controller = new AbortController();
-    const abort = () => controller.abort();
-    let isLate = false;
-    const timer =
-      timeoutS === undefined
-        ? undefined
-        : setTimeout(
-            () => {
-              isLate = true;
-              abort();
-            },
-            Math.min(timeoutS * 1_000, LONGEST_TIMER_MS),
-          );
-    this.#breakOff = abort;
-    if (leaving.aborted) abort();
-    leaving.addEventListener('abort', abort, { once: true });
+    const ending = new AbortController();
+    const late =
+      timeoutS === undefined ? [] : [AbortSignal.timeout(Math.min(Math.ceil(timeoutS * 1_000), LONGEST_TIMER_MS))];
+    this.#breakOff = () => ending.abort();
     try {
-      const acted = await ask(controller.signal);
-      return { acted, isLate };
+      const acted = await ask(AbortSignal.any([leaving, ending.signal, ...late]));
+      return { acted, isLate: late.some(({ aborted }) => aborted) };
     } finally {
-      clearTimeout(timer);
-      leaving.removeEventListener('abort', abort);
       this.#breakOff = undefined;
     }
   }

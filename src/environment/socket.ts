@@ -7,8 +7,8 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { isObject, type JsonObject } from '../json.js';
 import { ApiError } from '../serve/http/api-error.js';
 import { requireShallow } from '../serve/http/body.js';
+import { readAction, readReset } from './protocol.js';
 import { invalid } from './refusals.js';
-import { readAction, readReset } from './requests.js';
 import type { Place, Sessions } from './sessions.js';
 
 interface SocketGrounds {
@@ -144,7 +144,7 @@ function readMessage(bytes: unknown, isBinary: boolean): Message {
     const name = typeof type === 'string' ? `"${type.slice(0, 100)}"` : 'none';
     throw new ApiError(400, `unknown type of message: ${name}; there are ${TYPES.join(', ')}`, 'UNKNOWN_TYPE', 'type');
   }
-  if (!isObject(data)) throw invalid('"data" has to be a JSON object', 'data');
+  if (!isObject(data)) throw invalid('"data" has to be a JSON object');
   // It is one of the list.
   return { type: type as Message['type'], data };
 }

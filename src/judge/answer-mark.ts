@@ -1,7 +1,9 @@
-// The answer mark: a word of the case that a judge's answer bears, so that nothing which a prediction holds can pass for that answer.
+// Marks that no shown text can hold: that of the judge's answer, a word of the case, so that nothing in a prediction can pass for that
+// answer; and those of the frames around what a judge is shown, so that nothing inside can pass for the frame.
 
 import { createHash } from 'node:crypto';
 import { pythonStrip, tagSpans, VERDICT_TAG, withoutThinking } from '../reply.js';
+import type { Turn } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 
 /** Hexadecimal digits. */
@@ -94,4 +96,31 @@ export function soleBlock(reply: string): string | undefined {
     return undefined;
   const around = `${text.slice(text.lastIndexOf('\n', open.start) + 1, open.start)}${close === undefined ? '' : text.slice(close.end)}`;
   return /^[\s`]*$/.test(around) ? pythonStrip(text.slice(open.end, close?.start)) : undefined;
+}
+
+/** Hexadecimal digits of the mark of a frame. */
+const FRAME_MARK_LENGTH = 12;
+
+/** A text under a mark, which stands in its opening and its closing tag. */
+export function framed(name: string, mark: string, turn: number, text: string): string {
+  return `<${name}-${mark} turn="${turn}">\n${text}\n</${name}-${mark}>`;
+}
+
+/** The first of an endless row of words made of the source that none of the texts contains, in any case of letters. */
+export function unusedMark(source: string, texts: readonly string[]): string {
+  for (let attempt = 0; ; attempt++) {
+    const mark = createHash('sha256').update(`${attempt}\n${source}`).digest('hex').slice(0, FRAME_MARK_LENGTH);
+    // The texts are long: a pattern finds the mark without a copy of them in small letters.
+    const pattern = new RegExp(mark, 'i');
+    if (!texts.some((text) => pattern.test(text))) return mark;
+  }
+}
+
+/** The turns before the one that is judged, under a mark of theirs. */
+export function framedHistory(mark: string, turns: readonly Turn[]): string {
+  const parts = turns.flatMap(({ prompt, response }, index) => [
+    framed('input', mark, index + 1, prompt),
+    framed('observation', mark, index + 1, response),
+  ]);
+  return [`<history-${mark}>`, ...parts, `</history-${mark}>`].join('\n');
 }

@@ -5,8 +5,7 @@ import type { JudgePrompt } from '../bench/prompts.js';
 import { withoutMarker } from '../reply.js';
 import { actionOf, earlierTurns, textsOf } from '../turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../types.js';
-import { answerMark, askingForMark, markedBlocks } from './answer-mark.js';
-import { framed, unusedMark } from './frame.js';
+import { answerMark, askingForMark, framed, framedHistory, markedBlocks, unusedMark } from './answer-mark.js';
 import type { Part, Reading, Unreadable } from './mode.js';
 
 /** Changes with the frame around the material, and with what is read as a choice. */
@@ -49,12 +48,9 @@ function choiceMessages(
   const input = actionOf(sample);
   const texts = [input, first, second, ...(truth === undefined ? [] : [truth])];
   const mark = unusedMark([historyMark, sample.key, ...texts].join('\n'), texts);
-  const turns = earlier.flatMap((turn, index) => [
-    framed('input', historyMark, index + 1, turn.prompt),
-    framed('observation', historyMark, index + 1, withoutMarker(turn.response)),
-  ]);
+  const history = earlier.map(({ prompt: asked, response }) => ({ prompt: asked, response: withoutMarker(response) }));
   const slots: Readonly<Record<string, string>> = {
-    history: [`<history-${historyMark}>`, ...turns, `</history-${historyMark}>`].join('\n'),
+    history: framedHistory(historyMark, history),
     input: framed('input', mark, sample.turnIdx, input),
     truth: truth === undefined ? '' : framed('truth', mark, sample.turnIdx, truth),
     first: framed('candidate-a', mark, sample.turnIdx, first),

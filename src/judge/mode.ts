@@ -1,13 +1,13 @@
-// What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
+// What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them. A mode at work is
+// held to what it declares, so that no record of its making breaks the run or the scoring of it.
 
 import type { DomainPrompts, JudgePrompt } from '../bench/prompts.js';
 import type { JsonObject } from '../json.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
-import type { Measure, MeasureWords } from '../measures.js';
+import { type Measure, type MeasureWords, measureFault, measuresOf } from '../measures.js';
 import type { NoPrediction } from '../prediction.js';
 import type { RubricPack } from '../rubric.js';
 import type { ModelReply, Question, Sample } from '../types.js';
-import type { VerdictReading } from './readings.js';
 
 /** An entry of the list of modes. `Readings` is what its parts read out of their replies, in the order of the parts. */
 export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> {
@@ -41,6 +41,10 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
 /** What a judge sees of a rollout: the recorded history and the truth, or the simulated history and no truth. */
 export const SIGHTS = ['history', 'rollout'] as const;
 type Sight = (typeof SIGHTS)[number];
+
+/** The ways in which a verdict is read. */
+export const VERDICT_READINGS = ['strict', 'official'] as const;
+export type VerdictReading = (typeof VERDICT_READINGS)[number];
 
 /** What a user may give a mode. */
 interface Given {
@@ -126,4 +130,49 @@ export interface Unreadable {
 export interface Answer<R> {
   readonly reading: R;
   readonly reply: ModelReply;
+}
+
+/** The most parts that a mode may ask about a prediction; seeds are counted for as many. */
+export const MOST_PARTS = 16;
+
+/** What asking takes of a mode. */
+export type CheckedMethod = Pick<Method, 'parts' | 'alone' | 'join' | 'fail'>;
+
+/**
+ * The mode's method. In place of a record with a measure that cannot be (not finite, or outside of its range) stands the failed
+ * record of that prediction, of class `unreadable`, which names the measure: it is missing, and is asked for again.
+ * @param name what the user calls the mode
+ */
+export function checkedMethod(
+  name: string,
+  { measures: declared }: Pick<Mode, 'measures'>,
+  method: Method,
+): CheckedMethod {
+  const measureOf = measuresOf(declared);
+  const faultIn = ({ measures = {} }: JudgementRecord) =>
+    Object.entries(measures).flatMap(([measure, value]) => {
+      const fault = measureFault(measureOf(measure), value);
+      return fault === undefined ? [] : [`the mode ${name} measured ${measure} as ${value}, ${fault}`];
+    })[0];
+  const checked = (record: JudgementRecord, subject: Subject, reply: ModelReply | undefined) => {
+    const reason = faultIn(record);
+    if (reason === undefined) return record;
+    const { measures: _none, ...failed } = method.fail({ class: 'unreadable', reason }, subject, reply);
+    return failed;
+  };
+  return {
+    parts(subject) {
+      const parts = method.parts(subject);
+      if (parts.length >= 1 && parts.length <= MOST_PARTS) return parts;
+      throw new RangeError(
+        `the mode ${name} asks ${parts.length} parts about a prediction; it may ask 1 to ${MOST_PARTS}`,
+      );
+    },
+    alone(subject) {
+      const record = method.alone?.(subject);
+      return record && checked(record, subject, undefined);
+    },
+    join: (answers, subject) => checked(method.join(answers, subject), subject, answers.at(-1)?.reply),
+    fail: (failure, subject, reply) => checked(method.fail(failure, subject, reply), subject, reply),
+  };
 }

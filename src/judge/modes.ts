@@ -2,19 +2,43 @@
 // choose it, or to say which one the official script is.
 
 import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
+import { SCENARIO_MEASURES } from '../scenario-row.js';
 import { decision } from './decision.js';
-import { likelihood } from './likelihood.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
 import { reference } from './reference.js';
 import { rubric } from './rubric.js';
-import { scenarios } from './scenarios.js';
 import { turing } from './turing.js';
 
 export const MODES = { rubric, metrics, reference, turing, decision } satisfies Record<string, Mode>;
 
 /** What runs are read by that measure: the modes, and what measures without being chosen by `--mode`. */
 type Measuring = Pick<Mode, 'asksJudge' | 'asksAgent' | 'rates' | 'measures' | 'lead' | 'words'>;
+
+const COST = { range: [0, Number.POSITIVE_INFINITY], better: 'smaller' } as const;
+
+/** What `awb likelihood` measures: how likely the world model held the truth to be. */
+const likelihood: Measuring = {
+  asksJudge: false,
+  rates: false,
+  // Tokens differ between models, and bytes do not: bits a byte stand for a run.
+  measures: { bits_per_byte: COST, nats_per_token: COST },
+  lead: 'bits_per_byte',
+  words: {
+    one: 'likelihood measure',
+    many: 'likelihood measures',
+    of: 'of the true observation under the world model',
+  },
+};
+
+/** What `awb infer --scenarios` measures: what a world model makes of instructions. */
+const scenarios: Measuring = {
+  asksJudge: false,
+  rates: false,
+  measures: SCENARIO_MEASURES,
+  lead: 'followed',
+  words: { one: 'scenario measure', many: 'scenario measures', of: 'of what the world model makes of instructions' },
+};
 
 const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood, scenarios };
 

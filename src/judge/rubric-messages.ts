@@ -5,8 +5,8 @@ import { pythonStrip, withIndent, withoutMarker } from '../reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
+import { framed, framedHistory, unusedMark } from './answer-mark.js';
 import { CHANGES_VERSION, changesOf } from './changes.js';
-import { framed, unusedMark } from './frame.js';
 import { TOLD_VERSION, toldExcerpt } from './told.js';
 
 /** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
@@ -112,12 +112,8 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
     prediction,
     ...Object.values(extras),
   ]);
-  const turns = history.flatMap(({ prompt, response }, index) => [
-    framed('input', historyMark, index + 1, prompt),
-    framed('observation', historyMark, index + 1, response),
-  ]);
   return {
-    context: [`<history-${historyMark}>`, ...turns, `</history-${historyMark}>`].join('\n'),
+    context: framedHistory(historyMark, history),
     world_model_input: framed('input', mark, turn, currentTurn),
     predicted_observation: framed('prediction', mark, turn, prediction),
     ground_truth: framed('truth', mark, turn, truth),

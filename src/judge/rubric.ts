@@ -7,8 +7,7 @@ import { readPrediction, withIndent, withoutMarker } from '../reply.js';
 import type { RubricPack } from '../rubric.js';
 import { groundTruthOf } from '../turn.js';
 import type { Verdict } from '../types.js';
-import type { Mode } from './mode.js';
-import type { VerdictReading } from './readings.js';
+import type { Mode, VerdictReading } from './mode.js';
 
 const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
 const FOUND = { one: 'share of quotes found', many: 'shares of quotes in checklists that truth or prediction holds' };
@@ -25,7 +24,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   },
   async open({ verdicts: wanted, rubrics, holdsReplies = false, isServedHere = false, sees = 'history' }) {
     // Whoever only asks what the mode declares does not load it.
-    const { READINGS } = await import('./readings.js');
+    const { READINGS } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
     const { buildJudgeMessages, messageVersions, textsShown } = await import('./rubric-messages.js');
     const { SCHEMA_VERSION, verdictFormat } = await import('./verdict-form.js');

@@ -1,9 +1,10 @@
-// The text measures of a prediction against its ground truth.
+// The text measures of a prediction against its ground truth: how alike two texts are by the edits between them, and how many of their
+// lines, or of their JSON values, they share.
 
 import { chrf } from '../chrf.js';
+import { isContainer, parseJson } from '../json.js';
+import { commonCount, encode, intern, numbered } from '../symbols.js';
 import type { Measures } from '../types.js';
-import { editSimilarity } from './edit-similarity.js';
-import { jsonF1, lineF1 } from './overlap.js';
 
 /** White space as Python's `str.split` knows it, so that chrF is sacreBLEU's to the last digit (`\s` differs in U+001C to U+001F, U+0085 and U+FEFF). */
 const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
@@ -35,4 +36,135 @@ export function measure(prediction: string, truth: string): Measures {
     line_f1: lineF1(prediction, truth),
     ...(structural === undefined ? {} : { json_f1: structural }),
   };
+}
+
+/** `1 - d / max(m, n)` times 100, with d the Levenshtein distance over code points. One of the texts must not be empty. */
+export function editSimilarity(prediction: string, truth: string): number {
+  const { p, t, alphabet } = encode(prediction, truth);
+  const longer = Math.max(p.length, t.length);
+  return (100 * (longer - editDistance(p, t, alphabet))) / longer;
+}
+
+/**
+ * Levenshtein distance, exact: the bit-parallel algorithm of Myers (J. ACM 46(3), 1999) in the block form of
+ * Hyyrö (Nordic J. Computing 10, 2003), after cutting what both texts start and end with.
+ *
+ * One block of 32 rows is carried over all columns before the next begins, so that the match table holds the symbols of
+ * one block only and memory stays linear even for texts with a large alphabet.
+ */
+function editDistance(first: Int32Array, second: Int32Array, alphabet: number): number {
+  const [a, b] = trimCommon(first, second);
+  const [rows, columns] = a.length <= b.length ? [a, b] : [b, a];
+  if (rows.length === 0) {
+    return columns.length;
+  }
+  const matches = new Int32Array(alphabet);
+  // The step from one column to the next on the row above the block: bit 0 says +1, bit 1 says -1.
+  const steps = new Uint8Array(columns.length).fill(1);
+  for (let start = 0; start < rows.length; start += 32) {
+    const block = rows.subarray(start, start + 32);
+    for (const [row, symbol] of block.entries()) {
+      // Symbols are numbered from 0 to below `alphabet`, which is the table's length.
+      matches[symbol] = (matches[symbol] as number) | (1 << row);
+    }
+    crossBlock(columns, matches, block.length - 1, steps);
+    for (const symbol of block) {
+      matches[symbol] = 0;
+    }
+  }
+  let distance = rows.length;
+  for (const step of steps) {
+    distance += (step & 1) - (step >> 1);
+  }
+  return distance;
+}
+
+/** Carries one block of rows over all columns; `steps` holds the row above the block before, the block's last row after. */
+function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, steps: Uint8Array): void {
+  let up = -1;
+  let down = 0;
+  for (let column = 0; column < columns.length; column++) {
+    // `steps` is as long as `columns`, and their symbols are places in the table; the loop is too hot for checks.
+    const step = steps[column] as number;
+    // The same holds here.
+    const match = matches[columns[column] as number] as number;
+    const vertical = match | down;
+    const reached = match | (step >> 1);
+    const diagonal = ((((reached & up) + up) | 0) ^ up) | reached;
+    const plus = down | ~(diagonal | up);
+    const minus = up & diagonal;
+    steps[column] = ((plus >>> lastRow) & 1) | (((minus >>> lastRow) & 1) << 1);
+    const plusBelow = (plus << 1) | (step & 1);
+    up = (minus << 1) | (step >> 1) | ~(vertical | plusBelow);
+    down = plusBelow & vertical;
+  }
+}
+
+function trimCommon(a: Int32Array, b: Int32Array): readonly [Int32Array, Int32Array] {
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) {
+    head++;
+  }
+  let tail = 0;
+  while (tail < shorter - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) {
+    tail++;
+  }
+  return [a.subarray(head, a.length - tail), b.subarray(head, b.length - tail)];
+}
+
+/** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts hold more than white space. */
+export function lineF1(prediction: string, truth: string): number {
+  return multisetF1(lines(prediction), lines(truth));
+}
+
+function lines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '');
+}
+
+/** F1 = 2 |P ∩ T| / (|P| + |T|) over multisets that are not both empty, times 100. */
+function multisetF1(prediction: readonly string[], truth: readonly string[]): number {
+  const known = new Map<string, number>();
+  const p = numbered(prediction, known);
+  const t = numbered(truth, known);
+  return (200 * commonCount(p, t, known.size)) / (p.length + t.length);
+}
+
+/** F1 over the multisets of (path, leaf); undefined unless both texts are JSON and the truth is an object or a list. */
+export function jsonF1(prediction: string, truth: string): number | undefined {
+  const wanted = parseJson(truth);
+  // A bare scalar has no structure: terminal output such as `42` would otherwise count as JSON.
+  if (typeof wanted !== 'object' || wanted === null) {
+    return undefined;
+  }
+  const given = parseJson(prediction);
+  if (given === undefined) {
+    return undefined;
+  }
+  const paths = new Map<string, number>();
+  return multisetF1(leaves(given, paths), leaves(wanted, paths));
+}
+
+/**
+ * Every leaf with its path. An empty object or array is a leaf. Paths are numbers, drawn from one table for both texts,
+ * and the walk keeps its own stack: hostile nesting of any depth costs linear time and memory.
+ */
+function leaves(root: unknown, paths: Map<string, number>): string[] {
+  const found: string[] = [];
+  const pending: { readonly path: number; readonly value: unknown }[] = [{ path: intern(paths, ''), value: root }];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    const { path, value } = node;
+    const kind = Array.isArray(value) ? '[' : '.';
+    const entries = isContainer(value) ? Object.entries(value) : [];
+    if (entries.length === 0) {
+      found.push(`${path} ${JSON.stringify(value)}`);
+    }
+    for (const [key, child] of entries) {
+      pending.push({ path: intern(paths, `${path}${kind}${key}`), value: child });
+    }
+  }
+  return found;
 }

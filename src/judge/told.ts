@@ -1,6 +1,10 @@
 // What the world model was told of its environment, as far as a judge needs it: an excerpt of the row's system prompt.
 
-import { objectEnd, type Span } from './json-place.js';
+/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
 
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;
@@ -91,4 +95,19 @@ function without(text: string, spans: readonly Span[]): string {
   }
   parts.push(text.slice(from));
   return parts.join('');
+}
+
+/** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
+function objectEnd(text: string): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charAt(i);
+    if (quoted && char === '\\') i++;
+    else if (char === '"') quoted = !quoted;
+    else if (quoted) continue;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) return i + 1;
+  }
+  return undefined;
 }

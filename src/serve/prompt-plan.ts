@@ -13,7 +13,7 @@ export interface MessageMarks {
 const REQUEST_TO_PREDICT = '\n\nPlease analyze the input above';
 
 /**
- * Where prompts of awb's judge part inside a message (judge/frame.ts): behind each earlier turn, since the next turn's prompt goes on
+ * Where prompts of awb's judge part inside a message (judge/answer-mark.ts): behind each earlier turn, since the next turn's prompt goes on
  * there, and before the prediction, since every prediction of a row has the same prompt up to it.
  */
 const JUDGE_CUTS = /<\/observation-[0-9a-f]{12}>\n|(?<=\n)(?=<prediction-[0-9a-f]{12} turn=)/g;

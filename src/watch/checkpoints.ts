@@ -1,10 +1,14 @@
-// The checkpoints in a folder: which are there, which are complete, and a stamp that tells when one has changed.
+// The checkpoints in a folder: which are there, which are complete, a stamp that tells when one has changed, and what the watch knows of
+// each: a small file in the folder of its run, so that a watch that was killed goes on.
 
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
+import { isObject } from '../json.js';
+import { readJson, sizeOf } from '../run/file-reading.js';
+import { writeJson } from '../run/files.js';
 
 export interface Checkpoint {
   /** Its name in the folder. */
@@ -58,43 +62,33 @@ async function isMarked(path: string, marker: string): Promise<boolean> {
 async function stampOf(path: string, marker: string): Promise<string | undefined> {
   const found = await statOf(path);
   if (found === undefined) return undefined;
-  const lines: string[] = [];
-  if (!found.isDirectory()) lines.push(lineOf('', found));
-  else {
-    for (const name of (await namesBelow(path)).sort()) {
-      const file = name === marker ? undefined : await statOf(join(path, name));
-      if (file !== undefined && !file.isDirectory()) lines.push(lineOf(name, file));
-    }
-  }
+  const files = found.isDirectory() ? await filesBelow(path) : [{ name: '', stats: found }];
+  const lines = files
+    .filter(({ name }) => name !== marker)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, stats: { size, mtimeMs } }) => `${name} ${size} ${mtimeMs}`);
   return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
 }
 
-/** What lies in a folder, at any depth, also behind links. Each folder counts once, and none above it: links may lead back. */
-async function namesBelow(path: string): Promise<string[]> {
+/** The files of a folder at any depth, also behind links. Each folder counts once, and none above it: links may lead back. */
+async function filesBelow(path: string): Promise<{ readonly name: string; readonly stats: Stats }[]> {
   const seen = new Set<string>();
-  const names: string[] = [];
   const real = await realpath(path).catch(() => path);
   for (let above = dirname(real); !seen.has(above); above = dirname(above)) seen.add(above);
+  const files: { readonly name: string; readonly stats: Stats }[] = [];
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const place = await realpath(join(path, folder)).catch(() => undefined);
     if (place === undefined || seen.has(place)) continue;
     seen.add(place);
-    const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const name = join(folder, entry.name);
-      names.push(name);
-      const isFolder = entry.isSymbolicLink()
-        ? (await statOf(join(place, entry.name)))?.isDirectory()
-        : entry.isDirectory();
-      if (isFolder) folders.push(name);
+    for (const entry of (await readdir(place).catch(() => [])).sort()) {
+      const stats = await statOf(join(place, entry));
+      const name = join(folder, entry);
+      if (stats?.isDirectory()) folders.push(name);
+      else if (stats !== undefined) files.push({ name, stats });
     }
   }
-  return names;
-}
-
-function lineOf(name: string, { size, mtimeMs }: Stats): string {
-  return `${name} ${size} ${mtimeMs}`;
+  return files;
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {
@@ -108,4 +102,60 @@ function patternOf(glob: string): (name: string) => boolean {
     .replaceAll('?', '.');
   const pattern = new RegExp(`^${source}$`, 's');
   return (name) => pattern.test(name);
+}
+
+const SCHEMA = 'awb.watch-checkpoint/1';
+const FILE = 'checkpoint.json';
+
+/** The steps that are kept once they are done, with their exit codes. */
+export const STEPS = ['infer', 'judge', 'score', 'gate'] as const;
+export type Step = (typeof STEPS)[number];
+
+export interface CheckpointRecord {
+  readonly name: string;
+  readonly path: string;
+  readonly stamp: string;
+  readonly steps: Partial<Record<Step, number>>;
+  /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
+  readonly failures: number;
+  readonly failedAt?: number;
+  /** Of its batch files, how many requests were told of, and when their results were looked for the last time. */
+  readonly awaited?: { readonly requests: number; readonly at: number };
+  /** Set once its result has been told. */
+  readonly verdict?: string;
+  readonly finishedAt?: string;
+}
+
+/** A checkpoint with its run's folder, and what is known of it. */
+export interface Kept {
+  readonly dir: string;
+  readonly record: CheckpointRecord;
+}
+
+/**
+ * The run folder of a checkpoint: that of its name, or the next one (`step-100.2`) where another checkpoint had that name, since
+ * predictions of other weights must not be mixed.
+ * @throws UserError (65, 66) for a record that cannot be read
+ */
+export async function keptOf(outputDir: string, checkpoint: Checkpoint): Promise<Kept> {
+  for (let round = 1; ; round++) {
+    const dir = join(outputDir, round === 1 ? checkpoint.name : `${checkpoint.name}.${round}`);
+    const record = await recordIn(dir);
+    if (record?.stamp === checkpoint.stamp && record.path === checkpoint.path) return { dir, record };
+    const isFree = record === undefined && (await sizeOf(dir)) === undefined;
+    if (isFree) return { dir, record: { ...checkpoint, steps: {}, failures: 0 } };
+  }
+}
+
+/** The record in a run's folder; undefined where the watch has not made it. */
+export async function recordIn(dir: string): Promise<CheckpointRecord | undefined> {
+  const value = await readJson(join(dir, FILE));
+  if (value?.schema !== SCHEMA || typeof value.stamp !== 'string' || !isObject(value.steps)) return undefined;
+  // The watch has written it, in this form.
+  return value as unknown as CheckpointRecord;
+}
+
+export async function keepRecord({ dir, record }: Kept): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  await writeJson(join(dir, FILE), { schema: SCHEMA, ...record });
 }

@@ -1,16 +1,21 @@
-// One checkpoint from its server to its verdict. What is done is kept, so that a watch that was killed goes on where it was.
+// One checkpoint from its server to its verdict: the steps, the document beside its run, and the command that is told of it. What is done
+// is kept, so that a watch that was killed goes on where it was.
 
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted, grouped } from '../figures.js';
-import type { JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
+import { writeJson } from '../run/files.js';
 import type { Io } from '../types.js';
+import { type CheckpointRecord, type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
+import { filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
 import type { WatchLog } from './log.js';
 import type { FixedBase, WatchSettings } from './options.js';
-import { type CheckpointRecord, type Kept, keepRecord, recordIn, STEPS, type Step } from './records.js';
-import { type AwaitedBatch, type Outcome, tellResult, totalOf, writeResult } from './results.js';
 import { NotEvaluated, startServer } from './server.js';
-import { Awaiting, documentOf, runAwb, runStep } from './steps.js';
+import { type AwaitedBatch, Awaiting, documentOf, runAwb, runStep } from './steps.js';
+
+const LONGEST_COMMAND_MS = 10 * 60_000;
+const GRACE_MS = 5_000;
 
 export interface Work {
   readonly settings: WatchSettings;
@@ -20,6 +25,19 @@ export interface Work {
   /** Absolute. */
   readonly outputDir: string;
 }
+
+/** A decision, or why there is none. */
+export type Outcome =
+  | {
+      readonly verdict: 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE' | 'ADVICE';
+      readonly exitCode: number;
+      readonly gate: JsonObject | undefined;
+      readonly score: JsonObject | undefined;
+      /** Against the last checkpoint that passed, for information. */
+      readonly lastGo?: { readonly name: string; readonly comparison: JsonObject | undefined };
+    }
+  | { readonly verdict: 'AWAITING'; readonly batch: AwaitedBatch }
+  | { readonly verdict: 'FAILED'; readonly reason: string; readonly willRetry: boolean };
 
 /** A result, the line on it, and the path of its document. */
 export interface Told {
@@ -34,8 +52,6 @@ export interface Told {
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
 export async function evaluate(work: Work, found: Kept): Promise<Told> {
-  const { io, log, settings } = work;
-  const { name } = found.record;
   let kept = found;
   const keep = async (more: Partial<CheckpointRecord>) => {
     kept = { dir: kept.dir, record: { ...kept.record, ...more } };
@@ -46,39 +62,30 @@ export async function evaluate(work: Work, found: Kept): Promise<Told> {
   try {
     outcome = await decided(work, () => kept, keep);
   } catch (error) {
-    if (io.stop.aborted) throw error;
-    if (error instanceof Awaiting) return await tellAwaited(work, kept, error.batch);
-    if (!(error instanceof NotEvaluated)) throw error;
-    const failures = kept.record.failures + 1;
-    outcome = { verdict: 'FAILED', reason: error.message, willRetry: failures < settings.tries };
-    await keep({ failures, failedAt: Date.now() });
+    if (work.io.stop.aborted) throw error;
+    outcome = outcomeOf(error, kept, work.settings);
   }
-  const path = await writeResult(kept, outcome, settings);
+  const at = Date.now();
+  if (outcome.verdict === 'FAILED') await keep({ failures: kept.record.failures + 1, failedAt: at });
+  const path = await writeResult(kept, outcome, work.settings);
+  const { name, awaited } = kept.record;
   const text = `${name}: ${sentenceOf(outcome)}`;
-  await log.say(outcome.verdict === 'FAILED' ? 'failed' : 'result', text, {
-    checkpoint: name,
-    verdict: outcome.verdict,
-    result: path,
-  });
-  await tellResult(path, kept, settings, io, log);
-  if (outcome.verdict !== 'FAILED') await keep({ verdict: outcome.verdict, finishedAt: new Date().toISOString() });
+  const { verdict } = outcome;
+  // Awaited results are told once for each new file of requests, since somebody has to hand it in.
+  if (outcome.verdict !== 'AWAITING' || awaited?.requests !== outcome.batch.requests) {
+    const type = verdict === 'FAILED' ? 'failed' : verdict === 'AWAITING' ? 'awaiting' : 'result';
+    await work.log.say(type, text, { checkpoint: name, verdict, result: path });
+    await runOnResult(work, kept, path);
+  }
+  if (outcome.verdict === 'AWAITING') await keep({ awaited: { requests: outcome.batch.requests, at } });
+  else if (outcome.verdict !== 'FAILED') await keep({ verdict, finishedAt: new Date().toISOString() });
   return { outcome, text, name, path };
 }
 
-/** Told once for each new file of requests, since somebody has to hand it in; between them only its document is kept up. */
-async function tellAwaited(work: Work, { dir, record }: Kept, batch: AwaitedBatch): Promise<Told> {
-  const { settings, io, log } = work;
-  const outcome: Outcome = { verdict: 'AWAITING', batch };
-  const now = { dir, record: { ...record, awaited: { requests: batch.requests, at: Date.now() } } };
-  const path = await writeResult(now, outcome, settings);
-  const { name } = record;
-  const text = `${name}: ${sentenceOf(outcome)}`;
-  if (record.awaited?.requests !== batch.requests) {
-    await log.say('awaiting', text, { checkpoint: name, verdict: outcome.verdict, result: path });
-    await tellResult(path, now, settings, io, log);
-  }
-  await keepRecord(now);
-  return { outcome, text, name, path };
+function outcomeOf(error: unknown, { record }: Kept, { tries }: WatchSettings): Outcome {
+  if (error instanceof Awaiting) return { verdict: 'AWAITING', batch: error.batch };
+  if (!(error instanceof NotEvaluated)) throw error;
+  return { verdict: 'FAILED', reason: error.message, willRetry: record.failures + 1 < tries };
 }
 
 async function decided(
@@ -183,4 +190,59 @@ function sentenceOf(outcome: Outcome): string {
       : ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${lastGo.name})`;
   const summary = String(gate?.summary ?? '');
   return `${summary.startsWith(`${verdict}: `) ? summary : `${verdict}: ${summary}`}${besides}`;
+}
+
+/** Writes the document. @throws UserError (74) where it cannot be written */
+async function writeResult({ dir, record }: Kept, outcome: Outcome, settings: WatchSettings): Promise<string> {
+  const path = join(dir, 'result.json');
+  const { name, path: place, stamp } = record;
+  const head = { schema: 'awb.watch-result/1', at: new Date().toISOString(), checkpoint: { name, path: place, stamp } };
+  await writeJson(path, { ...head, dir, base: settings.base, ...membersOf(outcome) });
+  return path;
+}
+
+function membersOf(outcome: Outcome): object {
+  if (outcome.verdict === 'FAILED') {
+    return { verdict: outcome.verdict, reason: outcome.reason, will_retry: outcome.willRetry };
+  }
+  if (outcome.verdict === 'AWAITING') return { verdict: outcome.verdict, batch: outcome.batch };
+  const { verdict, exitCode, gate, score, lastGo } = outcome;
+  return {
+    ...{ verdict, exit_code: exitCode, summary: gate?.summary ?? null, advice: gate?.advice ?? null },
+    score: score === undefined ? null : { overall: score.overall ?? null, coverage: score.coverage ?? null },
+    difference: totalOf(gate?.comparison),
+    last_go: lastGo === undefined ? null : { name: lastGo.name, difference: totalOf(lastGo.comparison) },
+  };
+}
+
+/** Of a comparison, the difference of the overall total with its interval. */
+function totalOf(comparison: unknown): JsonObject | null {
+  const overall = isObject(comparison) ? comparison.overall : undefined;
+  const total = isObject(overall) ? overall.total : undefined;
+  if (!isObject(total)) return null;
+  const { difference, low, high, base, candidate } = total;
+  return { difference, low, high, base, candidate };
+}
+
+/**
+ * Runs `--on-result` with the document on its standard input. Whatever comes of it, the watch goes on.
+ * @throws what `io.stop` was aborted with, where that has cut it off: the result counts as not told
+ */
+async function runOnResult(work: Work, { dir, record }: Kept, path: string): Promise<void> {
+  const { settings, io } = work;
+  if (settings.onResult.length === 0) return;
+  const values = { result: path, checkpoint: record.path, name: record.name };
+  const words = filled(wordsOf(settings.onResult, '--on-result'), values);
+  const log = join(dir, 'on-result.log');
+  const env = { ...givenEnv(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
+  const input = await readFile(path, 'utf8');
+  const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
+  const { code, signal, fault } = await startGuarded({ words, env, cwd: io.cwd, log, input, graceMs: GRACE_MS }, ending)
+    .ended;
+  if (code === 0) return;
+  io.stop.throwIfAborted();
+  const how = fault ?? (signal === null ? `exit code ${code}` : signal);
+  await work.log.say('command', `${record.name}: --on-result failed (${how})${await tailOf(log)}`, {
+    checkpoint: record.name,
+  });
 }

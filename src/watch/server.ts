@@ -2,16 +2,14 @@
 
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject, parseObject } from '../json.js';
-import { oneLine } from '../printable.js';
 import { isAlive } from '../run/alive.js';
 import type { Io } from '../types.js';
-import { givenEnv, startGuarded } from './guarded.js';
+import { endpointAt, filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
 import type { WatchSettings } from './options.js';
-import { endpointAt, filled, wordsOf } from './words.js';
 
 /** A server that takes no end is killed after so long. */
 const GRACE_MS = 15_000;
@@ -21,8 +19,6 @@ const LAST_PORT = 30_000;
 const MOST_PORTS = 100;
 const LOOK_EVERY_MS = 250;
 const LONGEST_LOOK_MS = 5_000;
-const TAIL_LINES = 5;
-const TAIL_BYTES = 4_000;
 
 /** What keeps a checkpoint from being evaluated, in one sentence; it says nothing of the checkpoint's quality. */
 export class NotEvaluated extends Error {}
@@ -52,19 +48,18 @@ export async function startServer(
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
   const url = endpointAt(settings.endpoint, port);
   const env = givenEnv(io.env, settings.passEnv);
-  const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS });
+  const stopping = new AbortController();
+  const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal);
   const lost = new AbortController();
-  let isStopping = false;
   const ended = guarded.ended.then(async ({ code, signal, fault }) => {
     const how =
       fault === undefined
         ? `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`
         : `the server cannot be started (${fault})`;
-    if (!isStopping) lost.abort(new NotEvaluated(how));
+    if (!stopping.signal.aborted) lost.abort(new NotEvaluated(how));
   });
   const stop = async () => {
-    isStopping = true;
-    guarded.end();
+    stopping.abort();
     await ended;
   };
   try {
@@ -144,25 +139,5 @@ async function isFree(port: number): Promise<boolean> {
     return false;
   } finally {
     server.close();
-  }
-}
-
-/** The last lines of a log, as the end of a sentence. */
-export async function tailOf(log: string): Promise<string> {
-  const lines = (await lastBytes(log, TAIL_BYTES)).trim().split('\n').slice(-TAIL_LINES);
-  const said = oneLine(lines.join(' | '), 300);
-  return said === '' ? '' : `; it last said: ${said}`;
-}
-
-/** A server may write gigabytes. */
-async function lastBytes(path: string, count: number): Promise<string> {
-  const handle = await open(path).catch(() => undefined);
-  if (handle === undefined) return '';
-  try {
-    const { size } = await handle.stat();
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(count), 0, count, Math.max(0, size - count));
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
   }
 }

@@ -8,12 +8,10 @@ import { EXIT } from '../errors.js';
 import { counted } from '../figures.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Io } from '../types.js';
-import { PROGRAM, startGuarded, stepEnv } from './guarded.js';
+import type { Step } from './checkpoints.js';
+import { endpointAt, PROGRAM, startGuarded, stepEnv, tailOf } from './commands.js';
 import type { WatchSettings } from './options.js';
-import type { Step } from './records.js';
-import type { AwaitedBatch } from './results.js';
-import { NotEvaluated, tailOf } from './server.js';
-import { endpointAt } from './words.js';
+import { NotEvaluated } from './server.js';
 
 const BIN = fileURLToPath(new URL('bin.js', PROGRAM));
 /** A step that is asked to end lets its calls end, and saves. */
@@ -33,6 +31,14 @@ const WORKED: Readonly<Record<Step, readonly number[]>> = {
   score: [EXIT.done, EXIT.incomplete],
   gate: [EXIT.done, EXIT.noGo, EXIT.inconclusive, EXIT.incomplete],
 };
+
+/** Batch files whose results have not all come. */
+export interface AwaitedBatch {
+  /** Absolute. */
+  readonly dir: string;
+  readonly requests: number;
+  readonly awaited: number;
+}
 
 /** A step has written its requests into batch files, and waits for their results. */
 export class Awaiting extends Error {
@@ -70,11 +76,8 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
       return [
         ...['infer', ...common, '--output-dir', dir, `--label=${name}`],
         // No server is there yet where the arguments are only looked at.
-        ...[
-          '--model-base-url',
-          server?.url ?? endpointAt(settings.endpoint, settings.port ?? 8000),
-          `--model-name=${server?.model ?? 'NAME'}`,
-        ],
+        ...['--model-base-url', server?.url ?? endpointAt(settings.endpoint, settings.port ?? 8000)],
+        `--model-name=${server?.model ?? 'NAME'}`,
       ];
     case 'judge':
       return [
@@ -134,13 +137,9 @@ export async function runAwb(
   const errors = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
   const given = stepEnv(env, KEYS[name] ?? []);
-  const guarded = startGuarded({ words, env: given, cwd, output, log: errors, graceMs: GRACE_MS });
   const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
-  const end = () => guarded.end();
-  ending.addEventListener('abort', end, { once: true });
-  if (ending.aborted) end();
-  const { code, signal, fault } = await guarded.ended;
-  ending.removeEventListener('abort', end);
+  const command = { words, env: given, cwd, output, log: errors, graceMs: GRACE_MS };
+  const { code, signal, fault } = await startGuarded(command, ending).ended;
   if (code !== EXIT.done) lost?.throwIfAborted();
   stop.throwIfAborted();
   if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(errors)}`);

@@ -9,14 +9,12 @@ import { printable } from '../printable.js';
 import { shellLine } from '../shell.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
-import { type Checkpoint, checkpointsIn } from './checkpoints.js';
-import { evaluate, type Told, type Work } from './evaluating.js';
+import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './checkpoints.js';
+import { filled, wordsOf } from './commands.js';
+import { evaluate, type Outcome, type Told, type Work } from './evaluating.js';
 import { openLog } from './log.js';
 import type { FixedBase, WatchSettings } from './options.js';
-import { type Kept, keptOf, STEPS } from './records.js';
-import type { Outcome } from './results.js';
 import { argumentsOf } from './steps.js';
-import { filled, wordsOf } from './words.js';
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
 const WORST_FIRST: readonly ExitCode[] = [

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { loadRubricPack } from '../../src/bench/rubric-pack.js';
 import { CANARIES } from '../../src/calibrate/canaries.js';
-import { READINGS } from '../../src/judge/readings.js';
 import { buildJudgeMessages } from '../../src/judge/rubric-messages.js';
+import { READINGS } from '../../src/judge/verdicts.js';
 import { readPrediction, shownPrediction } from '../../src/reply.js';
 import type { ModelReply } from '../../src/types.js';
 import { verdict } from '../support/judging.js';

@@ -3,9 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REWRITES } from '../../src/calibrate/rewrites.js';
-import { tokensOf } from '../../src/calibrate/tokens/truth-tokens.js';
-import { observationOf } from '../../src/calibrate/truth.js';
-import type { Subject } from '../../src/calibrate/variant.js';
+import { tokensOf } from '../../src/calibrate/tokens.js';
+import { observationOf, type Subject } from '../../src/calibrate/variant.js';
 import { readPrediction, withoutMarker } from '../../src/reply.js';
 import { answered, recordedSubjects, subjectOf } from '../support/subjects.js';
 

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { SINGLES } from '../../src/calibrate/singles.js';
-import { observationOf } from '../../src/calibrate/truth.js';
-import type { Subject } from '../../src/calibrate/variant.js';
+import { observationOf, type Subject } from '../../src/calibrate/variant.js';
 import { readPrediction, withoutMarker } from '../../src/reply.js';
 import { DOMAINS } from '../../src/types.js';
 import { answered, recordedSubjects, subjectOf } from '../support/subjects.js';

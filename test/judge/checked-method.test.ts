@@ -1,8 +1,8 @@
 // A made-up mode, held to what it declares.
 
 import { describe, expect, it } from 'vitest';
-import { checkedMethod, MOST_PARTS } from '../../src/judge/checked-method.js';
 import type { Method, Part, Reading } from '../../src/judge/mode.js';
+import { checkedMethod, MOST_PARTS } from '../../src/judge/mode.js';
 import { measured, unmeasured, unrated } from '../../src/judgement.js';
 import type { Measure } from '../../src/measures.js';
 import type { ModelReply } from '../../src/types.js';

@@ -2,9 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { loadJudgePrompt } from '../../src/bench/prompts.js';
-import type { Mode } from '../../src/judge/mode.js';
+import type { Mode, VerdictReading } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
-import type { VerdictReading } from '../../src/judge/readings.js';
 import { DEFAULT_MEASURE } from '../../src/measures.js';
 import type { RubricPack } from '../../src/rubric.js';
 import { SAMPLE } from '../support/sample.js';

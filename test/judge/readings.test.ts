@@ -1,7 +1,7 @@
 // What each reading of verdicts makes of replies that are cut off.
 
 import { expect, it } from 'vitest';
-import { READINGS } from '../../src/judge/readings.js';
+import { READINGS } from '../../src/judge/verdicts.js';
 import type { ModelReply } from '../../src/types.js';
 import { block, five, MARK, marked, scores } from '../support/verdicts.js';
 

@@ -2,8 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readOfficialVerdict as readOfficially } from '../../src/judge/official-verdict.js';
-import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
+import { readOfficialVerdict as readOfficially, readStrictVerdict } from '../../src/judge/verdicts.js';
 import { DIMENSIONS } from '../../src/types.js';
 import {
   block,

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { afterEach } from 'vitest';
 import WebSocket from 'ws';
-import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/listen.js';
+import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/http.js';
 import type { SessionGrounds } from '../../src/environment/session.js';
 import { type SessionLimits, Sessions } from '../../src/environment/sessions.js';
 import { ApiError } from '../../src/serve/http/api-error.js';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { answerMark } from '../../src/judge/answer-mark.js';
-import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
+import { readStrictVerdict } from '../../src/judge/verdicts.js';
 import { VERDICT_TAG } from '../../src/reply.js';
 import { invitesConfusion } from '../../src/suspicion.js';
 import { DIMENSIONS } from '../../src/types.js';

@@ -1,7 +1,7 @@
 // What tests of verdicts share: the golden replies of judges, and verdicts to put into replies.
 
 import { readFileSync } from 'node:fs';
-import { readStrictVerdict } from '../../src/judge/strict-verdict.js';
+import { readStrictVerdict } from '../../src/judge/verdicts.js';
 import { DIMENSIONS, type Verdict } from '../../src/types.js';
 
 interface JudgeCase {

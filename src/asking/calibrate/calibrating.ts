@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import type { Dataset } from '../../bench/dataset.js';
-import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode, Subject } from '../../judge/mode.js';
+import { checkedMethod } from '../../judge/mode.js';
 import { judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement } from '../../judgement.js';
 import { MOST_REPEATS } from '../../prediction.js';

@@ -1,7 +1,6 @@
 // One judgement: the parts of a mode asked one after the other, each until its reply can be read.
 
-import type { CheckedMethod } from '../../judge/checked-method.js';
-import type { Answer, Reading, Subject } from '../../judge/mode.js';
+import type { Answer, CheckedMethod, Reading, Subject } from '../../judge/mode.js';
 import type { JudgementRecord } from '../../judgement.js';
 import { present } from '../../present.js';
 import type { AskModel } from '../stage-contract.js';

@@ -2,7 +2,7 @@
 
 import type { PredictionRef } from '../../bench/predictions.js';
 import { groupBy } from '../../groups.js';
-import { MOST_PARTS } from '../../judge/checked-method.js';
+import { MOST_PARTS } from '../../judge/mode.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { MOST_REPEATS } from '../../prediction.js';
 import { parseRowId, rowId } from '../../row-id.js';

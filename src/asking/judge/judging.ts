@@ -5,8 +5,8 @@ import type { PredictedRow, PredictionFile, PredictionRef } from '../../bench/pr
 import { withMembers } from '../../bench/row-text.js';
 import { flagsOf } from '../../infer/observation.js';
 import type { JsonObject } from '../../json.js';
-import { checkedMethod } from '../../judge/checked-method.js';
 import type { Method, Mode } from '../../judge/mode.js';
+import { checkedMethod } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
 import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
 import { readPrediction } from '../../reply.js';

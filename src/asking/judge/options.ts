@@ -1,8 +1,7 @@
 // The options of awb judge: the predictions, the mode, and the judge to ask.
 
-import { type Mode, SIGHTS } from '../../judge/mode.js';
+import { type Mode, SIGHTS, VERDICT_READINGS } from '../../judge/mode.js';
 import { MODES } from '../../judge/modes.js';
-import { VERDICT_READINGS } from '../../judge/readings.js';
 import { MOST_JUDGEMENTS } from '../../judgement.js';
 import { keysOf } from '../../keys.js';
 import { httpUrl } from '../../settings/address.js';

@@ -155,7 +155,10 @@ class Records {
   }
 
   /** What a record's row has come to; its time and reason are noted. */
-  outcomeOf({ id, log: { domain, at } }: JournalRecord, { status, class: name = 'unknown', reason }: RowState): Outcome {
+  outcomeOf(
+    { id, log: { domain, at } }: JournalRecord,
+    { status, class: name = 'unknown', reason }: RowState,
+  ): Outcome {
     const failure = status === 'failed' ? name : undefined;
     if (failure !== undefined && reason !== undefined) this.#reasons.set(failure, reason);
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;

@@ -1,6 +1,6 @@
 // What follows by rule from the rest of an observation: an exit status after a failure, and a count of what is listed.
 
-import { type JsonSpan, readJson, type Span } from '../json-spans.js';
+import { type JsonSpan, readJson, type Span } from './units.js';
 
 interface RuleToken extends Span {
   readonly kind: 'number' | 'state';

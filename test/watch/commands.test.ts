@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { endpointAt, filled, wordsOf } from '../../src/watch/words.js';
+import { endpointAt, filled, wordsOf } from '../../src/watch/commands.js';
 
 test.each([
   'serve {checkpoint} --port {port}',

@@ -1,10 +1,10 @@
 // What action and history determine of a true observation, and what only a run can know.
 
 import { describe, expect, it } from 'vitest';
-import { tokensOf } from '../../../src/calibrate/tokens/truth-tokens.js';
-import type { Sample } from '../../../src/types.js';
-import { SAMPLE } from '../../support/sample.js';
-import { RECORDED } from '../../support/subjects.js';
+import { tokensOf } from '../../src/calibrate/tokens.js';
+import type { Sample } from '../../src/types.js';
+import { SAMPLE } from '../support/sample.js';
+import { RECORDED } from '../support/subjects.js';
 
 /** Determined tokens as `text (kind, ground)`, and runtime tokens as `text (kind)`. */
 function found(sample: Sample): { determined: string[]; runtime: string[] } {

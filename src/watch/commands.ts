@@ -1,9 +1,13 @@
-// Commands that die with the watch, however it dies: each runs under a guard (guard.ts).
+// The commands of a watch: their words, their environment, what they said last, and that they die with the watch, however it dies: each
+// runs under a guard (guard.ts).
 
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { UserError } from '../errors.js';
 import { parseObject } from '../json.js';
+import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
 import type { GuardReport, GuardTask } from './guard.js';
 
@@ -29,12 +33,13 @@ interface Guarded {
   readonly pid: number | undefined;
   /** Resolves once the command and all of its group have ended. */
   readonly ended: Promise<GuardReport>;
-  /** Asks it to end, and ends it after its grace. */
-  end(): void;
 }
 
-/** Starts a command. @throws what opening its files throws */
-export function startGuarded({ words, env, cwd, output, log, input = '', graceMs }: GuardedCommand): Guarded {
+/** Starts a command, and ends it once the signal is aborted. @throws what opening its files throws */
+export function startGuarded(
+  { words, env, cwd, output, log, input = '', graceMs }: GuardedCommand,
+  ending: AbortSignal,
+): Guarded {
   const task: GuardTask = { words, graceMs, hasOutput: output !== undefined };
   const files = [openSync(log, 'a+'), ...(output === undefined ? [] : [openSync(output, 'a')])];
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
@@ -47,6 +52,9 @@ export function startGuarded({ words, env, cwd, output, log, input = '', graceMs
   // A guard that has ended reads nothing more.
   guard.stdin?.on('error', () => {});
   guard.stdin?.write(`${JSON.stringify(input)}\n`);
+  const end = () => void guard.stdin?.end();
+  ending.addEventListener('abort', end, { once: true });
+  if (ending.aborted) end();
   let said = '';
   guard.stdout?.setEncoding('utf8').on('data', (text: string) => {
     said += text;
@@ -55,7 +63,7 @@ export function startGuarded({ words, env, cwd, output, log, input = '', graceMs
     guard.once('error', ({ message }) => done({ code: null, signal: null, fault: message }));
     guard.once('close', (_code, signal) => done(reportIn(said) ?? { code: null, signal: signal ?? 'SIGKILL' }));
   });
-  return { pid: guard.pid, ended, end: () => void guard.stdin?.end() };
+  return { pid: guard.pid, ended: ended.finally(() => ending.removeEventListener('abort', end)) };
 }
 
 function reportIn(said: string): GuardReport | undefined {
@@ -91,4 +99,69 @@ export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
 
 function pick(env: Io['env'], isGiven: (name: string) => boolean): Io['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => isGiven(name)));
+}
+
+const TAIL_LINES = 5;
+const TAIL_BYTES = 4_000;
+
+/** The last lines of a log, as the end of a sentence. */
+export async function tailOf(log: string): Promise<string> {
+  const lines = (await lastBytes(log, TAIL_BYTES)).trim().split('\n').slice(-TAIL_LINES);
+  const said = oneLine(lines.join(' | '), 300);
+  return said === '' ? '' : `; it last said: ${said}`;
+}
+
+/** A server may write gigabytes. */
+async function lastBytes(path: string, count: number): Promise<string> {
+  const handle = await open(path).catch(() => undefined);
+  if (handle === undefined) return '';
+  try {
+    const { size } = await handle.stat();
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(count), 0, count, Math.max(0, size - count));
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What may stand in braces. */
+type Values = Readonly<Record<string, string>>;
+
+const PART =
+  /'(?<single>[^']*)'|"(?<double>(?:\\[\s\S]|[^"\\])*)"|\\(?<escaped>[\s\S])|(?<plain>[^\s'"\\]+)|(?<space>\s+)/gy;
+
+/**
+ * The words of a command: a list as it is, or one text that is split as a POSIX shell would, with quotes and backslashes and nothing
+ * else: no variables, no pipes.
+ * @throws UserError (2) for a quote that does not end
+ */
+export function wordsOf(given: readonly string[], flag: string): string[] {
+  const [text = '', ...others] = given;
+  if (others.length > 0) return [...given];
+  const words: string[] = [];
+  let word: string | undefined;
+  let end = 0;
+  for (const match of text.matchAll(PART)) {
+    end = match.index + match[0].length;
+    const { single, double, escaped, plain, space } = match.groups ?? {};
+    if (space !== undefined) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+      continue;
+    }
+    word = `${word ?? ''}${single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? plain ?? ''}`;
+  }
+  if (end < text.length)
+    throw new UserError(`${flag}: a quote or a backslash has no end, at "${text.slice(end, end + 20)}"`);
+  return word === undefined ? words : [...words, word];
+}
+
+/** The words with what stands in braces filled in; what was filled in is not read again, and other braces stay. */
+export function filled(words: readonly string[], values: Values): string[] {
+  return words.map((word) => word.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole));
+}
+
+/** The address of the server at a port. */
+export function endpointAt(endpoint: string, port: number): string {
+  return filled([endpoint.replace(/\/+$/, '')], { port: String(port) }).join('');
 }

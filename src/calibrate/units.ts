@@ -1,6 +1,101 @@
-// A text in units of one thought each: its lines, and where it is JSON, its leaves with their keys. Units are what is compared.
+// A text in units of one thought each: its lines, and where it is JSON, its leaves with their keys. Units are what is compared, and
+// what stands at a place can be changed while the rest stays byte for byte.
 
-import { type JsonSpan, readJson, type Span } from '../json-spans.js';
+import { isContainer, parseJson } from '../json.js';
+import { present } from '../present.js';
+
+/** A place in a text, in UTF-16 units; `end` is exclusive. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A value and its parts; `key` is a member's name as it stands in the text, quotes and all. */
+export interface JsonSpan extends Span {
+  readonly kind: 'object' | 'array' | 'string' | 'other';
+  readonly parts: readonly JsonPart[];
+}
+
+interface JsonPart {
+  readonly key: Span | undefined;
+  readonly value: JsonSpan;
+}
+
+/** Text that nests deeper is read by nobody. */
+const DEEPEST = 200;
+
+/** The object or array that a part of the text is, white space around it left out; undefined where it is none. */
+export function readJson(text: string, start: number, end: number): JsonSpan | undefined {
+  const from = skipSpace(text, start);
+  return from < end && isJson(text.slice(from, end)) ? valueAt(text, from, 0) : undefined;
+}
+
+/** Whether the whole text is an object or list of JSON. */
+export function isJson(text: string): boolean {
+  return /^\s*[{[]/.test(text) && isContainer(parseJson(text));
+}
+
+/** What stands at a place, and what it is replaced by. */
+export interface Replaced extends Span {
+  readonly by: string;
+}
+
+/** The text with these places replaced; none overlaps another. */
+export function withReplaced(text: string, changes: readonly Replaced[]): string {
+  let made = '';
+  let at = 0;
+  for (const { start, end, by } of inOrder(changes)) {
+    made += text.slice(at, start) + by;
+    at = end;
+  }
+  return made + text.slice(at);
+}
+
+export function inOrder<T extends Span>(places: readonly T[]): T[] {
+  return [...places].sort((a, b) => a.start - b.start);
+}
+
+/** Reads a value that is known to be JSON; undefined where it nests too deep. */
+function valueAt(text: string, start: number, depth: number): JsonSpan | undefined {
+  const first = text.charAt(start);
+  if (first === '"') return { kind: 'string', parts: [], start, end: stringEnd(text, start) };
+  if (first === '{' || first === '[') return depth === DEEPEST ? undefined : containerAt(text, start, depth);
+  const rest = /[^\s,\]}]*/y;
+  rest.lastIndex = start;
+  return { kind: 'other', parts: [], start, end: start + present(rest.exec(text)?.[0]).length };
+}
+
+function containerAt(text: string, start: number, depth: number): JsonSpan | undefined {
+  const kind = text.charAt(start) === '{' ? 'object' : 'array';
+  const parts: JsonPart[] = [];
+  let at = skipSpace(text, start + 1);
+  while (!/[}\]]/.test(text.charAt(at))) {
+    let key: Span | undefined;
+    if (kind === 'object') {
+      key = { start: at, end: stringEnd(text, at) };
+      at = skipSpace(text, skipSpace(text, key.end) + 1);
+    }
+    const value = valueAt(text, at, depth + 1);
+    if (value === undefined) return undefined;
+    parts.push({ key, value });
+    at = skipSpace(text, value.end);
+    if (text.charAt(at) === ',') at = skipSpace(text, at + 1);
+  }
+  return { kind, parts, start, end: at + 1 };
+}
+
+/** The end of the string that starts here, behind its closing quote. */
+function stringEnd(text: string, start: number): number {
+  let at = start + 1;
+  while (text.charAt(at) !== '"') at += text.charAt(at) === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start;
+  while (/[ \t\r\n]/.test(text.charAt(at))) at++;
+  return at;
+}
 
 /** A line, or a leaf of JSON; `start` and `end` are those of what a token may stand in: a line without its number, a leaf's value. */
 export interface Unit extends Span {

@@ -1,8 +1,7 @@
 // The variants that a user names.
 
 import { describe, expect, it } from 'vitest';
-import { chosenVariants } from '../../src/calibrate/choice.js';
-import { VARIANTS } from '../../src/calibrate/variants.js';
+import { chosenVariants, VARIANTS } from '../../src/calibrate/variants.js';
 import { EXIT } from '../../src/errors.js';
 
 const ALWAYS = Object.entries(VARIANTS).flatMap(([name, { family }]) =>

@@ -1,0 +1,301 @@
+// How verdicts are read: strictly, or exactly as the official script reads them.
+
+import { jsonrepair } from 'jsonrepair';
+import { readFacts } from '../facts.js';
+import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../reply.js';
+import { DIMENSIONS, type ModelReply, type Ratings, type Verdict } from '../types.js';
+import { markedBlocks, soleBlock } from './answer-mark.js';
+import type { VerdictReading } from './mode.js';
+import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';
+
+interface VerdictReader {
+  /** Changes with the answer mark, with how it is asked for and with what is accepted: verdicts read in two ways must not mix in one judging. The official reading never changes. */
+  readonly version?: number;
+  /** Whether the judge is asked for the answer mark. */
+  readonly asksMark: boolean;
+  read(reply: ModelReply, asked: AskedVerdict): Verdict;
+}
+
+export const READINGS: Readonly<Record<VerdictReading, VerdictReader>> = {
+  /** Accepts nothing but the judge's own five ratings of 1 to 5. */
+  strict: {
+    version: 3,
+    asksMark: true,
+    read({ content, finishReason }, asked) {
+      const verdict = readStrictVerdict(content, asked);
+      // A reply that was cut off may have had its own verdict still to come, whatever stands in it.
+      const isCut = finishReason === 'length' && verdict.status === 'ok';
+      return isCut ? unreadable('more may have followed the verdict') : verdict;
+    },
+  },
+  /** Accepts what the official script accepts. */
+  official: { asksMark: false, read: ({ content }) => readOfficialVerdict(content) },
+};
+
+/** The strict reading repairs no longer verdict (UTF-16 units): repairing takes quadratic time on stray quotes. */
+const REPAIRABLE_LENGTH = 32_000;
+
+/** What the judge was asked, as far as reading its reply needs it. */
+interface AskedVerdict {
+  readonly mark: string;
+  /** Whether the whole reply is held to one JSON object. */
+  readonly isHeld: boolean;
+  /** Whether a block without the mark counts: only where nothing in the case can be mistaken for one. */
+  countsUnmarked(): boolean;
+}
+
+/**
+ * What a judge's reply says, or nothing. The verdict stands in the block that bears the mark, outside of thinking; several such blocks
+ * have to agree. A reply that is held to JSON is one object whose `mark` is the mark. Without the mark a verdict counts only in the one
+ * block with which the reply ends, and only where `countsUnmarked`.
+ *
+ * The JSON is parsed before it is repaired, and accepted only where its `scores` rate the five dimensions, each once, with numbers
+ * that round (half to even) to 1 to 5 and have no exponent.
+ */
+export function readStrictVerdict(reply: string, asked: AskedVerdict): Verdict {
+  const text = pythonStrip(reply);
+  if (text === '') return unreadable('the reply is empty');
+  return asked.isHeld ? readHeld(text, asked.mark) : readBlocks(text, asked);
+}
+
+function readHeld(text: string, mark: string): Verdict {
+  const objects = [text, pythonStrip(withoutThinking(text))].map(parseJson);
+  const { value, repeated } = objects.find(({ fault }) => fault === undefined) ?? {};
+  if (value === undefined) return unreadable('the reply is not one JSON object');
+  if (value.get('mark') !== mark || repeated?.has('mark')) return unreadable('the object lacks the mark of its case');
+  return verdictOf(value, repeated ?? new Set(), text);
+}
+
+function readBlocks(text: string, { mark, countsUnmarked }: AskedVerdict): Verdict {
+  const marked = markedBlocks(text, mark);
+  if (marked.length === 0) {
+    const sole = soleBlock(text);
+    if (sole === undefined) return unreadable('the reply holds no block with the mark of its case');
+    if (!countsUnmarked()) return unreadable('the block lacks the mark of its case, so it may be a quotation');
+    return readBlock(sole);
+  }
+  const verdicts = marked.map(readBlock);
+  const last = verdicts.at(-1) ?? unreadable('the reply is empty');
+  return verdicts.every((verdict) => agree(verdict, last)) ? last : unreadable('the reply holds verdicts that differ');
+}
+
+function agree(one: Verdict, other: Verdict): boolean {
+  if (one.status !== 'ok' || other.status !== 'ok') return one.status === other.status;
+  return DIMENSIONS.every((dimension) => one.ratings[dimension] === other.ratings[dimension]);
+}
+
+/** A rating with an exponent. In a quotation within a string the quotes are escaped. */
+const EXPONENT = new RegExp(`"(?:${DIMENSIONS.join('|')})"\\s*:\\s*"?[-+.\\d]+e[-+\\d]`, 'i');
+
+function readBlock(block: string): Verdict {
+  const given = unfenced(block);
+  const json = parseJson(given).fault === 'syntax' ? repaired(given) : given;
+  const { value, repeated } = parseJson(json);
+  return value === undefined ? unreadable('the JSON is invalid or cut off') : verdictOf(value, repeated, json);
+}
+
+function unfenced(text: string): string {
+  const isFenced = text.length > 6 && text.startsWith('```') && text.endsWith('```');
+  return isFenced ? pythonStrip(text.slice(3, -3).replace(/^json/, '')) : text;
+}
+
+function verdictOf(verdict: JsonObject, repeated: ReadonlySet<string>, json: string): Verdict {
+  if (EXPONENT.test(json)) return unreadable('the verdict gives a rating with an exponent');
+  const scores = verdict.get('scores');
+  if (!(scores instanceof Map)) return unreadable('the verdict holds no "scores" object');
+  const twice = ['scores', ...DIMENSIONS].find((key) => repeated.has(key));
+  if (twice !== undefined) return unreadable(`the verdict gives ${twice} twice`);
+  const missing = DIMENSIONS.filter((dimension) => !scores.has(dimension));
+  if (missing.length > 0) return unreadable(`the verdict does not rate ${missing.join(', ')}`);
+  if (scores.size > DIMENSIONS.length) return unreadable('the verdict rates more than the five dimensions');
+
+  const ratings: Ratings = {};
+  for (const dimension of DIMENSIONS) {
+    const score = scores.get(dimension);
+    const rating = typeof score === 'boolean' ? undefined : wholeNumber(score);
+    if (rating === undefined) return unreadable(`the rating of ${dimension} is not a number`);
+    if (!(rating >= 1 && rating <= 5)) return unreadable(`the rating of ${dimension} is not from 1 to 5`);
+    ratings[dimension] = rating;
+  }
+  return accepted(verdict, ratings);
+}
+
+/** The repaired JSON. Empty where repairing fails or had to close an object or list: the judge may have had more to say. */
+function repaired(json: string): string {
+  if (json.length > REPAIRABLE_LENGTH) return '';
+  try {
+    const result = jsonrepair(json);
+    return closings(result) > closings(json) ? '' : result;
+  } catch {
+    return '';
+  }
+}
+
+const closings = (json: string): number => json.split(/[}\]]/).length;
+
+/**
+ * What a judge's reply says, as the official script reads it. The verdict stands in the last `<final_evaluation>` block outside
+ * thinking, or anywhere in the reply where there is no block or the last one is empty. It is the JSON object that `locate` finds
+ * there, and it is mended. A score that cannot be read is absent, one above 5 is 5, one below 0 stays.
+ */
+export function readOfficialVerdict(reply: string): Verdict {
+  const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);
+  if (text === '') return unreadable('the reply is empty');
+  const place = lastBlock(text, VERDICT_TAG) || text;
+  const found = locate(place);
+  if (found === undefined) return unreadable('the reply holds no JSON object');
+  return readOfficially(place.slice(found.start, found.end));
+}
+
+/** The verdict in a JSON object, mended as the official script mends it. */
+function readOfficially(json: string): Verdict {
+  const verdict = parseOfficially(mendOfficially(json));
+  const scores = verdict?.get('scores');
+  if (verdict === undefined) return unreadable('the JSON cannot be parsed');
+  if (!(scores instanceof Map)) return unreadable('the verdict holds no "scores" object');
+  const ratings: Ratings = {};
+  for (const dimension of DIMENSIONS) {
+    const score = scores.get(dimension);
+    const rating = wholeNumber(score) ?? 0;
+    if (typeof score === 'number' && !Number.isFinite(score))
+      return unreadable(`the rating of ${dimension} is not finite`);
+    if (rating !== 0) ratings[dimension] = Math.min(rating, 5);
+  }
+  return accepted(verdict, ratings);
+}
+
+const TRAILING_COMMA = new RegExp(`,([${PYTHON_SPACE}]*[}\\]])`, 'gu');
+const SINGLE_QUOTED_KEY = new RegExp(`'([\\p{L}\\p{N}_]+)'([${PYTHON_SPACE}]*:)`, 'gu');
+const BARE_KEY = new RegExp(`([{,])[${PYTHON_SPACE}]*([\\p{L}\\p{N}_]+)[${PYTHON_SPACE}]*:`, 'gu');
+const SCORES_ALONE = new RegExp(`"scores"[${PYTHON_SPACE}]*:[${PYTHON_SPACE}]*\\{[^}]+\\}`, 'u');
+
+/** What the official script does to every verdict, valid or not; strings that look like its targets are altered too. */
+function mendOfficially(json: string): string {
+  return json.replace(TRAILING_COMMA, '$1').replace(SINGLE_QUOTED_KEY, '"$1"$2').replace(BARE_KEY, '$1"$2":');
+}
+
+/** The mended object, or what is left of it when its first `scores` alone can be parsed. */
+function parseOfficially(json: string): JsonObject | undefined {
+  const { value, fault } = parseJson(json);
+  if (fault !== 'syntax') return value;
+  const scores = SCORES_ALONE.exec(json);
+  return scores === null ? undefined : parseJson(`{${scores[0]}}`).value;
+}
+
+/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The last fenced object, else the last one with matching braces, else the one that the last brace closes. Objects that hold
+ * `"scores"` come first.
+ */
+function locate(text: string): Span | undefined {
+  return preferScores(text, fencedObjects(text)) ?? preferScores(text, braceMatched(text)) ?? matchedBackwards(text);
+}
+
+function preferScores(text: string, spans: readonly Span[]): Span | undefined {
+  return spans.findLast(({ start, end }) => text.slice(start, end).includes('"scores"')) ?? spans.at(-1);
+}
+
+function fencedObjects(text: string): Span[] {
+  const fence = '```';
+  const spans: Span[] = [];
+  let open = text.indexOf(fence);
+  while (open !== -1) {
+    const from = open + fence.length;
+    const close = text.indexOf(fence, from);
+    if (close === -1) break;
+    const body = pythonStrip(text.slice(text.startsWith('json', from) ? from + 'json'.length : from, close));
+    const start = text.indexOf(body, from);
+    if (body.startsWith('{') && body.endsWith('}')) spans.push({ start, end: start + body.length });
+    open = text.indexOf(fence, close + fence.length);
+  }
+  return spans;
+}
+
+/** Objects whose braces match, the outermost alone, in order. */
+function braceMatched(text: string): Span[] {
+  const closing = unmatchedBraces(text);
+  const spans: Span[] = [];
+  let start = text.indexOf('{');
+  while (start !== -1) {
+    const close = closing[start + 1] ?? -1;
+    if (close !== -1) spans.push({ start, end: close + 1 });
+    start = text.indexOf('{', close === -1 ? start + 1 : close + 1);
+  }
+  return spans;
+}
+
+/**
+ * For each position, where the first `}` without an opening partner stands when reading starts there outside of any string; -1 for none.
+ * The official script reads anew from every brace, which takes quadratic time; reading from the right gives the same in one pass.
+ */
+function unmatchedBraces(text: string): Int32Array {
+  const outside = new Int32Array(text.length + 2).fill(-1);
+  let inString = -1;
+  let escaped = -1;
+  for (let i = text.length - 1; i >= 0; i--) {
+    const char = text.charAt(i);
+    const next = outside[i + 1] ?? -1;
+    const here = { '"': inString, '}': i, '{': next === -1 ? -1 : (outside[next + 1] ?? -1) }[char];
+    outside[i] = here ?? next;
+    [inString, escaped] = [char === '"' ? next : char === '\\' ? escaped : inString, inString];
+  }
+  return outside;
+}
+
+/** From the last `}` backwards to its partner; a quote behind a backslash does not count. */
+function matchedBackwards(text: string): Span | undefined {
+  const last = text.lastIndexOf('}');
+  let depth = 0;
+  let quoted = false;
+  for (let i = last; i >= 0; i--) {
+    const char = text.charAt(i);
+    if (char === '"' && text.charAt(i - 1) !== '\\') quoted = !quoted;
+    if (quoted) continue;
+    if (char === '}') depth++;
+    if (char === '{' && --depth === 0) return { start: i, end: last + 1 };
+  }
+  return undefined;
+}
+
+function unreadable(reason: string): Verdict & { readonly status: 'unreadable' } {
+  return { status: 'unreadable', reason };
+}
+
+/** The verdict of these ratings, with the remarks and the checklist that stand beside them. */
+function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
+  const rated = Object.values(ratings).filter((rating) => rating > 0);
+  return {
+    status: 'ok',
+    ratings,
+    total: rated.length === 0 ? 0 : rated.reduce((sum, rating) => sum + rating) / rated.length,
+    strengths: remarks(verdict.get('strengths')),
+    weaknesses: remarks(verdict.get('weaknesses')),
+    // A checklist that cannot be read costs no verdict: the ratings are the judge's own, whatever stands beside them.
+    ...(verdict.has('facts') ? { facts: readFacts(plain(verdict.get('facts'))) } : {}),
+  };
+}
+
+function plain(value: Json | undefined): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  return value instanceof Map ? Object.fromEntries(Array.from(value, ([key, item]) => [key, plain(item)])) : value;
+}
+
+function remarks(value: Json | undefined): string[] {
+  if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : pythonRepr(item)));
+  return typeof value === 'string' && value !== '' ? [value] : [];
+}
+
+/** A score as a whole number before any clamping: rounded half to even, a string up to its first `/`; undefined for anything else. */
+function wholeNumber(score: Json | undefined): number | undefined {
+  if (typeof score === 'string') return pythonInt(score.split('/', 1)[0] ?? '');
+  if (typeof score === 'bigint' || typeof score === 'boolean') return Number(score);
+  if (typeof score !== 'number' || !Number.isFinite(score)) return undefined;
+  const below = Math.floor(score);
+  const above = score - below - 0.5;
+  return above > 0 || (above === 0 && below % 2 !== 0) ? below + 1 : below;
+}
