@@ -14,6 +14,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['commands/completion.ts'],
+  re2js: ['pattern.ts'],
   yaml: ['yaml-file.ts', 'settings/', 'bench/scenarios/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
