@@ -15,6 +15,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['commands/completion.ts'],
   re2js: ['pattern.ts'],
+  zod: ['schema.ts', 'bench/', 'prices/', 'score/'],
   yaml: ['yaml-file.ts', 'settings/', 'bench/scenarios/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],

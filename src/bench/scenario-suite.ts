@@ -9,7 +9,6 @@ import { canonicalJson } from '../json.js';
 import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../scenario.js';
 import { DOMAINS, type Domain } from '../types.js';
 import { fingerprintOf, listFolder, readText } from './prompts.js';
-import { readSuiteFile } from './scenarios/suite-file.js';
 import { BUNDLED_WORDING } from './scenarios/wording.js';
 
 export const BUNDLED_SUITES = ['standard'] as const;
@@ -34,6 +33,8 @@ interface Surroundings {
  */
 export async function loadScenarioSuite(given: string, { cwd, domains = [] }: Surroundings): Promise<ScenarioSuite> {
   const { name, files } = await filesOf(given, cwd);
+  // Loaded when there is a suite: the library of its schema takes a while.
+  const { readSuiteFile } = await import('./scenarios/suite-file.js');
   const known = [...new Set([...DOMAINS, ...domains])];
   const scenarios: Scenario[] = [];
   const faults: string[] = [];
