@@ -1,8 +1,7 @@
 // A hub over HTTP: its address, the token, redirects, further tries, and what its refusals mean.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { EXIT, interruption, UserError } from '../errors.js';
-import { systemCode } from './disk-errors.js';
+import { codeOf, EXIT, interruption, UserError } from '../errors.js';
 
 export interface HubOptions {
   /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
@@ -80,18 +79,25 @@ interface Address {
 }
 
 function addressOf({ HF_ENDPOINT, HF_TOKEN }: HubOptions['env']): Address {
-  const endpoint = endpointOf(HF_ENDPOINT);
-  const { host, origin } = new URL(endpoint);
-  return { endpoint, host, origin, token: tokenOf(HF_TOKEN) };
+  const url = addressIn('HF_ENDPOINT', HF_ENDPOINT, HUB);
+  return { endpoint: baseOf(url), host: url.host, origin: url.origin, token: tokenOf(HF_TOKEN) };
 }
 
-function endpointOf(given = ''): string {
-  if (given.trim() === '') return HUB;
-  const url = URL.canParse(given.trim()) ? new URL(given.trim()) : undefined;
+/** The address that a variable names. @throws UserError (2) for what is none, or holds a password */
+export function addressIn(variable: string, given = '', otherwise: string): URL {
+  const text = given.trim() || otherwise;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UserError(`HF_ENDPOINT must be an http or https URL without user name and password, such as ${HUB}`);
+    throw new UserError(
+      `${variable} must be an http or https URL without user name and password, such as ${otherwise}`,
+    );
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  return url;
+}
+
+/** An address without query and without a slash at the end. */
+export function baseOf({ origin, pathname }: URL): string {
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
 function tokenOf(given = ''): string {
@@ -192,4 +198,9 @@ function outOfReach(way: string, error: unknown, byHand: string): UserError {
     `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
     EXIT.unavailable,
   );
+}
+
+/** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */
+export function systemCode(error: unknown): string {
+  return (error instanceof Error ? codeOf(error.cause) : undefined) ?? codeOf(error) ?? '';
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { asObject, isInteger, isObject } from '../json.js';
 import { type Hub, type HubOptions, type HubResponse, openHub, SHA256, STALL_MS } from './client.js';
-import type { Stated } from './digest.js';
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
 const KINDS = {
@@ -28,6 +27,14 @@ export interface RepositoryName {
   readonly repository: string;
   /** A branch, a tag, a commit, or refs/pr/1. */
   readonly revision: string;
+}
+
+/** What is stated of a content. Where it has a SHA-256, its name in git says nothing more. */
+export interface Stated {
+  readonly bytes: number;
+  readonly sha256?: string;
+  /** SHA-1 of `blob`, the length and the content, as git names it. */
+  readonly gitOid?: string;
 }
 
 export interface RepositoryFile extends Stated {
