@@ -1,7 +1,7 @@
 // Lines that an instruction gives no reason to change, and how many of them a prediction keeps.
 
-import { compilePattern } from '../../pattern.js';
 import type { Pattern } from '../../scenario.js';
+import { compilePattern } from './pattern.js';
 
 /**
  * Of the lines that the world model predicts rightly without the instruction (those of the truth that its twin has, too; without a

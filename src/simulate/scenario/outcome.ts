@@ -1,7 +1,7 @@
 // What came of a scenario at a row: followed or not, leaked or not, with a verdict for each verifier of each step.
 
 import type { Scenario } from '../../scenario.js';
-import { leakIn } from '../../scenario-leak.js';
+import { leakIn } from './leak.js';
 import { type Predicted, type Verdict, verify } from './verify.js';
 
 export interface ScenarioOutcome {

@@ -1,9 +1,9 @@
 // An instruction put to a world model: behind the system prompt, or in front of the action.
 
 import type { Scenario } from '../../scenario.js';
-import { withSlots } from '../../scenario-slots.js';
 import { actionHeadingAt } from '../../turn.js';
 import type { ChatMessage } from '../../types.js';
+import { withSlots } from './slots.js';
 
 /** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
 export function putScenario(

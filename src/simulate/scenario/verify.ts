@@ -1,13 +1,13 @@
 // Verifiers: whether a prediction shows what a scenario instructed, each with a sentence that says why.
 
 import { canonicalJson } from '../../json.js';
-import { jsonIn, valuesAt } from '../../json-path.js';
-import { compilePattern } from '../../pattern.js';
 import { oneLine } from '../../printable.js';
 import type { JsonExpectation, Pattern, Verifier } from '../../scenario.js';
 import type { Domain } from '../../types.js';
 import { exitStatusIn } from './exit-status.js';
+import { jsonIn, valuesAt } from './json-path.js';
 import { keptLines } from './kept-lines.js';
+import { compilePattern } from './pattern.js';
 
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
 export interface Predicted {

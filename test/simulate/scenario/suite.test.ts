@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { BUNDLED_SUITES, loadScenarioSuite } from '../../src/bench/scenario-suite.js';
-import { temporaryFolder } from '../support/cli.js';
+import { BUNDLED_SUITES, loadScenarioSuite } from '../../../src/simulate/scenario/suite.js';
+import { temporaryFolder } from '../../support/cli.js';
 
 const SCENARIO = `domains: [terminal]
 scenarios:

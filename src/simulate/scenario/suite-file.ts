@@ -3,14 +3,14 @@
 import type { z } from 'zod';
 import { EXIT } from '../../errors.js';
 import { canonicalJson } from '../../json.js';
-import { compilePattern } from '../../pattern.js';
 import type { Scenario, ScenarioStep, Verifier } from '../../scenario.js';
-import { leakIn } from '../../scenario-leak.js';
-import { slotsIn, textsIn, verifierWithSlots, withSlots } from '../../scenario-slots.js';
 import { faultsOf, type Path, unknownName } from '../../schema.js';
 import type { Domain } from '../../types.js';
 import { parseYaml } from '../../yaml-file.js';
 import { fileForm, type NeverForm, scenarioForm, type VerifierForms, worldForm } from './forms.js';
+import { leakIn } from './leak.js';
+import { compilePattern } from './pattern.js';
+import { slotsIn, textsIn, verifierWithSlots, withSlots } from './slots.js';
 import { neverOf, type Wording, withNever } from './wording.js';
 
 /** Domains in which no command ends with a status that could be seen. */

@@ -1,8 +1,8 @@
 // The words in which instructions are put, and those that give them away: bundled, and changed by a suite where it has others.
 
 import type { Never, Put } from '../../scenario.js';
-import { ownWordsOf } from '../../scenario-slots.js';
 import type { NeverForm } from './forms.js';
+import { ownWordsOf } from './slots.js';
 
 export interface Wording {
   readonly framing: Readonly<Record<Put, string>>;

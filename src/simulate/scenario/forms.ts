@@ -3,11 +3,11 @@
 import { z } from 'zod';
 import { messageOf } from '../../errors.js';
 import { isObject } from '../../json.js';
-import { isJsonPath } from '../../json-path.js';
-import { compilePattern } from '../../pattern.js';
 import { type JsonExpectation, type Pattern, PUTS, type Put, VERIFIER_KINDS, type Verifier } from '../../scenario.js';
-import { slotsIn, sourceWithSlots } from '../../scenario-slots.js';
 import { keysError, mapping, unknownName } from '../../schema.js';
+import { isJsonPath } from './json-path.js';
+import { compilePattern } from './pattern.js';
+import { slotsIn, sourceWithSlots } from './slots.js';
 
 /** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
 const MOST_FOLLOWING = 2;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compilePattern } from '../src/pattern.js';
+import { compilePattern } from '../../../src/simulate/scenario/pattern.js';
 
 const compile = (source: string, ignoreCase?: true) =>
   compilePattern({ source, ...(ignoreCase === undefined ? {} : { ignoreCase }) });

@@ -4,12 +4,12 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, EXIT, nearest, UserError } from '../errors.js';
-import { canonicalJson } from '../json.js';
-import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../scenario.js';
-import { DOMAINS, type Domain } from '../types.js';
-import { fingerprintOf, listFolder, readText } from './prompts.js';
-import { BUNDLED_WORDING } from './scenarios/wording.js';
+import { fingerprintOf, listFolder, readText } from '../../bench/prompts.js';
+import { codeOf, EXIT, nearest, UserError } from '../../errors.js';
+import { canonicalJson } from '../../json.js';
+import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../../scenario.js';
+import { DOMAINS, type Domain } from '../../types.js';
+import { BUNDLED_WORDING } from './wording.js';
 
 export const BUNDLED_SUITES = ['standard'] as const;
 
@@ -34,7 +34,7 @@ interface Surroundings {
 export async function loadScenarioSuite(given: string, { cwd, domains = [] }: Surroundings): Promise<ScenarioSuite> {
   const { name, files } = await filesOf(given, cwd);
   // Loaded when there is a suite: the library of its schema takes a while.
-  const { readSuiteFile } = await import('./scenarios/suite-file.js');
+  const { readSuiteFile } = await import('./suite-file.js');
   const known = [...new Set([...DOMAINS, ...domains])];
   const scenarios: Scenario[] = [];
   const faults: string[] = [];
@@ -84,9 +84,9 @@ async function filesOf(given: string, cwd: string): Promise<SuiteFiles> {
   throw new UserError(`the folder ${given} holds no YAML file; a suite is one or more of them`, EXIT.inputMissing);
 }
 
-/** Seen from src/bench as from dist/bench, the package's root is two folders up. */
+/** Seen from src as from dist, the package's root is three folders up. */
 function bundledFolder(name: string): string {
-  return fileURLToPath(new URL(`../../scenarios/${name}`, import.meta.url));
+  return fileURLToPath(new URL(`../../../scenarios/${name}`, import.meta.url));
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {

@@ -1,7 +1,7 @@
 // Regular expressions whose time is bounded by pattern times text, whatever a model writes: RE2, in the syntax of JavaScript.
 
 import { RE2JS, RE2JSException } from 're2js';
-import type { Pattern } from './scenario.js';
+import type { Pattern } from '../../scenario.js';
 
 /** What the named groups of a pattern caught; a group that took no part is absent. */
 export type Groups = Readonly<Record<string, string>>;
