@@ -3,15 +3,55 @@
 import type { z } from 'zod';
 import { EXIT } from '../../errors.js';
 import { canonicalJson } from '../../json.js';
-import type { Scenario, ScenarioStep, Verifier } from '../../scenario.js';
+import type { Never, Put, Scenario, ScenarioStep, Verifier } from '../../scenario.js';
 import { faultsOf, type Path, unknownName } from '../../schema.js';
 import type { Domain } from '../../types.js';
 import { parseYaml } from '../../yaml-file.js';
 import { fileForm, type NeverForm, scenarioForm, type VerifierForms, worldForm } from './forms.js';
 import { leakIn } from './leak.js';
 import { compilePattern } from './pattern.js';
-import { slotsIn, textsIn, verifierWithSlots, withSlots } from './slots.js';
-import { neverOf, type Wording, withNever } from './wording.js';
+import { ownWordsOf, slotsIn, textsIn, verifierWithSlots, withSlots } from './slots.js';
+
+interface Wording {
+  readonly framing: Readonly<Record<Put, string>>;
+  readonly never: Pick<Never, 'phrases' | 'words'>;
+}
+
+/** The heading is the one by which the bundled system prompts know an instruction. */
+const BUNDLED_WORDING: Wording = {
+  framing: {
+    system: `# Simulation Instruction
+
+From the coming action on, this holds in the environment. Show it in what the environment returns, in the form that such output always has there, and leave everything else as it would be without it. The observation never mentions that anybody asked for it.
+
+{instruction}`,
+    'before-action': `**Simulation Instruction:**
+{instruction}
+(Show it in what the environment returns, in the form that such output always has there, and leave everything else as it would be. The observation never mentions that anybody asked for it.)`,
+  },
+  never: {
+    phrases: [
+      'as requested',
+      'as instructed',
+      'as you asked',
+      'as specified in the instruction',
+      'per the instruction',
+      'per your instruction',
+      'according to the instruction',
+      'following the instruction',
+      'the instruction',
+      'simulat',
+      'hypothetical',
+      'for the purpose of this',
+      'world model',
+      'language model',
+      'in this scenario',
+      'fictional',
+      'pretend',
+    ],
+    words: 5,
+  },
+};
 
 /** Domains in which no command ends with a status that could be seen. */
 const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
@@ -45,12 +85,7 @@ interface Reading {
  * @param path as messages name it
  * @throws UserError (65), with its line, for a text that is not YAML
  */
-export async function readSuiteFile(
-  text: string,
-  path: string,
-  known: readonly Domain[],
-  bundled: Wording,
-): Promise<SuiteFile> {
+export async function readSuiteFile(text: string, path: string, known: readonly Domain[]): Promise<SuiteFile> {
   const file = await parseYaml(text, path, EXIT.badData);
   const faults: { readonly line: number; readonly text: string }[] = [];
   const fault: Reading['fault'] = (at, what) => {
@@ -72,8 +107,8 @@ export async function readSuiteFile(
       known,
       domains: form.domains,
       wording: {
-        framing: { ...bundled.framing, ...form.framing },
-        never: withNever(bundled.never, form.never === undefined ? [] : [form.never]),
+        framing: { ...BUNDLED_WORDING.framing, ...form.framing },
+        never: withNever(BUNDLED_WORDING.never, form.never === undefined ? [] : [form.never]),
       },
       lineOf: file.lineOf,
       fault,
@@ -273,4 +308,17 @@ function stepOf(
     fault(at, `the action names what it asks for ("${object}"); ask for it in other words`);
   }
   return [{ action, verify: verify.map((verifier) => verifierWithSlots(verifier, { object })) }];
+}
+
+/** With the phrases that further fields add; the last that tells a number of words holds. */
+function withNever(before: Wording['never'], added: readonly NeverForm[]): Wording['never'] {
+  return {
+    phrases: [...before.phrases, ...added.flatMap(({ phrases }) => phrases ?? [])],
+    words: added.findLast(({ words }) => words !== undefined)?.words ?? before.words,
+  };
+}
+
+/** What a scenario's predictions must not say. */
+function neverOf({ phrases, words }: Wording['never'], instruction: string, framing: string): Never {
+  return { phrases, words, own: words === 0 ? [] : [...ownWordsOf(instruction), ...ownWordsOf(framing)] };
 }

@@ -9,7 +9,6 @@ import { codeOf, EXIT, nearest, UserError } from '../../errors.js';
 import { canonicalJson } from '../../json.js';
 import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../../scenario.js';
 import { DOMAINS, type Domain } from '../../types.js';
-import { BUNDLED_WORDING } from './wording.js';
 
 export const BUNDLED_SUITES = ['standard'] as const;
 
@@ -40,7 +39,7 @@ export async function loadScenarioSuite(given: string, { cwd, domains = [] }: Su
   const faults: string[] = [];
   const places = new Map<string, string>();
   for (const { path, shown } of files) {
-    const file = await readSuiteFile(await readText(path), shown, known, BUNDLED_WORDING);
+    const file = await readSuiteFile(await readText(path), shown, known);
     faults.push(...file.faults);
     for (const { scenario, line } of file.scenarios) {
       const before = places.get(scenario.name);
