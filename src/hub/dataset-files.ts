@@ -1,13 +1,11 @@
 // The files of a dataset in a folder: which are fetched, and how each place for one is found: free, right, or taken.
 
-import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { SourceCheck } from '../survey.js';
-import { interrupted } from './client.js';
-import { Digest, isSame, onDisk } from './download.js';
+import { Digest, isSame, onDisk, readInto } from './download.js';
 import { isSafe, type RepositoryFile } from './repository.js';
 import { readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
 
@@ -100,15 +98,7 @@ async function digestOf(
     throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
   }
   const digest = new Digest(needsGit ? size : undefined);
-  const read = async () => {
-    const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
-    for await (const chunk of chunks) {
-      if (signal.aborted) throw interrupted(signal);
-      digest.update(chunk);
-      onRead(chunk.length);
-    }
-  };
-  await onDisk(path, read());
+  await onDisk(path, readInto(digest, path, signal, onRead));
   return digest.finish();
 }
 

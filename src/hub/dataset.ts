@@ -15,7 +15,7 @@ import {
   strangersIn,
 } from './dataset-files.js';
 import { bring, type TransferOptions, type WholeFile, withFolder } from './download.js';
-import { bytesOf, GIT_OID, openRepository, type Repository } from './repository.js';
+import { bytesOf, GIT_OID, Repository } from './repository.js';
 import { readSourceRecord, SOURCE_RECORD, type SourceRecord, sourceRecordText } from './source-record.js';
 
 export interface DatasetOptions extends HubOptions, TransferOptions {
@@ -59,7 +59,7 @@ export interface FetchedDataset {
  */
 export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
   const { repository, revision, folder } = options;
-  const named = openRepository({ kind: 'dataset', repository, revision }, options);
+  const named = new Repository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, options.lock, async () => {
     const found = await readSourceRecord(folder);
     const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
@@ -83,7 +83,7 @@ async function sourceOf(
   const { repository, revision } = options;
   try {
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
-    const hub = openRepository({ kind: 'dataset', repository, revision: commit }, options);
+    const hub = new Repository({ kind: 'dataset', repository, revision: commit }, options);
     const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
     const replacing =
       before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];

@@ -155,11 +155,21 @@ async function readBack({ path, handle, stated, digest }: Part, signal: AbortSig
   const { size } = await handle.stat();
   if (size > stated.bytes) await handle.truncate(0);
   if (size === 0 || size > stated.bytes) return;
-  const chunks: AsyncIterable<Buffer> = createReadStream(path);
+  await readInto(digest, path, signal, () => report('checking', digest.bytes));
+}
+
+/** Takes a file's content. Throws a UserError (130 or 143) when interrupted. */
+export async function readInto(
+  digest: Digest,
+  path: string,
+  signal: AbortSignal,
+  onRead: (bytes: number) => void,
+): Promise<void> {
+  const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
   for await (const chunk of chunks) {
     if (signal.aborted) throw interrupted(signal);
     digest.update(chunk);
-    report('checking', digest.bytes);
+    onRead(chunk.length);
   }
 }
 

@@ -7,7 +7,7 @@ import { printable } from '../printable.js';
 import { type HubOptions, SHA256 } from './client.js';
 import { bring, onDisk, type TransferOptions, type WholeFile, withFolder } from './download.js';
 import { sizeText } from './download-text.js';
-import { bytesOf, folderOf, isSafe, openRepository, type RepositoryFile, type RepositoryName } from './repository.js';
+import { bytesOf, folderOf, isSafe, Repository, type RepositoryFile, type RepositoryName } from './repository.js';
 
 /** What the name `qwen-agentworld-35b-a3b` stands for: one file, since scores depend on it. */
 export const AGENTWORLD = {
@@ -102,7 +102,7 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
   const folder = folderOf(reference, options.directory);
   const present = await downloadedModel(reference, folder);
   if (present !== undefined) return resolved(present, folder);
-  const repository = openRepository(reference, options);
+  const repository = new Repository(reference, options);
   const choice = chooseModel(await repository.listFiles(), reference);
   await options.beforeDownload?.({
     name: printable(nameOf(reference, choice.files[0]?.path ?? '')),
