@@ -41,3 +41,12 @@ export function unknownName(what: string, name: string, known: readonly string[]
   const near = nearest(name, known);
   return `unknown ${what}; ${near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`}`;
 }
+
+export function oneOf<Name extends string>(kind: string, known: readonly Name[]) {
+  return z.enum(known, {
+    error: ({ input }) =>
+      typeof input === 'string'
+        ? unknownName(`${kind} "${oneLine(input, 60)}"`, input, known)
+        : `a ${kind} is one of ${known.join(', ')}`,
+  });
+}

@@ -10,7 +10,7 @@ export interface YamlFile {
   lineAt(offset: number): number;
   /** The line of the key or the item at a path; where the file ends before it, of the last one there is. */
   lineOf(path: readonly PropertyKey[]): number;
-  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end. */
+  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end, or hold themselves. */
   plain(node: Pick<Yaml.Node, 'toJS'> | Yaml.Document.Parsed): unknown;
 }
 
@@ -36,7 +36,11 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
     throw new UserError(`${where}: this key stands twice; leave one of them out`, exitCode);
   }
   const plain: YamlFile['plain'] = (node) =>
-    guarded(() => (node instanceof yaml.Document ? node.toJS() : node.toJS(document)));
+    guarded(() => {
+      const value = node instanceof yaml.Document ? node.toJS() : node.toJS(document);
+      if (isCircular(value)) throw new Error('an alias stands for what holds it');
+      return value;
+    });
   const lineOf: YamlFile['lineOf'] = (path) => {
     let node: unknown = document.contents;
     let line = 1;
@@ -52,4 +56,13 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
     return line;
   };
   return { yaml, document, lineAt, lineOf, plain };
+}
+
+function isCircular(value: unknown): boolean {
+  try {
+    JSON.stringify(value);
+    return false;
+  } catch {
+    return true;
+  }
 }
