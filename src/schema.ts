@@ -21,7 +21,7 @@ export function faultsOf({ issues }: z.ZodError): Fault[] {
 
 type KeyedError = (issue: z.core.$ZodRawIssue) => string;
 
-/** The messages of a mapping that may have these keys: of those that it does not know, and `wrong` where it is no mapping. */
+/** The messages of a mapping that may have these keys alone: one for each unknown key, and `wrong` for what is not a mapping. */
 export function keysError(known: readonly string[], wrong: string | KeyedError, kind = 'key'): KeyedError {
   return (issue) => {
     if (issue.code !== 'unrecognized_keys') return typeof wrong === 'string' ? wrong : wrong(issue);
@@ -29,14 +29,14 @@ export function keysError(known: readonly string[], wrong: string | KeyedError, 
   };
 }
 
-/** A mapping that may have these keys alone. `what` is named where it is none. */
+/** A mapping that may have these keys alone; `what` is its name in messages. */
 export function mapping<Shape extends z.ZodRawShape>(what: string, shape: Shape) {
   const keys = Object.keys(shape);
   const listed = keys.length < 2 ? keys.join() : `${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`;
   return z.strictObject(shape, { error: keysError(keys, `${what} has to be a mapping with ${listed}`) });
 }
 
-/** Says that a name is none of those that are known, and which of them is near. */
+/** Says that a name is unknown, and which known one is near. */
 export function unknownName(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
   return `unknown ${what}; ${near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`}`;

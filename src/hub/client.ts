@@ -49,7 +49,7 @@ export class Hub {
   readonly #byHand: string;
 
   /**
-   * `byHand` is what the user can do where the hub is out of reach, beside naming a mirror.
+   * `byHand` is what the user can do where the hub is out of reach, apart from naming a mirror.
    * Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used.
    */
   constructor({ env, signal, downloads, retryDelayMs = 1_000 }: HubOptions, byHand: string) {
@@ -131,7 +131,7 @@ export function interrupted(signal: AbortSignal): UserError {
   return new UserError('download interrupted; the same command continues it', interruption(signal));
 }
 
-/** The address that a variable names. @throws UserError (2) for what is none, or holds a password */
+/** The address in a variable. @throws UserError (2) for what is not an address, or holds a password */
 export function addressIn(variable: string, given = '', otherwise: string): URL {
   const text = given.trim() || otherwise;
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -105,7 +105,7 @@ function targetsOf(domains: readonly Domain[]): readonly string[] {
   return [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
 }
 
-/** Values by names of which each is known. */
+/** Values by known names. */
 function named<Value extends z.ZodType>(known: readonly string[], value: Value) {
   const { error } = needed('a mapping');
   return z.partialRecord(z.enum(known), value, { error: keysError(known, error) }).transform(

@@ -13,7 +13,7 @@ import { slotsIn, sourceWithSlots } from './slots.js';
 const MOST_FOLLOWING = 2;
 const MOST_STEPS = 3;
 const MOST_STATUS = 255;
-/** Of the lines that are not meant to change, so many percent have to stay where the file does not say. */
+/** The share of lines that have to stay, in percent, where the file does not say. */
 const DEFAULT_PERCENT = 90;
 
 /** A text that says something. A number is not one: YAML would have changed how it is written. */
@@ -178,7 +178,7 @@ export const scenarioForm = mapping('a scenario', {
   domains: texts('"domains"').exactOptional(),
   ...head,
   applies: mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() }).default({}),
-  // biome-ignore lint/suspicious/noThenProperty: it is a key of the file, whose schema nobody awaits.
+  // biome-ignore lint/suspicious/noThenProperty: the file has this key, and schemas are not awaited.
   then: texts('"then"')
     .refine(({ length }) => length <= MOST_FOLLOWING, {
       error: ({ input }) =>
