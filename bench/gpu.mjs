@@ -12,7 +12,7 @@ import { cacheFolder } from '../dist/hub/cache-folder.js';
 import { resolveModel } from '../dist/hub/models.js';
 import { proxiedDownloads } from '../dist/model/http/proxied-fetch.js';
 import { lockFile } from '../dist/store/lock.js';
-import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 import { BIN, HERE, median } from './workbench.mjs';
 

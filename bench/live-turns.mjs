@@ -12,7 +12,7 @@ import { getLlama } from 'node-llama-cpp';
 import { commonPrefix } from '../dist/serve/slots.js';
 import { readTurnPrompt } from '../dist/simulate/turn-prompt.js';
 import { afterObservation, afterReply, requestOf, worldAt } from '../dist/simulate/world.js';
-import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 
 const { values: flags } = parseArgs({
   options: {

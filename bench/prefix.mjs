@@ -10,7 +10,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from './prefix-blocks.mjs';
 import { cpuSeconds, startOurs } from './serve-sides.mjs';
 import { BIN, HERE } from './workbench.mjs';

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 
 const { values: flags } = parseArgs({

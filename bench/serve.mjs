@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { buildMessages } from '../dist/infer/messages.js';
 import { commonPrefix } from '../dist/serve/slots.js';
-import { keptModel, RANDOM_MODELS } from '../dist/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 
 const { values: flags } = parseArgs({

@@ -42,7 +42,7 @@ export interface Scenario {
   readonly never: Never;
 }
 
-/** Patterns (`src/pattern.ts`): each of them has to be found, and none of `not`. */
+/** Patterns (`src/simulate/scenario/pattern.ts`): each of them has to be found, and none of `not`. */
 export interface Conditions {
   readonly action?: Pattern;
   readonly truth?: Pattern;

@@ -8,7 +8,9 @@ export interface YamlFile {
   readonly document: Yaml.Document.Parsed;
   /** The 1-based line of an offset into the text. */
   lineAt(offset: number): number;
-  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end. */
+  /** The line of the key or the item at a path; where the file ends before it, of the last one there is. */
+  lineOf(path: readonly PropertyKey[]): number;
+  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end, or hold themselves. */
   plain(node: Pick<Yaml.Node, 'toJS'> | Yaml.Document.Parsed): unknown;
 }
 
@@ -34,6 +36,33 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
     throw new UserError(`${where}: this key stands twice; leave one of them out`, exitCode);
   }
   const plain: YamlFile['plain'] = (node) =>
-    guarded(() => (node instanceof yaml.Document ? node.toJS() : node.toJS(document)));
-  return { yaml, document, lineAt, plain };
+    guarded(() => {
+      const value = node instanceof yaml.Document ? node.toJS() : node.toJS(document);
+      if (isCircular(value)) throw new Error('an alias stands for what holds it');
+      return value;
+    });
+  const lineOf: YamlFile['lineOf'] = (path) => {
+    let node: unknown = document.contents;
+    let line = 1;
+    for (const step of path) {
+      if (yaml.isAlias(node)) node = node.resolve(document);
+      const isStep = ({ key }: Yaml.Pair) => yaml.isScalar(key) && String(key.value) === String(step);
+      const pair = yaml.isMap(node) ? node.items.find(isStep) : undefined;
+      const place = yaml.isSeq(node) ? node.items[Number(step)] : pair?.key;
+      if (!yaml.isNode(place) || !place.range) break;
+      line = lineAt(place.range[0]);
+      node = pair === undefined ? place : pair.value;
+    }
+    return line;
+  };
+  return { yaml, document, lineAt, lineOf, plain };
+}
+
+function isCircular(value: unknown): boolean {
+  try {
+    JSON.stringify(value);
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -14,13 +14,14 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['commands/completion.ts'],
-  yaml: ['yaml-file.ts', 'settings/', 'bench/scenarios/'],
+  re2js: ['simulate/scenario/pattern.ts'],
+  zod: ['schema.ts', 'score/', 'simulate/scenario/', 'environment/protocol.ts'],
+  yaml: ['yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
   ws: ['environment/socket.ts'],
   hono: ['environment/http.ts'],
   '@hono/node-server': ['environment/http.ts'],
-  zod: ['environment/protocol.ts'],
   '@modelcontextprotocol/sdk': ['environment/mcp.ts'],
 };
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;

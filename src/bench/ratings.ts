@@ -1,11 +1,11 @@
 // Files of people's ratings -> ratings with their places: JSONL as the page of awb rate saves it, or CSV.
 
 import type { FileHandle } from 'node:fs/promises';
-import { CsvError, type CsvRecord, csvRecords } from '../csv.js';
 import { EXIT, UserError } from '../errors.js';
 import { type JsonObject, parseObject } from '../json.js';
 import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../person-rating.js';
 import { DIMENSIONS } from '../types.js';
+import { CsvError, type CsvRecord, csvRecords } from './csv.js';
 import { decoded, openToRead, readLines, textOf, unreadable } from './line-file.js';
 
 /** A rating, and where it stands. */

@@ -18,7 +18,6 @@ import { runStage, type StageResult } from '../asking/stage.js';
 import type { Stage, StageJob } from '../asking/stage-contract.js';
 import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
-import { BUNDLED_SUITES } from '../bench/scenario-suite.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { listDocument, listTable } from '../report/scenarios/listing.js';
@@ -28,6 +27,7 @@ import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shellLine } from '../shell.js';
+import { BUNDLED_SUITES } from '../simulate/scenario/suite.js';
 import type { Io } from '../types.js';
 
 const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as const satisfies OptionTable;

@@ -19,7 +19,6 @@ import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
-import { keptModel, RANDOM_MODELS } from '../tiny-model/model.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../types.js';
 
 const OPTIONS = {
@@ -27,6 +26,7 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
+const TINY_MODEL = fileURLToPath(new URL('../../fixtures/tiny-random.gguf', import.meta.url));
 const MEASURE = 'chrf';
 const TINY = 'tiny random';
 
@@ -63,9 +63,7 @@ async function quickstart(
   const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
   const inside = { ...io, cwd: dir, env: { ...io.env, ...env } };
   const steps = Object.keys(BASELINES).flatMap(baselineSteps);
-  if (hasRuntime()) {
-    steps.push(...tinySteps(await keptModel(RANDOM_MODELS.tiny, join(dir, 'models')), await shortestRows()));
-  }
+  if (hasRuntime()) steps.push(...tinySteps(await shortestRows()));
   const madeUp = MADE_UP_STEPS.map(madeUpRun);
   for (const run of madeUp) steps.push(scored(await written(run, dir), run.label));
   const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
@@ -107,9 +105,16 @@ function scored(folder: string, keepAs: string): Step {
 }
 
 /** It never ends its thinking, so it is asked not to think. */
-function tinySteps(model: string, rows: readonly RowRef[]): Step[] {
+function tinySteps(rows: readonly RowRef[]): Step[] {
   const folder = 'tiny-random';
-  const local = ['--local', model, '--seed', '1', '--extra-body', '{"chat_template_kwargs":{"enable_thinking":false}}'];
+  const local = [
+    '--local',
+    TINY_MODEL,
+    '--seed',
+    '1',
+    '--extra-body',
+    '{"chat_template_kwargs":{"enable_thinking":false}}',
+  ];
   const ids = ['--ids', rows.map((row) => row.key).join(',')];
   return [
     { args: ['infer', ...local, '--max-tokens', '128', '--output-dir', folder, '--label', TINY, ...ids] },

@@ -1,8 +1,7 @@
 // A hub over HTTP: its address, the token, redirects, further tries, and what its refusals mean.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { EXIT, interruption, UserError } from '../errors.js';
-import { systemCode } from './disk-errors.js';
+import { codeOf, EXIT, interruption, UserError } from '../errors.js';
 
 export interface HubOptions {
   /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
@@ -21,17 +20,6 @@ interface Downloads {
   proxyOf(url: URL): string | undefined;
 }
 
-export interface Hub {
-  /** Without a slash at the end. */
-  readonly endpoint: string;
-  readonly host: string;
-  /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
-  get(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HubResponse>;
-  /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
-  retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T>;
-  readonly signal: AbortSignal;
-}
-
 export interface HubResponse {
   readonly response: Response;
   /** Of the file that a redirect leads to, as the hub's own host states it. */
@@ -48,22 +36,94 @@ const MOST_REDIRECTS = 5;
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
 
-/**
- * `byHand` is what the user can do where the hub is out of reach, beside naming a mirror.
- * Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used.
- */
-export function openHub(options: HubOptions, byHand: string): Hub {
-  const address = addressOf(options.env);
-  const downloads = options.downloads ?? { fetch, proxyOf: () => undefined };
-  const way = wayTo(address, downloads);
-  const signal = options.signal ?? new AbortController().signal;
-  return {
-    endpoint: address.endpoint,
-    host: address.host,
-    signal,
-    get: (url, headers, ends) => get(address, downloads, url, { headers, signal: ends }),
-    retry: (act) => retry(act, signal, options.retryDelayMs ?? 1_000, (error) => outOfReach(way, error, byHand)),
-  };
+export class Hub {
+  /** Without a slash at the end. */
+  readonly endpoint: string;
+  readonly host: string;
+  readonly signal: AbortSignal;
+  readonly #origin: string;
+  /** Empty where there is none. */
+  readonly #token: string;
+  readonly #downloads: Downloads;
+  readonly #firstDelayMs: number;
+  readonly #byHand: string;
+
+  /**
+   * `byHand` is what the user can do where the hub is out of reach, apart from naming a mirror.
+   * Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used.
+   */
+  constructor({ env, signal, downloads, retryDelayMs = 1_000 }: HubOptions, byHand: string) {
+    const url = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
+    this.endpoint = baseOf(url);
+    this.host = url.host;
+    this.#origin = url.origin;
+    this.#token = tokenOf(env.HF_TOKEN);
+    this.signal = signal ?? new AbortController().signal;
+    this.#downloads = downloads ?? { fetch, proxyOf: () => undefined };
+    this.#firstDelayMs = retryDelayMs;
+    this.#byHand = byHand;
+  }
+
+  /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
+  async get(from: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HubResponse> {
+    const token = this.#token;
+    let url = new URL(from);
+    let sha256: string | undefined;
+    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+      // The token goes to the hub's own host alone, wherever a redirect leads.
+      const isHub = url.origin === this.#origin;
+      const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
+      const response = await this.#downloads.fetch(url, {
+        headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
+        redirect: 'manual',
+        signal,
+      });
+      const linked = response.headers.get('x-linked-etag')?.replaceAll('"', '') ?? '';
+      if (isHub && SHA256.test(linked)) sha256 = linked;
+      const location = response.headers.get('location');
+      if (response.ok) return { response, ...(sha256 !== undefined && { sha256 }) };
+      await response.body?.cancel();
+      if (response.status < 300 || response.status > 399 || location === null) {
+        throw refusal(response.status, this.host, token !== '');
+      }
+      url = new URL(location, url);
+      if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
+    }
+    throw new UserError(`${this.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
+  }
+
+  /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
+  async retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T> {
+    const { signal } = this;
+    let failures = 0;
+    for (;;) {
+      try {
+        return await act(() => {
+          failures = 0;
+        });
+      } catch (error) {
+        if (signal.aborted) throw interrupted(signal);
+        if (error instanceof UserError) throw error;
+        failures += 1;
+        if (failures >= MOST_TRIES || isUnreachable(error)) throw this.#outOfReach(error);
+      }
+      const waitMs = Math.min(MOST_WAIT_MS, this.#firstDelayMs * 2 ** (failures - 1));
+      await wait(waitMs, undefined, { signal }).catch(() => {
+        throw interrupted(signal);
+      });
+    }
+  }
+
+  #outOfReach(error: unknown): UserError {
+    const proxy = this.#downloads.proxyOf(new URL(this.endpoint));
+    const way = proxy === undefined ? this.host : `${this.host} (through the proxy of ${proxy})`;
+    const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
+    const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
+    return new UserError(
+      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${this.#byHand}`,
+      EXIT.unavailable,
+    );
+  }
 }
 
 /** A download that the user has interrupted. */
@@ -71,27 +131,21 @@ export function interrupted(signal: AbortSignal): UserError {
   return new UserError('download interrupted; the same command continues it', interruption(signal));
 }
 
-interface Address {
-  readonly endpoint: string;
-  readonly host: string;
-  readonly origin: string;
-  /** Empty where there is none. */
-  readonly token: string;
-}
-
-function addressOf({ HF_ENDPOINT, HF_TOKEN }: HubOptions['env']): Address {
-  const endpoint = endpointOf(HF_ENDPOINT);
-  const { host, origin } = new URL(endpoint);
-  return { endpoint, host, origin, token: tokenOf(HF_TOKEN) };
-}
-
-function endpointOf(given = ''): string {
-  if (given.trim() === '') return HUB;
-  const url = URL.canParse(given.trim()) ? new URL(given.trim()) : undefined;
+/** The address in a variable. @throws UserError (2) for what is not an address, or holds a password */
+export function addressIn(variable: string, given = '', otherwise: string): URL {
+  const text = given.trim() || otherwise;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UserError(`HF_ENDPOINT must be an http or https URL without user name and password, such as ${HUB}`);
+    throw new UserError(
+      `${variable} must be an http or https URL without user name and password, such as ${otherwise}`,
+    );
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  return url;
+}
+
+/** An address without query and without a slash at the end. */
+export function baseOf({ origin, pathname }: URL): string {
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
 function tokenOf(given = ''): string {
@@ -99,43 +153,6 @@ function tokenOf(given = ''): string {
   // fetch would show such a token in its error.
   if (/^[\x21-\x7e]*$/.test(token)) return token;
   throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
-}
-
-/** The hub's host, and the proxy that stands before it. */
-function wayTo({ endpoint, host }: Address, { proxyOf }: Downloads): string {
-  const proxy = proxyOf(new URL(endpoint));
-  return proxy === undefined ? host : `${host} (through the proxy of ${proxy})`;
-}
-
-async function get(
-  { host, origin, token }: Address,
-  downloads: Downloads,
-  from: string,
-  { headers, signal }: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
-): Promise<HubResponse> {
-  let url = new URL(from);
-  let sha256: string | undefined;
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    // The token goes to the hub's own host alone, wherever a redirect leads.
-    const isHub = url.origin === origin;
-    const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
-    const response = await downloads.fetch(url, {
-      headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
-      redirect: 'manual',
-      signal,
-    });
-    const linked = response.headers.get('x-linked-etag')?.replaceAll('"', '') ?? '';
-    if (isHub && SHA256.test(linked)) sha256 = linked;
-    const location = response.headers.get('location');
-    if (response.ok) return { response, ...(sha256 !== undefined && { sha256 }) };
-    await response.body?.cancel();
-    if (response.status < 300 || response.status > 399 || location === null) {
-      throw refusal(response.status, host, token !== '');
-    }
-    url = new URL(location, url);
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
-  }
-  throw new UserError(`${host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
 }
 
 function refusal(status: number, host: string, hasToken: boolean): Error {
@@ -155,41 +172,12 @@ function refusal(status: number, host: string, hasToken: boolean): Error {
   return new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
 }
 
-async function retry<T>(
-  act: (progressed: () => void) => Promise<T>,
-  signal: AbortSignal,
-  firstDelayMs: number,
-  givingUp: (error: unknown) => UserError,
-): Promise<T> {
-  let failures = 0;
-  for (;;) {
-    try {
-      return await act(() => {
-        failures = 0;
-      });
-    } catch (error) {
-      if (signal.aborted) throw interrupted(signal);
-      if (error instanceof UserError) throw error;
-      failures += 1;
-      if (failures >= MOST_TRIES || isUnreachable(error)) throw givingUp(error);
-    }
-    await wait(Math.min(MOST_WAIT_MS, firstDelayMs * 2 ** (failures - 1)), undefined, { signal }).catch(() => {
-      throw interrupted(signal);
-    });
-  }
-}
-
 /** No connection at all: a further try would not change it soon, and the user waits. */
 function isUnreachable(error: unknown): boolean {
   return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(systemCode(error));
 }
 
-function outOfReach(way: string, error: unknown, byHand: string): UserError {
-  const why =
-    systemCode(error) ||
-    (error instanceof Error && /^status \d+$/.test(error.message) ? error.message : 'connection lost');
-  return new UserError(
-    `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${byHand}`,
-    EXIT.unavailable,
-  );
+/** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */
+export function systemCode(error: unknown): string {
+  return (error instanceof Error ? codeOf(error.cause) : undefined) ?? codeOf(error) ?? '';
 }

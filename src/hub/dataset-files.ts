@@ -1,15 +1,13 @@
-// Which files of a dataset's repository are fetched, and how each place for one is found: free, right, or taken.
+// The files of a dataset in a folder: which are fetched, and how each place for one is found: free, right, or taken.
 
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import { interrupted } from './client.js';
-import { Digest, isSame } from './digest.js';
-import { onDisk } from './disk-errors.js';
+import type { SourceCheck } from '../survey.js';
+import { Digest, isSame, onDisk, readInto } from './download.js';
 import { isSafe, type RepositoryFile } from './repository.js';
-import type { SourceFile, SourceRecord } from './source-record.js';
+import { readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
 
 /** Rows of the benchmark. */
 const ROWS = /_test\.jsonl$/;
@@ -100,14 +98,58 @@ async function digestOf(
     throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
   }
   const digest = new Digest(needsGit ? size : undefined);
-  const read = async () => {
-    const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
-    for await (const chunk of chunks) {
-      if (signal.aborted) throw interrupted(signal);
-      digest.update(chunk);
-      onRead(chunk.length);
-    }
-  };
-  await onDisk(path, read());
+  await onDisk(path, readInto(digest, path, signal, onRead));
   return digest.finish();
+}
+
+/**
+ * Moves files of a folder into a new one below it, whose name comes back; undefined where there are none to move.
+ * Throws a UserError (73 or 74) where the disk refuses.
+ */
+export async function setAside(folder: string, names: readonly string[], now: Date): Promise<string | undefined> {
+  if (names.length === 0) return undefined;
+  const aside = `before-${now.toISOString().replace(/[:.]/g, '-')}`;
+  await onDisk(join(folder, aside), mkdir(join(folder, aside)));
+  for (const name of names) await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
+  return aside;
+}
+
+/** Takes away what downloads of other contents of these files began and never ended. */
+export async function clearParts(folder: string, files: readonly SourceFile[]): Promise<void> {
+  for (const name of await readdir(folder).catch((): string[] => [])) {
+    const [, whole] = /^(.+?)(?:\.[0-9a-f]{12})?\.part$/.exec(name) ?? [];
+    if (files.some((file) => file.name === whole)) await rm(join(folder, name), { force: true });
+  }
+}
+
+/** Files of rows that are not of the dataset and will be read with it. */
+export async function strangersIn(folder: string, files: readonly SourceFile[]): Promise<string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.filter((name) => holdsRows({ name }) && !files.some((file) => file.name === name)).sort();
+}
+
+/**
+ * Reads every file of rows in the record. Throws a UserError (130 or 143) when interrupted.
+ * @param onRead is told of bytes that were read
+ */
+export async function checkSource(
+  folder: string,
+  signal: AbortSignal,
+  onRead: (bytes: number) => void,
+): Promise<SourceCheck> {
+  const record = await readSourceRecord(folder);
+  if (record === undefined) return { status: 'none' };
+  if (record === 'damaged') return { status: 'damaged' };
+  const { repository, revision, commit } = record;
+  const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
+  for (const file of record.files.filter(holdsRows)) {
+    const { state } = await placeOf(file, folder, undefined, { replace: false, signal, onRead });
+    files.push({
+      name: file.name,
+      state: state === 'unchanged' ? 'same' : state === 'fetched' ? 'missing' : 'differs',
+    });
+  }
+  const strangers = await strangersIn(folder, record.files);
+  const isSame = strangers.length === 0 && files.every(({ state }) => state === 'same');
+  return { status: isSame ? 'as-fetched' : 'differs', repository, revision, commit, files, strangers };
 }

@@ -4,12 +4,19 @@ import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { HubOptions } from './client.js';
-import { chooseFiles, type FileState, holdsRows, type Placed, placeOf } from './dataset-files.js';
-import { clearParts, setAside, strangersIn } from './dataset-folder.js';
-import type { WholeFile } from './part.js';
-import { bytesOf, GIT_OID, openRepository, type Repository } from './repository.js';
+import {
+  chooseFiles,
+  clearParts,
+  type FileState,
+  holdsRows,
+  type Placed,
+  placeOf,
+  setAside,
+  strangersIn,
+} from './dataset-files.js';
+import { bring, type TransferOptions, type WholeFile, withFolder } from './download.js';
+import { bytesOf, GIT_OID, Repository } from './repository.js';
 import { readSourceRecord, SOURCE_RECORD, type SourceRecord, sourceRecordText } from './source-record.js';
-import { bring, type TransferOptions, withFolder } from './transfer.js';
 
 export interface DatasetOptions extends HubOptions, TransferOptions {
   /** Such as user/name. */
@@ -52,7 +59,7 @@ export interface FetchedDataset {
  */
 export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
   const { repository, revision, folder } = options;
-  const named = openRepository({ kind: 'dataset', repository, revision }, options);
+  const named = new Repository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, options.lock, async () => {
     const found = await readSourceRecord(folder);
     const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
@@ -76,7 +83,7 @@ async function sourceOf(
   const { repository, revision } = options;
   try {
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
-    const hub = openRepository({ kind: 'dataset', repository, revision: commit }, options);
+    const hub = new Repository({ kind: 'dataset', repository, revision: commit }, options);
     const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
     const replacing =
       before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
@@ -168,7 +175,7 @@ async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOp
   if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
   const come = new Map<string, string>();
   const onWhole = async ({ path, sha256 }: WholeFile) => void come.set(path, sha256);
-  await bring(hub, wanted, folder, { onProgress, onWhole });
+  await bring(hub, wanted, folder, onProgress, onWhole);
   const placed = files.map((place) => {
     const sha256 = come.get(join(folder, place.file.name));
     return sha256 === undefined ? place : { ...place, sha256 };

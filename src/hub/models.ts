@@ -1,16 +1,72 @@
-// From a model's name to its file on this machine: at hand already, downloaded before, or downloaded now.
+// A model by its name: which file of which repository is meant, and where it is on this machine, downloaded where need be.
 
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { type HubOptions, SHA256 } from './client.js';
-import { onDisk } from './disk-errors.js';
-import { chooseModel, type ModelChoice, onlyModel, SPLIT } from './model-choice.js';
-import { AGENTWORLD, type ModelReference, nameOf, referenceOf } from './model-name.js';
-import type { WholeFile } from './part.js';
-import { bytesOf, folderOf, openRepository } from './repository.js';
-import { type TransferOptions, transfer } from './transfer.js';
+import { bring, onDisk, type TransferOptions, type WholeFile, withFolder } from './download.js';
+import { sizeText } from './download-text.js';
+import { bytesOf, folderOf, isSafe, Repository, type RepositoryFile, type RepositoryName } from './repository.js';
+
+/** What the name `qwen-agentworld-35b-a3b` stands for: one file, since scores depend on it. */
+export const AGENTWORLD = {
+  name: 'qwen-agentworld-35b-a3b',
+  /** On the hub, where its weights are not quantised. */
+  official: 'Qwen/Qwen-AgentWorld-35B-A3B',
+  repository: 'unsloth/Qwen-AgentWorld-35B-A3B-GGUF',
+  revision: '3a305abf5cfd119ee999dfe929c433746edd8d63',
+  file: 'Qwen-AgentWorld-35B-A3B-UD-Q4_K_M.gguf',
+  quantization: 'UD-Q4_K_M',
+  sha256: 'e7a8eafdd8013443b6bcc4b6fb47b2d2025f772d359650b9ceb7d75971e22cad',
+} as const;
+
+/** A model of a hub as a user names it. */
+interface ModelReference extends RepositoryName {
+  readonly kind: 'model';
+  readonly quantization?: string;
+  readonly file?: string;
+  /** What the file must be, whatever the hub says. */
+  readonly sha256?: string;
+}
+
+/** A revision with slashes is one of the hub's own, such as refs/pr/1: elsewhere a slash begins the file's path. */
+const REFERENCE = /^hf:([\w.-]+\/[\w.-]+)(?:@(refs\/[\w.-]+\/[\w.-]+|[\w.-]+))?(?::([\w.-]+)|\/(.+\.gguf))?$/i;
+/** Parts of a path that lead out of it. */
+const DOTS = /(?:^|\/)\.+(?:\/|$)/;
+
+/** Undefined for what is a path. Throws a UserError (2) for what looks like a hub's name and is none. */
+function referenceOf(name: string): ModelReference | undefined {
+  if (name.toLowerCase() === AGENTWORLD.name) {
+    const { repository, revision, file, sha256 } = AGENTWORLD;
+    return { kind: 'model', repository, revision, file, sha256 };
+  }
+  if (!name.startsWith('hf:')) return undefined;
+  const [, repository, revision = 'main', quantization, file] = REFERENCE.exec(name) ?? [];
+  if (repository === undefined || DOTS.test(repository) || DOTS.test(revision)) {
+    throw new UserError(
+      `"${printable(name)}" does not name a model; write hf:user/repo:QUANT or hf:user/repo/file.gguf, such as hf:${AGENTWORLD.repository}:${AGENTWORLD.quantization}`,
+    );
+  }
+  return { kind: 'model', repository, revision, ...(quantization && { quantization }), ...(file && { file }) };
+}
+
+/** The name of one file of a repository, as a user may write it. */
+function nameOf({ repository, revision }: RepositoryName, path: string): string {
+  return `hf:${repository}${revision === 'main' ? '' : `@${revision}`}/${path}`;
+}
+
+/** The name under which a model is served: `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */
+export function servedName(model: string): string {
+  return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
+}
+
+/** The further names of a model, `alias` among them. The reference model also answers to its name on the hub, which the model card's own code asks for. */
+export function aliasesOf(model: string, alias: readonly string[]): string[] {
+  const own = servedName(model);
+  const official = own.toLowerCase() === AGENTWORLD.name ? [AGENTWORLD.official] : [];
+  return [...new Set([...alias, ...official])].filter((name) => name !== own);
+}
 
 export interface ModelOptions extends HubOptions, TransferOptions {
   /** Where relative paths begin. */
@@ -46,13 +102,21 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
   const folder = folderOf(reference, options.directory);
   const present = await downloadedModel(reference, folder);
   if (present !== undefined) return resolved(present, folder);
-  const repository = openRepository(reference, options);
+  const repository = new Repository(reference, options);
   const choice = chooseModel(await repository.listFiles(), reference);
   await options.beforeDownload?.({
     name: printable(nameOf(reference, choice.files[0]?.path ?? '')),
     bytes: bytesOf(choice.files),
   });
-  await transfer(repository, choice.files, folder, options, noteHash);
+  await withFolder(repository, folder, options.lock, async () => {
+    const wanted = choice.files.map(async (file) => {
+      const target = join(folder, file.path);
+      // Only whole files have their final name.
+      const size = (await stat(target).catch(() => undefined))?.size;
+      return { file, target, isHere: size === file.bytes };
+    });
+    await bring(repository, await Promise.all(wanted), folder, options.onProgress, noteHash);
+  });
   return resolved(choice, folder);
 }
 
@@ -132,4 +196,93 @@ async function notedHash(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** A model among the files of a repository: a GGUF file, or all parts of a split one in their order. */
+interface ModelChoice {
+  /** Such as Q4_K_M; the file's name where it tells none. */
+  readonly quantization: string;
+  readonly files: readonly RepositoryFile[];
+}
+
+/** The name of a part of a split model: what precedes its number, the number, and the count of all. */
+const SPLIT = /^(.*)-(\d{5})-of-(\d{5})(\.gguf)$/i;
+const QUANTIZATION = /(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4\w*|BF16|F16|F32))$/i;
+/** Files beside a model's weights: for pictures, or for quantising it. */
+const ACCESSORY = /(?:^|[/._-])(?:mmproj|imatrix)(?=[._-]|$)/i;
+
+/** The one model that is meant. Throws a UserError with the choices where there is none (66) or several (2), and for another file than the pinned one (65). */
+function chooseModel(files: readonly RepositoryFile[], reference: ModelReference): ModelChoice {
+  const choices = modelsAmong(files);
+  const found = matching(choices, reference);
+  const [choice] = found;
+  if (choice !== undefined && found.length === 1) return requirePinned(choice, reference);
+  throw new UserError(refusalText(choices, found, reference), found.length === 0 ? EXIT.inputMissing : EXIT.usage);
+}
+
+/** The one model among files on this machine that is meant; undefined where there is none, or no telling. */
+function onlyModel(files: readonly RepositoryFile[], reference: ModelReference): ModelChoice | undefined {
+  const [choice, other] = matching(modelsAmong(files), reference);
+  return other === undefined ? choice : undefined;
+}
+
+/** The models among files; split ones only where all of their parts are there. */
+function modelsAmong(files: readonly RepositoryFile[]): ModelChoice[] {
+  const byBase = new Map<string, RepositoryFile[]>();
+  for (const file of files) {
+    if (!/\.gguf$/i.test(file.path) || !isSafe(file.path) || ACCESSORY.test(file.path)) continue;
+    const [, base, , count] = SPLIT.exec(file.path) ?? [];
+    const key = base === undefined ? file.path : `${base}-of-${count}.gguf`;
+    byBase.set(key, [...(byBase.get(key) ?? []), file]);
+  }
+  return [...byBase.values()]
+    .map((parts) => parts.sort((a, b) => (a.path < b.path ? -1 : 1)))
+    .filter((parts) => parts.length === Number(SPLIT.exec(parts[0]?.path ?? '')?.[3] ?? 1))
+    .map((parts) => ({ quantization: quantizationOf(parts[0]?.path ?? ''), files: parts }));
+}
+
+function quantizationOf(path: string): string {
+  const base = path.replace(SPLIT, '$1$4').replace(/\.gguf$/i, '');
+  return QUANTIZATION.exec(base)?.[1] ?? basename(base);
+}
+
+function matching(choices: readonly ModelChoice[], { file, quantization }: ModelReference): readonly ModelChoice[] {
+  if (file !== undefined) return choices.filter(({ files }) => files[0]?.path === file);
+  const wanted = quantization?.toLowerCase();
+  return wanted === undefined ? choices : choices.filter((choice) => choice.quantization.toLowerCase() === wanted);
+}
+
+function refusalText(
+  choices: readonly ModelChoice[],
+  found: readonly ModelChoice[],
+  reference: ModelReference,
+): string {
+  const { repository, file, quantization } = reference;
+  if (choices.length === 0) return `${repository} holds no GGUF model; name another repository`;
+  const shownChoices = found.length > 1 ? found : choices;
+  const isAmbiguous = new Set(shownChoices.map((choice) => choice.quantization)).size < shownChoices.length;
+  const list = [...shownChoices]
+    .sort((a, b) => bytesOf(a.files) - bytesOf(b.files))
+    .map(
+      (choice) => `${isAmbiguous ? choice.files[0]?.path : choice.quantization} (${sizeText(bytesOf(choice.files))})`,
+    );
+  const near = nearest(
+    quantization ?? '',
+    choices.map((choice) => choice.quantization),
+  );
+  const what =
+    found.length > 1
+      ? `${repository} holds several ${quantization === undefined ? 'models' : `of ${quantization}`}`
+      : `${repository} holds no ${file ?? quantization}${near === undefined ? '' : ` (did you mean ${near}?)`}`;
+  const how = isAmbiguous ? `hf:${repository}/FILE` : `hf:${repository}:QUANT`;
+  return printable(`${what}; name one as ${how}: ${list.join(', ')}`);
+}
+
+/** The hub must have what scores were made with, before it is downloaded. */
+function requirePinned(choice: ModelChoice, { repository, sha256 }: ModelReference): ModelChoice {
+  const [file] = choice.files;
+  if (sha256 === undefined || file === undefined) return choice;
+  if (file.sha256 === undefined || file.sha256 === sha256) return { ...choice, files: [{ ...file, sha256 }] };
+  const message = `${file.path} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it nevertheless, name it as hf:${repository}/${file.path}`;
+  throw new UserError(printable(message), EXIT.badData);
 }

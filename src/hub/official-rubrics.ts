@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, interruption, UserError } from '../errors.js';
+import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { cacheFolder } from './cache-folder.js';
-import { onDisk, systemCode } from './disk-errors.js';
+import { addressIn, baseOf, interrupted, systemCode } from './client.js';
+import { onDisk } from './download.js';
 
 const REPOSITORY = 'QwenLM/Qwen-AgentWorld';
 const COMMIT = 'cd0aa83dc7a9c733695eb9c4652e0a68b6e6ecde';
@@ -52,14 +53,14 @@ export async function officialRubrics({
   files = FILES,
 }: Fetching): Promise<string> {
   const folder = join(cacheFolder(env), 'official-rubrics', COMMIT);
-  const base = mirrorOf(env.AWB_GITHUB_RAW);
+  const base = addressIn('AWB_GITHUB_RAW', env.AWB_GITHUB_RAW, HOST);
   let isTold = false;
   for (const [file, sha256] of Object.entries(files)) {
     const path = join(folder, file);
     if ((await digestOf(path)) === sha256) continue;
     if (!isTold) onFetch(`fetching the official rubrics (${REPOSITORY} at ${COMMIT.slice(0, 7)}) from ${base.host}`);
     isTold = true;
-    const text = await textAt(new URL(`${base.href}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
+    const text = await textAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
     if (createHash('sha256').update(text).digest('hex') !== sha256) {
       throw new UserError(
         `${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`,
@@ -70,14 +71,6 @@ export async function officialRubrics({
     await write(path, text);
   }
   return folder;
-}
-
-function mirrorOf(given = ''): { readonly href: string; readonly host: string } {
-  const url = URL.canParse(given.trim() || HOST) ? new URL(given.trim() || HOST) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new UserError(`AWB_GITHUB_RAW must be an http or https URL without user name and password, such as ${HOST}`);
-  }
-  return { href: `${url.origin}${url.pathname.replace(/\/+$/, '')}`, host: url.host };
 }
 
 /** In hex; undefined where the file cannot be read. */
@@ -92,8 +85,7 @@ async function textAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'sig
     if (!response.ok) throw new Error(`status ${response.status}`);
     return await textOf(response);
   } catch (error) {
-    if (signal.aborted)
-      throw new UserError('download interrupted; the same command continues it', interruption(signal));
+    if (signal.aborted) throw interrupted(signal);
     const why = systemCode(error) || (error instanceof Error ? error.message : 'connection lost');
     throw new UserError(
       `${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`,

@@ -3,8 +3,7 @@
 import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { asObject, isInteger, isObject } from '../json.js';
-import { type Hub, type HubOptions, type HubResponse, openHub, SHA256, STALL_MS } from './client.js';
-import type { Stated } from './digest.js';
+import { Hub, type HubOptions, type HubResponse, SHA256, STALL_MS } from './client.js';
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
 const KINDS = {
@@ -30,43 +29,81 @@ export interface RepositoryName {
   readonly revision: string;
 }
 
+/** What is stated of a content. Where it has a SHA-256, its name in git says nothing more. */
+export interface Stated {
+  readonly bytes: number;
+  readonly sha256?: string;
+  /** SHA-1 of `blob`, the length and the content, as git names it. */
+  readonly gitOid?: string;
+}
+
 export interface RepositoryFile extends Stated {
   /** Below the repository, with slashes. */
   readonly path: string;
-}
-
-export interface Repository extends Pick<Hub, 'endpoint' | 'retry' | 'signal'> {
-  readonly name: RepositoryName;
-  /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
-  findCommit(): Promise<string>;
-  /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
-  listFiles(): Promise<RepositoryFile[]>;
-  /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
-  open(path: string, from: number, signal: AbortSignal): Promise<HubResponse>;
 }
 
 const MOST_PAGES = 50;
 /** A commit or a blob in git. */
 export const GIT_OID = /^[0-9a-f]{40}$/;
 
-/** Nothing is asked of the hub yet. Throws as `openHub`. */
-export function openRepository(name: RepositoryName, options: HubOptions): Repository {
-  const { api, files, byHand } = KINDS[name.kind];
-  const hub = openHub(options, byHand);
-  const revision = encodeURIComponent(name.revision);
-  return {
-    name,
-    endpoint: hub.endpoint,
-    retry: hub.retry,
-    signal: hub.signal,
-    findCommit: () => findCommit(hub, `${hub.endpoint}/${api}${name.repository}/revision/${revision}`),
-    listFiles: () => listFiles(hub, `${hub.endpoint}/${api}${name.repository}/tree/${revision}?recursive=true`),
-    open(path, from, signal) {
-      const range = from === 0 ? {} : { range: `bytes=${from}-` };
-      const escaped = path.split('/').map(encodeURIComponent).join('/');
-      return hub.get(`${hub.endpoint}/${files}${name.repository}/resolve/${revision}/${escaped}`, range, signal);
-    },
-  };
+export class Repository extends Hub {
+  readonly #api: string;
+  readonly #files: string;
+
+  /** Nothing is asked of the hub yet. Throws a UserError (2) where its address or the token cannot be used. */
+  constructor(
+    readonly name: RepositoryName,
+    options: HubOptions,
+  ) {
+    const { api, files, byHand } = KINDS[name.kind];
+    super(options, byHand);
+    this.#api = `${this.endpoint}/${api}${name.repository}`;
+    this.#files = `${this.endpoint}/${files}${name.repository}`;
+  }
+
+  get #revision(): string {
+    return encodeURIComponent(this.name.revision);
+  }
+
+  /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
+  async findCommit(): Promise<string> {
+    const { sha } = asObject((await this.#json(`${this.#api}/revision/${this.#revision}`)).json);
+    if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw this.#noHub();
+    return sha;
+  }
+
+  /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
+  async listFiles(): Promise<RepositoryFile[]> {
+    const files: RepositoryFile[] = [];
+    let next: string | undefined = `${this.#api}/tree/${this.#revision}?recursive=true`;
+    for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
+      const url: string = next;
+      const { json: entries, link } = await this.#json(url);
+      if (!Array.isArray(entries)) throw this.#noHub();
+      files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
+      next = nextPage(link, url);
+    }
+    return files;
+  }
+
+  /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
+  open(path: string, from: number, signal: AbortSignal): Promise<HubResponse> {
+    const range = from === 0 ? {} : { range: `bytes=${from}-` };
+    const escaped = path.split('/').map(encodeURIComponent).join('/');
+    return this.get(`${this.#files}/resolve/${this.#revision}/${escaped}`, range, signal);
+  }
+
+  /** The JSON that the hub answers with, and where it goes on; undefined for an answer that is no JSON. */
+  #json(url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
+    return this.retry(async () => {
+      const { response } = await this.get(url, {}, AbortSignal.any([this.signal, AbortSignal.timeout(STALL_MS)]));
+      return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
+    });
+  }
+
+  #noHub(): UserError {
+    return new UserError(`${this.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
+  }
 }
 
 /** Where the files of a repository lie below the folder of all downloads. */
@@ -82,37 +119,6 @@ export function isSafe(path: string): boolean {
 
 export function bytesOf(files: readonly RepositoryFile[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-/** The JSON that the hub answers with, and where it goes on; undefined for an answer that is no JSON. */
-function askForJson(hub: Hub, url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
-  return hub.retry(async () => {
-    const { response } = await hub.get(url, {}, AbortSignal.any([hub.signal, AbortSignal.timeout(STALL_MS)]));
-    return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
-  });
-}
-
-function noHub({ host }: Hub): UserError {
-  return new UserError(`${host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
-}
-
-async function findCommit(hub: Hub, url: string): Promise<string> {
-  const { sha } = asObject((await askForJson(hub, url)).json);
-  if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw noHub(hub);
-  return sha;
-}
-
-async function listFiles(hub: Hub, first: string): Promise<RepositoryFile[]> {
-  const files: RepositoryFile[] = [];
-  let next: string | undefined = first;
-  for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
-    const url: string = next;
-    const { json: entries, link } = await askForJson(hub, url);
-    if (!Array.isArray(entries)) throw noHub(hub);
-    files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
-    next = nextPage(link, url);
-  }
-  return files;
 }
 
 function fileOf(entry: unknown): RepositoryFile | undefined {

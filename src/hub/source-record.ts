@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { codeOf } from '../errors.js';
 import { asObject, isInteger, isObject, parseObject } from '../json.js';
 import { SHA256 } from './client.js';
-import type { Stated } from './digest.js';
-import { GIT_OID, isSafe } from './repository.js';
+import { GIT_OID, isSafe, type Stated } from './repository.js';
 
 /** The name of the record in its folder. */
 export const SOURCE_RECORD = 'awb-source.json';

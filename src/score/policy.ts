@@ -1,8 +1,11 @@
 // What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
+
+import { z } from 'zod';
 import { LEAST_COVERAGE } from '../coverage.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../decision.js';
-import { EXIT, nearest, UserError } from '../errors.js';
-import { canonicalJson, isObject, type JsonObject } from '../json.js';
+import { EXIT, UserError } from '../errors.js';
+import { canonicalJson } from '../json.js';
+import { faultsOf, keysError, mapping, oneOf, type Path } from '../schema.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../types.js';
 import { LIMITS } from './limits.js';
 import type { Schedule } from './looks.js';
@@ -38,7 +41,6 @@ export const OVERALL = 'overall';
 export const EACH_DOMAIN = 'each_domain';
 
 const DEFAULTS = { alpha: 0.05, minCoverage: LEAST_COVERAGE, requireEqual: ['judge', 'rubric'] } as const;
-const KEYS = ['alpha', 'looks', 'max_drop', 'min_score', 'min_coverage', 'require_equal', 'limits'] as const;
 
 /** What can be asked of the policy without a file. */
 interface DefaultPolicy {
@@ -59,88 +61,130 @@ export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha, looks }: 
   });
 }
 
-/**
- * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it
- * names is tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
- * @param domains names of domains beside the published seven.
- * @throws UserError 65 on an unknown key, with the nearest known one, and on a value out of range; it names the key's path.
- */
-export function parsePolicy(value: unknown, domains: readonly Domain[] = []): Policy {
-  const policy = objectAt(value, 'the policy');
-  refuseUnknown(policy, KEYS, 'the policy');
-  const parsed: Policy = {
-    alpha: policy.alpha === undefined ? DEFAULTS.alpha : numberAt(policy.alpha, 'alpha', 1e-6, 0.5),
-    ...(policy.looks === undefined ? {} : { looks: parseLooks(policy.looks) }),
-    maxDrop: boundsAt(policy.max_drop, 'max_drop', domains),
-    minScore: parseFloors(policy.min_score, domains),
-    minCoverage: coverageAt(policy.min_coverage, domains),
-    requireEqual: provenanceAt(policy.require_equal),
-    limits: limitsAt(policy.limits),
-  };
-  if ([parsed.maxDrop, parsed.minScore, parsed.limits].every((rules) => Object.keys(rules).length === 0)) {
-    throw bad('the policy demands nothing; give it max_drop, min_score or limits');
-  }
-  return parsed;
-}
-
-/** One text for one policy, whatever the order of its keys. Fingerprints are taken of it. */
-export function canonicalPolicy(policy: Policy): string {
-  return canonicalJson(policy);
-}
-
-function bad(message: string): UserError {
-  return new UserError(message, EXIT.badData);
-}
-
-function objectAt(value: unknown, where: string): JsonObject {
-  if (!isObject(value)) {
-    throw bad(`${where} has to be a list of keys and values; it is ${shown(value)}`);
-  }
-  return value;
-}
-
-function shown(value: unknown): string {
-  return value === undefined ? 'missing' : JSON.stringify(value);
-}
-
-function refuseUnknown(object: JsonObject, known: readonly string[], where: string): void {
-  for (const key of Object.keys(object)) {
-    if (!known.includes(key)) {
-      const near = nearest(key, known);
-      const hint = near === undefined ? `it knows ${known.join(', ')}` : `did you mean "${near}"?`;
-      throw bad(`${where} has an unknown key "${key}"; ${hint}`);
-    }
-  }
-}
-
-function numberAt(value: unknown, where: string, least: number, most: number): number {
-  if (typeof value !== 'number' || !(value >= least && value <= most)) {
-    const range = most === Number.POSITIVE_INFINITY ? `of at least ${least}` : `from ${least} to ${most}`;
-    throw bad(`${where} has to be a number ${range}; it is ${shown(value)}`);
-  }
-  return value;
-}
-
 /** More repeats than anyone runs, and more looks. */
 const MOST_REPEATS = 100;
 const MOST_LOOKS = 10;
 
+/** The fault of a value that has to be something else, by its place in the policy, such as `max_drop.os.points`. */
+function needed(what: string) {
+  return {
+    error: ({ path = [], input }: z.core.$ZodRawIssue) =>
+      `${path.filter((step) => typeof step === 'string').join('.') || 'the policy'} has to be ${what}; it is ${input === undefined ? 'missing' : JSON.stringify(input)}`,
+  };
+}
+
+function number(least: number, most: number) {
+  const fault = needed(
+    most === Number.POSITIVE_INFINITY ? `a number of at least ${least}` : `a number from ${least} to ${most}`,
+  );
+  return z.number(fault).min(least, fault).max(most, fault);
+}
+
+const tier = oneOf('tier', TIERS).default('critical');
+
+/** A number, which is critical, or a mapping with its tier. */
+const bound = z
+  .preprocess(
+    (value) => (typeof value === 'number' ? { points: value } : value),
+    mapping('a bound that is not a number', { points: number(0, 100), tier }),
+  )
+  .transform(({ points, tier }): Bound => ({ value: points, tier }));
+
+function limit(most: number) {
+  return z
+    .preprocess(
+      (value) => (typeof value === 'number' ? { max: value } : value),
+      mapping('a limit that is not a number', { max: number(0, most), tier }),
+    )
+    .transform(({ max, tier }): Bound => ({ value: max, tier }))
+    .exactOptional();
+}
+
+/** What shares and bounds can be stated for, beside Overall. */
+function targetsOf(domains: readonly Domain[]): readonly string[] {
+  return [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
+}
+
+/** Values by known names. */
+function named<Value extends z.ZodType>(known: readonly string[], value: Value) {
+  const { error } = needed('a mapping');
+  return z.partialRecord(z.enum(known), value, { error: keysError(known, error) }).transform(
+    (found) =>
+      // A name is there with its value, or not at all.
+      found as Readonly<Record<string, z.infer<Value>>>,
+  );
+}
+
+function bounds(domains: readonly Domain[]) {
+  const targets = [OVERALL, ...targetsOf(domains)];
+  const ofDimensions = targets.flatMap((target) => DIMENSIONS.map((dimension) => `${target}.${dimension}`));
+  return named([...targets, ...ofDimensions], bound);
+}
+
+const LOOKS = needed(`a rising list of at most ${MOST_LOOKS} numbers of repeats up to ${MOST_REPEATS}, such as [1, 3]`);
+const looks = z
+  .array(z.int(LOOKS).max(MOST_REPEATS, LOOKS), LOOKS)
+  .min(1, LOOKS)
+  .max(MOST_LOOKS, LOOKS)
+  .refine((list) => list.every((one, index) => one > (list[index - 1] ?? 0)), LOOKS);
+
+function policyForm(domains: readonly Domain[]) {
+  const shares = named(targetsOf(domains), number(0, 1));
+  return mapping('the policy', {
+    alpha: number(1e-6, 0.5).default(DEFAULTS.alpha),
+    looks: looks.optional(),
+    max_drop: bounds(domains).default({}),
+    min_score: bounds(domains).default({}),
+    min_coverage: z
+      .preprocess((value) => (typeof value === 'number' ? { [EACH_DOMAIN]: value } : value), shares)
+      .default({}),
+    require_equal: z
+      .array(oneOf('provenance', PROVENANCE), needed(`a list of ${PROVENANCE.join(', ')}`))
+      .default([...DEFAULTS.requireEqual]),
+    limits: mapping('limits', Object.fromEntries(LIMITS.map(({ name, most }) => [name, limit(most)]))).default({}),
+  })
+    .transform(
+      ({ alpha, looks, max_drop, min_score, min_coverage, require_equal, limits }): Policy => ({
+        alpha,
+        ...(looks === undefined ? {} : { looks }),
+        maxDrop: max_drop,
+        minScore: min_score,
+        minCoverage: { [EACH_DOMAIN]: DEFAULTS.minCoverage, ...min_coverage },
+        requireEqual: require_equal,
+        limits,
+      }),
+    )
+    .refine(
+      ({ maxDrop, minScore, limits }) => [maxDrop, minScore, limits].some((rules) => Object.keys(rules).length > 0),
+      'the policy demands nothing; give it max_drop, min_score or limits',
+    );
+}
+
+function read<Form extends z.ZodType>(
+  form: Form,
+  value: unknown,
+  where: (path: Path) => string = () => '',
+): z.infer<Form> {
+  const found = form.safeParse(value);
+  if (found.success) return found.data;
+  const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
+  throw new UserError(faults.join('\n'), EXIT.badData);
+}
+
+/**
+ * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it
+ * names is tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
+ * @param domains names of domains beside the published seven.
+ * @param where what stands before a fault: the file, and the line of a path
+ * @throws UserError 65 on unknown keys, with the nearest known one, and on values out of range; it names their paths.
+ */
+export function parsePolicy(value: unknown, domains: readonly Domain[] = [], where?: (path: Path) => string): Policy {
+  return read(policyForm(domains), value, where);
+}
+
 /** The repeats after which the gate is asked. @throws UserError (65) where they are no rising numbers. */
 export function parseLooks(value: unknown): Schedule {
-  const isRising = (looks: readonly unknown[]) =>
-    looks.every((one, index) => Number.isInteger(one) && Number(one) > Number(looks[index - 1] ?? 0));
-  if (
-    !Array.isArray(value) ||
-    value.length === 0 ||
-    value.length > MOST_LOOKS ||
-    !isRising(value) ||
-    value.at(-1) > MOST_REPEATS
-  ) {
-    throw bad(
-      `looks has to be a rising list of at most ${MOST_LOOKS} numbers of repeats up to ${MOST_REPEATS}, such as [1, 3]; it is ${shown(value)}`,
-    );
-  }
-  return value;
+  return read(looks, value);
 }
 
 /**
@@ -149,80 +193,12 @@ export function parseLooks(value: unknown): Schedule {
  * @throws UserError 65 on an unknown domain, with the nearest known one, and on a score out of range.
  */
 export function parseFloors(value: unknown, domains: readonly Domain[]): Bounds {
-  return boundsAt(value, 'min_score', domains);
+  return read(bounds(domains), value);
 }
 
-/** What shares and bounds can be stated for, beside Overall. */
-function targetsOf(domains: readonly Domain[]): readonly string[] {
-  return [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
-}
-
-function boundsAt(value: unknown, where: string, domains: readonly Domain[]): Bounds {
-  const bounds = value === undefined ? {} : objectAt(value, where);
-  const targets = [OVERALL, ...targetsOf(domains)];
-  refuseUnknown(
-    bounds,
-    [...targets, ...targets.flatMap((target) => DIMENSIONS.map((dimension) => `${target}.${dimension}`))],
-    where,
-  );
-  return Object.fromEntries(
-    Object.entries(bounds).map(([target, bound]) => [target, boundAt(bound, `${where}.${target}`, 'points', 100)]),
-  );
-}
-
-function boundAt(value: unknown, where: string, key: 'points' | 'max', most: number): Bound {
-  if (typeof value === 'number') {
-    return { value: numberAt(value, where, 0, most), tier: 'critical' };
-  }
-  const bound = objectAt(value, where);
-  refuseUnknown(bound, [key, 'tier'], where);
-  return { value: numberAt(bound[key], `${where}.${key}`, 0, most), tier: tierAt(bound.tier, `${where}.tier`) };
-}
-
-function tierAt(value: unknown, where: string): Tier {
-  return value === undefined ? 'critical' : oneOf(TIERS, value, where);
-}
-
-function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
-  const found = known.find((name) => name === value);
-  if (found === undefined) {
-    const near = typeof value === 'string' ? nearest(value, known) : undefined;
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
-    throw bad(`${where} has to be one of ${known.join(', ')}; it is ${shown(value)}${hint}`);
-  }
-  return found;
-}
-
-function coverageAt(value: unknown, domains: readonly Domain[]): Readonly<Record<string, number>> {
-  if (value === undefined || typeof value === 'number') {
-    return { [EACH_DOMAIN]: value === undefined ? DEFAULTS.minCoverage : numberAt(value, 'min_coverage', 0, 1) };
-  }
-  const shares = objectAt(value, 'min_coverage');
-  refuseUnknown(shares, targetsOf(domains), 'min_coverage');
-  const parsed = Object.entries(shares).map(
-    ([domain, share]) => [domain, numberAt(share, `min_coverage.${domain}`, 0, 1)] as const,
-  );
-  return { [EACH_DOMAIN]: DEFAULTS.minCoverage, ...Object.fromEntries(parsed) };
-}
-
-function provenanceAt(value: unknown): readonly Provenance[] {
-  if (value === undefined) {
-    return DEFAULTS.requireEqual;
-  }
-  if (!Array.isArray(value)) {
-    throw bad(`require_equal has to be a list of ${PROVENANCE.join(', ')}; it is ${shown(value)}`);
-  }
-  return value.map((name, index) => oneOf(PROVENANCE, name, `require_equal[${index}]`));
-}
-
-function limitsAt(value: unknown): Policy['limits'] {
-  const limits = value === undefined ? {} : objectAt(value, 'limits');
-  const known = LIMITS.map(({ name }) => name);
-  refuseUnknown(limits, known, 'limits');
-  const mostOf = (name: string) => LIMITS.find((limit) => limit.name === name)?.most ?? Number.POSITIVE_INFINITY;
-  return Object.fromEntries(
-    Object.entries(limits).map(([name, limit]) => [name, boundAt(limit, `limits.${name}`, 'max', mostOf(name))]),
-  );
+/** One text for one policy, whatever the order of its keys. Fingerprints are taken of it. */
+export function canonicalPolicy(policy: Policy): string {
+  return canonicalJson(policy);
 }
 
 /** What a policy states under a key, names from `Object.prototype` aside. */

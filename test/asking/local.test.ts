@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startLocal } from '../../src/asking/local.js';
 import { EXIT } from '../../src/errors.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import type { Io } from '../../src/types.js';
 import { RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../support/tiny-model/model.js';
 
 const ENV = { AWB_GPU: 'off', AWB_THREADS: '1' };
 

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { keptModel, scriptedModel } from '../../src/tiny-model/model.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { type Answer, type Handler, startLoopbackServer } from '../support/loopback-server.js';
+import { keptModel, scriptedModel } from '../support/tiny-model/model.js';
 
 const KEY = 'sk-secret-0123456789';
 const closers: (() => Promise<void>)[] = [];

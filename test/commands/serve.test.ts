@@ -10,11 +10,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { readFacts } from '../../src/facts.js';
 import { needsTwoThreads } from '../../src/serve/threads.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
 import { DIMENSIONS } from '../../src/types.js';
 import { type CliProcess, PLAIN_PACK, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
 import { holdMessage, holdText } from '../support/messages.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from '../support/tiny-model/model.js';
 
 const PREDICTION = '<predicted_observation>\nroot@sandbox:/app# ls\nREADME.md\n</predicted_observation>';
 const VERDICT =

@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { Digest, isSame } from '../../src/hub/digest.js';
+import { Digest, isSame } from '../../src/hub/download.js';
 
 const TEXT = Buffer.from('{"task": "mcp"}\nünï\u2028code\n');
 const sum = (command: string, args: readonly string[]) =>

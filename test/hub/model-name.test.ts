@@ -3,8 +3,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
-import { aliasesOf } from '../../src/hub/model-name.js';
-import { resolveModel } from '../../src/hub/models.js';
+import { aliasesOf, resolveModel } from '../../src/hub/models.js';
 import { failure, openHub } from '../support/hub.js';
 
 describe('a name', () => {

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import type { TransferProgress } from '../../src/hub/download-text.js';
-import { AGENTWORLD } from '../../src/hub/model-name.js';
-import { resolveModel } from '../../src/hub/models.js';
+import { AGENTWORLD, resolveModel } from '../../src/hub/models.js';
 import { failure, filesIn, MODEL, openHub, SHA256, sha256 } from '../support/hub.js';
 
 describe('a model on a hub', () => {

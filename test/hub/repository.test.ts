@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { resolveModel } from '../../src/hub/models.js';
-import { folderOf, openRepository } from '../../src/hub/repository.js';
+import { folderOf, Repository } from '../../src/hub/repository.js';
 import { COMMIT, failure, openHub, SHA256 } from '../support/hub.js';
 
 describe('a listing', () => {
@@ -41,7 +41,7 @@ test('a model and a dataset of one name have folders of their own, and so have t
 
 describe('the commit of a revision', () => {
   const opened = (hub: { readonly url: string }, revision: string) =>
-    openRepository(
+    new Repository(
       { kind: 'dataset', repository: 'user/repo', revision },
       { env: { HF_ENDPOINT: hub.url }, retryDelayMs: 1 },
     );

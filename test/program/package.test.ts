@@ -5,9 +5,9 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { keptModel, scriptedModel } from '../../src/tiny-model/model.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
+import { keptModel, scriptedModel } from '../support/tiny-model/model.js';
 
 const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Packages that a compiled file imports; Node's own modules have a colon. */
@@ -41,6 +41,7 @@ describe('the package', () => {
       'dist',
       'docs',
       'fixtures/recorded',
+      'fixtures/tiny-random.gguf',
       'package.json',
       'prompts',
       'rubrics',

@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadScenarioSuite } from '../../src/bench/scenario-suite.js';
 import { UserError } from '../../src/errors.js';
 import { present } from '../../src/present.js';
 import { withoutMarker } from '../../src/reply.js';
 import type { Scenario } from '../../src/scenario.js';
 import { scenarioAt } from '../../src/simulate/scenario/applies.js';
-import { outcomeOf, type ScenarioOutcome } from '../../src/simulate/scenario/outcome.js';
+import { loadScenarioSuite } from '../../src/simulate/scenario/suite.js';
+import { outcomeOf, type ScenarioOutcome } from '../../src/simulate/scenario/verify.js';
 import { earlierTurns, groundTruthOf, textsOf } from '../../src/turn.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 import { ROOT } from '../support/cli.js';

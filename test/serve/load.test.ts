@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import type { EngineSettings } from '../../src/serve/load.js';
-import { keptModel, RANDOM_MODELS } from '../../src/tiny-model/model.js';
 import { folder, scripted, start } from '../support/engine.js';
+import { keptModel, RANDOM_MODELS } from '../support/tiny-model/model.js';
 
 describe('files that cannot be served', () => {
   const failure = async (path: string, changed: Partial<EngineSettings> = {}): Promise<UserError> => {

@@ -8,7 +8,7 @@ import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import { readModelFile } from '../../src/serve/gguf-file.js';
 import type { EngineSettings } from '../../src/serve/load.js';
-import { keptModel, RANDOM_MODELS, scriptedModel } from '../../src/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 
 export type Batch = readonly { readonly slot: number; readonly tokens: number }[];
 export type Answer = { reasoning: string; content: string; end: Extract<GenerateEvent, { type: 'end' }> | undefined };

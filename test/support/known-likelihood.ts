@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readGgufFileInfo } from 'node-llama-cpp';
-import { keptModel, RANDOM_MODELS } from '../../src/tiny-model/model.js';
+import { keptModel, RANDOM_MODELS } from './tiny-model/model.js';
 
 /** A model's file, and what it holds a token to cost in nats, whatever stands before it. */
 interface KnownModel {

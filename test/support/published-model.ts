@@ -4,7 +4,7 @@ import type { GgufTensor } from '../../src/serve/gguf-contents.js';
 import type { FreeMemory, PlanSettings } from '../../src/serve/memory/memory-costs.js';
 import type { MemoryPlan, PlanWishes } from '../../src/serve/memory/memory-plan.js';
 import { shapeOf } from '../../src/serve/memory/model-shape.js';
-import { FULL_SIZE, tensorsOf } from '../../src/tiny-model/shape.js';
+import { FULL_SIZE, tensorsOf } from './tiny-model/shape.js';
 
 export const GIB = 2 ** 30;
 export const MIB = 2 ** 20;

@@ -2,7 +2,7 @@
 
 import { Template } from '@huggingface/jinja';
 import { describe, expect, test } from 'vitest';
-import { CHAT_TEMPLATE } from '../../src/tiny-model/chat-template.js';
+import { CHAT_TEMPLATE } from '../support/tiny-model/chat-template.js';
 
 function render(messages: readonly unknown[], more: object = {}): string {
   return new Template(CHAT_TEMPLATE).render({ messages, add_generation_prompt: true, ...more });

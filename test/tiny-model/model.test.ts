@@ -7,15 +7,17 @@ import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import { getLlama, type Llama, type LlamaModel, readGgufFileInfo } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROOT } from '../support/cli.js';
 import {
   keptModel,
   type ModelSpec,
   makeModel,
   modelBytes,
+  QUICKSTART_MODEL,
   RANDOM_MODELS,
   scriptedModel,
-} from '../../src/tiny-model/model.js';
-import { tensorsOf } from '../../src/tiny-model/shape.js';
+} from '../support/tiny-model/model.js';
+import { tensorsOf } from '../support/tiny-model/shape.js';
 
 const SCRIPT = {
   thinking: 'Two files are listed – a third, “naïve”, is new.',
@@ -74,6 +76,12 @@ describe('the file', () => {
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(made.sha256);
     expect(bytes.length).toBe(made.bytes);
     expect(made.sha256).toBe(sha256);
+  });
+
+  test('that the quickstart serves is what is written here, at most 1 MiB', async () => {
+    const bytes = await readFile(join(ROOT, 'fixtures/tiny-random.gguf'));
+    expect(bytes.equals(Buffer.concat([...modelBytes(QUICKSTART_MODEL)]))).toBe(true);
+    expect(bytes.length).toBeLessThan(2 ** 20);
   });
 
   test('of a scripted model is below 300 kB', async () => {
@@ -202,15 +210,18 @@ describe('a random model', () => {
     await model.dispose();
   });
 
-  test('says printable words and ends, without a control token', async () => {
-    const model = await load(RANDOM_MODELS.tiny);
-    const answers = [];
-    for (let seed = 1; seed <= 8; seed++) answers.push(await generate(model, PROMPT, { temperature: 1, seed }));
-    expect(answers.map(({ text }) => text).join('')).toMatch(/^[\n -~]*$/);
-    expect(answers.map(({ text }) => text).join('')).not.toMatch(/<\||think>|PAD/);
-    expect(answers.filter(({ count }) => count < 400).length).toBeGreaterThan(5);
-    await model.dispose();
-  });
+  test.each([RANDOM_MODELS.tiny, QUICKSTART_MODEL])(
+    'says printable words and ends, without a control token: $name',
+    async (spec) => {
+      const model = await load(spec);
+      const answers = [];
+      for (let seed = 1; seed <= 8; seed++) answers.push(await generate(model, PROMPT, { temperature: 1, seed }));
+      expect(answers.map(({ text }) => text).join('')).toMatch(/^[\n -~]*$/);
+      expect(answers.map(({ text }) => text).join('')).not.toMatch(/<\||think>|PAD/);
+      expect(answers.filter(({ count }) => count < 400).length).toBeGreaterThan(5);
+      await model.dispose();
+    },
+  );
 
   test.each(['f16', 'q8_0', 'q4_k'] as const)('never ends by itself unless told to, in %s', async (weights) => {
     const wide = { embedding: 256, headWidth: 64, stateWidth: 64, expertWidth: 256, sharedExpertWidth: 256 };

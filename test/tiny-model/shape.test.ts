@@ -1,7 +1,7 @@
 // The architecture by its numbers, against the published model.
 
 import { describe, expect, test } from 'vitest';
-import { FULL_SIZE, tensorsOf } from '../../src/tiny-model/shape.js';
+import { FULL_SIZE, tensorsOf } from '../support/tiny-model/shape.js';
 
 describe('the architecture at full size', () => {
   const tensors = tensorsOf(FULL_SIZE);

@@ -2,8 +2,8 @@
 
 import { resolve } from 'node:path';
 import { listFolder } from '../../bench/prompts.js';
-import { loadScenarioSuite } from '../../bench/scenario-suite.js';
 import type { ScenarioSuite } from '../../scenario.js';
+import { loadScenarioSuite } from '../../simulate/scenario/suite.js';
 import type { Io } from '../../types.js';
 import type { InferSettings } from '../infer/options.js';
 

@@ -3,7 +3,7 @@
 import { domainName } from '../../domains.js';
 import { signed, twoDecimals } from '../../figures.js';
 import { oneLine, shortened } from '../../printable.js';
-import { csvCell } from '../formats/csv.js';
+import { csvText } from '../formats/csv.js';
 import { asciiJson } from '../formats/json.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
 import type { OutputFormat } from '../output-format.js';
@@ -117,5 +117,5 @@ function csv({ comparison }: ComparisonView): string {
     }),
   );
   const head = [...CSV_FIELDS, 'p', 'p_adjusted', 'wins', 'ties', 'losses', 'smallest_effect'];
-  return [head, ...lines].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+  return csvText([head, ...lines]);
 }

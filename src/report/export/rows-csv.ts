@@ -2,7 +2,7 @@
 
 import { countedPoints } from '../../points.js';
 import { DIMENSIONS, type JudgedRow } from '../../types.js';
-import { csvCell } from '../formats/csv.js';
+import { csvText } from '../formats/csv.js';
 
 /** Which run lines are of. */
 export interface RunNames {
@@ -14,10 +14,10 @@ export interface RunNames {
 /** Lines are given one by one: of a hundred thousand, no text is made of all. */
 export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): Generator<string> {
   const measures = [...new Set(rows.flatMap((row) => Object.keys(row.measures ?? {})))].sort();
-  yield line([...FIELDS, ...DIMENSIONS, ...SCORED, ...measures.map((name) => `measure_${name}`)]);
+  yield csvText([[...FIELDS, ...DIMENSIONS, ...SCORED, ...measures.map((name) => `measure_${name}`)]]);
   for (const row of rows) {
     const { failure, rollout } = row;
-    yield line([
+    const cells = [
       ...[label, id, row.domain, row.key, row.trajectory, row.turnIdx, row.repeat, row.index],
       ...DIMENSIONS.map((dimension) => row.ratings[dimension]),
       // A judged file has a total of 0 where there are no ratings, which would count in a mean of the column.
@@ -29,13 +29,10 @@ export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): G
       ],
       ...[failure?.reason, row.flags.join(' '), rollout && JSON.stringify(rollout)],
       ...measures.map((name) => row.measures?.[name]),
-    ]);
+    ];
+    yield csvText([cells]);
   }
 }
 
 const FIELDS = ['label', 'run', 'domain', 'key', 'trajectory', 'turn', 'repeat', 'judgement'] as const;
 const SCORED = ['total', 'score', 'status', 'class', 'reason', 'flags', 'rollout'] as const;
-
-function line(cells: readonly Parameters<typeof csvCell>[0][]): string {
-  return `${cells.map(csvCell).join(',')}\r\n`;
-}

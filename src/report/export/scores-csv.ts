@@ -1,6 +1,6 @@
 // The scores of a run as CSV, a line for each figure.
 
-import { csvCell } from '../formats/csv.js';
+import { csvText } from '../formats/csv.js';
 import type { NamedFigure } from './figures.js';
 import type { RunNames } from './rows-csv.js';
 
@@ -11,5 +11,5 @@ export function scoresCsv(figures: readonly NamedFigure[], { label, id }: RunNam
     const { value, low, high, se, df, rows, clusters } = estimate;
     return [label, id, domain, kind, figure, value, low, high, se, df, rows, clusters];
   });
-  return [FIELDS, ...lines].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+  return csvText([FIELDS, ...lines]);
 }

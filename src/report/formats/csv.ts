@@ -21,16 +21,21 @@ export function csvBoard(board: Leaderboard): string {
       }),
     ]),
   );
-  return [head, ...lines].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+  return csvText([head, ...lines]);
 }
 
 type CsvValue = string | number | boolean | null | undefined;
 
+/** Records of RFC 4180, one a line. */
+export function csvText(records: readonly (readonly CsvValue[])[]): string {
+  return records.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
 /**
- * A field of RFC 4180, on one line. An apostrophe stands before what a spreadsheet would take for the start of a formula. A semicolon
+ * A field, on one line. An apostrophe stands before what a spreadsheet would take for the start of a formula. A semicolon
  * starts a field too, since it separates fields in some countries' spreadsheets.
  */
-export function csvCell(value: CsvValue): string {
+function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
   // Fifteen digits are all that a sum of rows is sure of; a seventeenth shows how floating point rounds.
   if (typeof value === 'number') return String(Number(value.toPrecision(15)));

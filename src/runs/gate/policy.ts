@@ -15,7 +15,7 @@ import {
 } from '../../score/policy.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
 import type { Domain, Io } from '../../types.js';
-import { parseYaml } from '../../yaml-file.js';
+import { parseYaml, type YamlFile } from '../../yaml-file.js';
 
 /** The options that make a policy. */
 export const POLICY_OPTIONS = {
@@ -71,8 +71,15 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
   const { policy: path } = settings;
   if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
   requireNoFlags(path, settings);
-  const written = await readPolicyFile(path, io);
-  return (domains, hasBase) => policyOfFile(path, written, domains, hasBase);
+  const { lineOf, plain, document } = await readPolicyFile(path, io);
+  const written = plain(document);
+  return (domains, hasBase) => {
+    const policy = parsePolicy(written, domains, (place) => `${path}:${lineOf(place)}: `);
+    if (!hasBase && Object.keys(policy.maxDrop).length > 0) {
+      throw new UserError(`${path} has max_drop, which needs a base: awb gate BASE CANDIDATE`);
+    }
+    return policy;
+  };
 }
 
 function requireNoFlags(path: string, settings: PolicySettings): void {
@@ -86,33 +93,14 @@ function requireNoFlags(path: string, settings: PolicySettings): void {
   }
 }
 
-async function readPolicyFile(path: string, io: Io): Promise<unknown> {
+async function readPolicyFile(path: string, io: Io): Promise<YamlFile> {
   let text: string;
   try {
     text = await readFile(resolve(io.cwd, path), 'utf8');
   } catch (error) {
     throw new UserError(`cannot read the policy ${path}: ${codeOf(error)}`, EXIT.inputMissing);
   }
-  const { document, plain } = await parseYaml(text, path, EXIT.badData);
-  return plain(document);
-}
-
-function policyOfFile(path: string, written: unknown, domains: readonly Domain[], hasBase: boolean): Policy {
-  const policy = toldOf(path, () => parsePolicy(written, domains));
-  if (!hasBase && Object.keys(policy.maxDrop).length > 0) {
-    throw new UserError(`${path} has max_drop, which needs a base: awb gate BASE CANDIDATE`);
-  }
-  return policy;
-}
-
-/** Runs an action, and names the file in the error that it throws. */
-function toldOf<T>(path: string, action: () => T): T {
-  try {
-    return action();
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    throw new UserError(`${path}: ${error.message}`, error.exitCode);
-  }
+  return parseYaml(text, path, EXIT.badData);
 }
 
 function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], hasBase: boolean): Policy {

@@ -1,12 +1,12 @@
 // Where a scenario applies, and what it says there: conditions held to a row, and slots filled by what they caught.
 
-import { compilePattern, type Groups } from '../../pattern.js';
 import { withoutMarker } from '../../reply.js';
 import type { Conditions, Scenario } from '../../scenario.js';
-import { verifierWithSlots, withSlots } from '../../scenario-slots.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
 import type { Domain, Sample } from '../../types.js';
 import { readTurnPrompt } from '../turn-prompt.js';
+import { compilePattern, type Groups } from './pattern.js';
+import { verifierWithSlots, withSlots } from './slots.js';
 
 /** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
 export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {

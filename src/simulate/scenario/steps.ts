@@ -1,11 +1,13 @@
-// The messages of a scenario's steps: the first as a row or a start has it, the next with what was predicted behind it.
+// The messages of a scenario's steps: the first as a row or a start has it, the next with what was predicted behind it; and the instruction in them.
 
 import { OBSERVATION_MARKER } from '../../reply.js';
-import type { ScenarioStart } from '../../scenario.js';
+import type { Scenario, ScenarioStart } from '../../scenario.js';
+import { actionHeadingAt } from '../../turn.js';
 import type { ChatMessage, Domain } from '../../types.js';
 import { actionText, languageOf } from '../action-text.js';
 import { readTurnPrompt, turnPrompt } from '../turn-prompt.js';
 import { freshWorld, requestOf } from '../world.js';
+import { withSlots } from './slots.js';
 
 /** The request to predict behind a turn's prompt: what rows of the benchmark begin it with. */
 const REQUEST = '\n\nPlease analyze the input above';
@@ -49,4 +51,32 @@ export function nextStep(
     { role: 'assistant', content: `${OBSERVATION_MARKER}\n${prediction}` },
     { role: 'user', content: next + request },
   ];
+}
+
+/** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
+export function putScenario(
+  { put, framing, instruction }: Pick<Scenario, 'put' | 'framing' | 'instruction'>,
+  messages: readonly ChatMessage[],
+): ChatMessage[] {
+  const told = withSlots(framing, { instruction }).trim();
+  return put === 'system' ? behindSystemPrompt(told, messages) : beforeAction(told, messages);
+}
+
+function behindSystemPrompt(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  const [first, ...others] = messages;
+  if (first?.role !== 'system') return [{ role: 'system', content: told }, ...messages];
+  return [{ role: 'system', content: `${first.content.trimEnd()}\n\n${told}` }, ...others];
+}
+
+function beforeAction(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message, index) =>
+    index === messages.length - 1 ? { ...message, content: insertedBeforeAction(told, message.content) } : message,
+  );
+}
+
+/** In front of the action's heading; else behind the line that names the turn. */
+function insertedBeforeAction(told: string, prompt: string): string {
+  const heading = actionHeadingAt(prompt);
+  const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
+  return `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}`;
 }

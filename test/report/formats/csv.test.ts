@@ -1,7 +1,7 @@
 // A leaderboard as CSV.
 
 import { expect, it } from 'vitest';
-import { csvCell } from '../../../src/report/formats/csv.js';
+import { csvText } from '../../../src/report/formats/csv.js';
 import { format, hostileRuns } from '../../support/boards.js';
 
 /** Fields of RFC 4180, by lines. */
@@ -24,7 +24,7 @@ it.each([
   [2 / 3, '0.666666666666667'],
   [1e-9, '1e-9'],
 ])('%d is %s: fifteen digits, and none that rounding left', (value, text) => {
-  expect(csvCell(value)).toBe(text);
+  expect(csvText([[value]])).toBe(`${text}\r\n`);
 });
 
 it('hostile names stay text: no field is a formula and every text is read back', () => {
@@ -50,5 +50,5 @@ it.each([
   [null, ''],
   [false, 'false'],
 ])('CSV writes %j as %s', (value, text) => {
-  expect(csvCell(value)).toBe(text);
+  expect(csvText([[value]])).toBe(`${text}\r\n`);
 });

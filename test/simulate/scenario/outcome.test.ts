@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ownWordsOf } from '../../../src/scenario-slots.js';
-import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenario/outcome.js';
+import { ownWordsOf } from '../../../src/simulate/scenario/slots.js';
+import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenario/verify.js';
 import { scenarioOf } from '../../support/scenarios.js';
 
 const step = (prediction: string, more: Partial<StepPredicted> = {}): StepPredicted => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildMessages } from '../../../src/infer/messages.js';
-import { putScenario } from '../../../src/simulate/scenario/put.js';
+import { putScenario } from '../../../src/simulate/scenario/steps.js';
 import { scenarioOf } from '../../support/scenarios.js';
 import { RECORDED } from '../../support/subjects.js';
 

@@ -1,7 +1,7 @@
 // Slots in the texts of a scenario: `{path}` stands for what a named group of its conditions caught. Any other brace is itself.
 
+import type { JsonExpectation, Pattern, Verifier } from '../../scenario.js';
 import type { Groups } from './pattern.js';
-import type { JsonExpectation, Pattern, Verifier } from './scenario.js';
 
 /** Not what a pattern says of characters, such as `\p{sc}` and `\u{e9}`. */
 const SLOT = /(?<!\\[pPu])\{([a-z]\w*)\}/g;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { isJsonPath, jsonIn, valuesAt } from '../src/json-path.js';
+import { isJsonPath, jsonIn, valuesAt } from '../../../src/simulate/scenario/json-path.js';
 
 const STORE = {
   book: [

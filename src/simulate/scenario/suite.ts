@@ -4,13 +4,11 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, EXIT, nearest, UserError } from '../errors.js';
-import { canonicalJson } from '../json.js';
-import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../scenario.js';
-import { DOMAINS, type Domain } from '../types.js';
-import { fingerprintOf, listFolder, readText } from './prompts.js';
-import { readSuiteFile } from './scenarios/suite-file.js';
-import { BUNDLED_WORDING } from './scenarios/wording.js';
+import { fingerprintOf, listFolder, readText } from '../../bench/prompts.js';
+import { codeOf, EXIT, nearest, UserError } from '../../errors.js';
+import { canonicalJson } from '../../json.js';
+import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from '../../scenario.js';
+import { DOMAINS, type Domain } from '../../types.js';
 
 export const BUNDLED_SUITES = ['standard'] as const;
 
@@ -34,12 +32,14 @@ interface Surroundings {
  */
 export async function loadScenarioSuite(given: string, { cwd, domains = [] }: Surroundings): Promise<ScenarioSuite> {
   const { name, files } = await filesOf(given, cwd);
+  // Loaded when there is a suite: the library of its schema takes a while.
+  const { readSuiteFile } = await import('./suite-file.js');
   const known = [...new Set([...DOMAINS, ...domains])];
   const scenarios: Scenario[] = [];
   const faults: string[] = [];
   const places = new Map<string, string>();
   for (const { path, shown } of files) {
-    const file = await readSuiteFile(await readText(path), shown, known, BUNDLED_WORDING);
+    const file = await readSuiteFile(await readText(path), shown, known);
     faults.push(...file.faults);
     for (const { scenario, line } of file.scenarios) {
       const before = places.get(scenario.name);
@@ -83,9 +83,9 @@ async function filesOf(given: string, cwd: string): Promise<SuiteFiles> {
   throw new UserError(`the folder ${given} holds no YAML file; a suite is one or more of them`, EXIT.inputMissing);
 }
 
-/** Seen from src/bench as from dist/bench, the package's root is two folders up. */
+/** Seen from src as from dist, the package's root is three folders up. */
 function bundledFolder(name: string): string {
-  return fileURLToPath(new URL(`../../scenarios/${name}`, import.meta.url));
+  return fileURLToPath(new URL(`../../../scenarios/${name}`, import.meta.url));
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compilePattern } from '../src/pattern.js';
+import { compilePattern } from '../../../src/simulate/scenario/pattern.js';
 
 const compile = (source: string, ignoreCase?: true) =>
   compilePattern({ source, ...(ignoreCase === undefined ? {} : { ignoreCase }) });
@@ -13,7 +13,23 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
     .chain((text) => fc.constantFrom(text, `${text}|a`, `b|${text}`)),
   piece: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
-    fc.constantFrom('a', 'b', '[ab]', '[^a]', '.', '\\d', '\\w', '\\s', '^', '$', '\\b', '\\n', 'é', '\\u{1F600}'),
+    fc.constantFrom(
+      'a',
+      'b',
+      '[ab]',
+      '[^a]',
+      '.',
+      '\\d',
+      '\\w',
+      '\\s',
+      '^',
+      '$',
+      '\\b',
+      '\\n',
+      'é',
+      '\\u{1F600}',
+      '[.\\sé]',
+    ),
     fc
       .tuple(
         tie('pattern'),
@@ -28,7 +44,10 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
 
 describe('a pattern', () => {
   test('finds what JavaScript finds', () => {
-    const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'A', ' ', '\n', '1', 'é', '😀'), maxLength: 12 });
+    const texts = fc.string({
+      unit: fc.constantFrom('a', 'b', 'A', ' ', '\u00a0', '\n', '1', 'é', '😀'),
+      maxLength: 12,
+    });
     fc.assert(
       fc.property(pattern, texts, fc.boolean(), (source, text, ignoreCase) => {
         let theirs: RegExp;
@@ -68,6 +87,22 @@ describe('a pattern', () => {
     }
   });
 
+  test.each([
+    ['[(?=]', '?'],
+    ['\\\\1', '\\1'],
+    ['a.b', 'a\rb'],
+    ['\\S', '\ufeff'],
+    ['[^\\s]', '\u00a0\v'],
+  ])('reads %s as JavaScript does', (source, text) => {
+    expect(compile(source).test(text)).toBe(new RegExp(source, 'um').test(text));
+  });
+
+  test('has its lines end at line feeds alone', () => {
+    expect(compile('^b$').test('a\nb\nc')).toBe(true);
+    expect(compile('^b$').test('a\r\nb\r\nc')).toBe(false);
+    expect(compile('^b\\r?$').test('a\r\nb\r\nc')).toBe(true);
+  });
+
   test('names its groups once each', () => {
     expect(compile('(?<b>x)|(?<a>y)+').names).toEqual(['b', 'a']);
   });
@@ -79,7 +114,9 @@ describe('a pattern', () => {
     ['(?<a>x)\\k<a>', 'refers back'],
     ['a(?=b)', 'looks ahead'],
     ['(?<!a)b', 'looks ahead or behind'],
-    ['(?:[ab]{900}){900}', 'longer than 1000'],
+    ['a{1001}', 'invalid repeat count: `{1001}`'],
+    ['(?:[ab]{900}){900}', 'invalid repeat count'],
+    ['\\ud83d\\ude00', 'half of a character'],
     ['\\8', 'Invalid'],
   ])('%s is refused with its reason', (source, reason) => {
     expect(() => compile(source)).toThrow(reason);

@@ -1,9 +1,8 @@
-// Makes small GGUF models of the architecture qwen35moe, for tests, quickstart and benchmarks: scripted ones and random ones.
+// Makes small GGUF models of the architecture qwen35moe, for tests, benchmarks and the quickstart: scripted ones and random ones.
 
 import { createHash, randomUUID } from 'node:crypto';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolders } from '../files.js';
 import { type Encoding, headerBytes, paddingAfter, type StoredTensor, tensorBytes } from './gguf.js';
 import { FULL_SIZE, type Shape, shapeMetadata, tensorsOf } from './shape.js';
 import { type Script, vocabularyOf } from './vocabulary.js';
@@ -72,12 +71,20 @@ const LARGE: Shape = {
   valueHeads: 16,
 };
 
-/** Random models by size: `tiny` for tests and quickstart; `large` and, with the real shapes, `full` for benchmarks. */
+/** Random models by size: `tiny` for tests; `large` and, with the real shapes, `full` for benchmarks. */
 export const RANDOM_MODELS = {
   tiny: { name: 'tiny', shape: TINY, weights: 'f16', seed: 1, replyTokens: 48 },
   large: { name: 'large', shape: LARGE, weights: 'q8_0', seed: 1 },
   full: { name: 'full', shape: FULL_SIZE, weights: 'q4_k', seed: 1 },
 } as const satisfies Readonly<Record<string, ModelSpec>>;
+
+/** fixtures/tiny-random.gguf, which `awb quickstart` serves; `node test/support/tiny-model/write-fixture.mjs` writes it. */
+export const QUICKSTART_MODEL = {
+  ...RANDOM_MODELS.tiny,
+  name: 'tiny-random',
+  weights: 'q8_0',
+  shape: { ...TINY, experts: 4 },
+} as const satisfies ModelSpec;
 
 /** The smallest model that answers any prompt with this script: the thinking and then the content, or the content alone where thinking is off. */
 export function scriptedModel(script: Script): ModelSpec {
@@ -86,7 +93,7 @@ export function scriptedModel(script: Script): ModelSpec {
 
 /** Writes the model at `path`, whole or not at all. Throws RangeError for a spec that cannot be written, or the file system's error. */
 export async function makeModel(spec: ModelSpec, path: string): Promise<MadeModel> {
-  await makeFolders(dirname(path));
+  await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${randomUUID()}.part`;
   const hash = createHash('sha256');
   let bytes = 0;

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { BUNDLED_SUITES, loadScenarioSuite } from '../../src/bench/scenario-suite.js';
-import { temporaryFolder } from '../support/cli.js';
+import { BUNDLED_SUITES, loadScenarioSuite } from '../../../src/simulate/scenario/suite.js';
+import { temporaryFolder } from '../../support/cli.js';
 
 const SCENARIO = `domains: [terminal]
 scenarios:
@@ -273,6 +273,8 @@ describe('a fault is named by file and line, with its remedy', () => {
   });
 
   test('what is no YAML', async () => {
+    const circular = changed('contains: No space left', 'json_path: { path: $.a, equals: &a [*a] }');
+    await expect(load({ 'a.yaml': circular })).rejects.toThrow(/not YAML: an alias stands for what holds it/);
     await expect(load({ 'a.yaml': 'scenarios: [' })).rejects.toThrow(/suite\/a\.yaml:1: not YAML/);
     await expect(load({ 'a.yaml': `${SCENARIO}domains: [web]\n` })).rejects.toThrow(/a\.yaml:9: this key stands twice/);
   });

@@ -1,7 +1,7 @@
 // Whether a prediction gives away that it was instructed.
 
-import { oneLine } from './printable.js';
-import type { Never } from './scenario.js';
+import { oneLine } from '../../printable.js';
+import type { Never } from '../../scenario.js';
 
 interface Leak {
   /** What gave it away, fit for a terminal. */
