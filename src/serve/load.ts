@@ -28,12 +28,6 @@ export interface EngineSettings {
   readonly checkpointBytes: number;
   /** Tokens per evaluation, all slots together. Default 512. */
   readonly batchSize?: number;
-  /** Evaluate every prompt from its start. */
-  readonly noReuse?: boolean;
-  /** Evaluate through node-llama-cpp's own queue, as with releases whose inner calls are not known. */
-  readonly byLibrary?: boolean;
-  /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
-  readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
   /** Told what the one who serves should know. */
   readonly onNote?: (text: string) => void;
   /** SHA-256 in hex of the file where it is known; else the file is read for it. */
@@ -156,7 +150,6 @@ async function createContext(
       threads: { ideal: threadsOf(settings), min: threadsOf(settings) },
       experimentalKvCacheKeyType: cacheType,
       experimentalKvCacheValueType: cacheType,
-      batching: { itemPrioritizationStrategy: inSlotOrder(settings.onBatch) },
       // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
       failedCreationRemedy: false,
     });
@@ -169,18 +162,6 @@ async function createContext(
 
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
-
-/**
- * All of every slot's tokens, in ascending slot order: llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph. The
- * library hands the slot on as a priority, which it does not read itself where a strategy is given.
- */
-function inSlotOrder(onBatch: EngineSettings['onBatch']): LlamaCpp.CustomBatchingPrioritizationStrategy {
-  return ({ items }) => {
-    const ordered = [...items].sort((a, b) => a.evaluationPriority - b.evaluationPriority);
-    onBatch?.(ordered.map((item) => ({ slot: item.evaluationPriority - 1, tokens: item.tokens.length })));
-    return ordered.map((item) => ({ item, processAmount: item.tokens.length }));
-  };
-}
 
 /** What scores depend on, but for the hash of the file. */
 export function describe(

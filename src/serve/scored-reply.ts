@@ -26,7 +26,7 @@ export async function* scoredReply(
     // The reader has left.
     if (end === undefined) return;
   }
-  const scored = scores.reply ? [...tokens, ...request.spoken] : tokens;
+  const scored = scores.reply ? [...tokens, ...request.reader.spoken] : tokens;
   const from = scores.promptFrom ?? tokens.length;
   const found: TokenScore[] = [];
   let cachedTokens = 0;
@@ -39,7 +39,7 @@ export async function* scoredReply(
   }
   const ofPrompt = found.slice(0, tokens.length - from);
   if (ofPrompt.length > 0) yield { type: 'prompt', scores: ofPrompt };
-  const ofReply = splitScores(found.slice(ofPrompt.length), request.spokenThinking, texts.content);
+  const ofReply = splitScores(found.slice(ofPrompt.length), request.reader.spokenThinking, texts.content);
   for (const channel of ['reasoning', 'content'] as const) {
     if (texts[channel] === '' && ofReply[channel].length === 0) continue;
     yield { type: 'text', channel, text: texts[channel], scores: ofReply[channel] };

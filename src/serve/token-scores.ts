@@ -1,12 +1,24 @@
 // How likely the model held a token to be: from the probabilities of a whole vocabulary to one score.
 
 import type { ScoredToken, TokenScore } from './engine-contract.js';
+import { asToken, type LlamaCpp } from './runtime.js';
 
 /** What a score shows of tokens beside their probabilities. */
 export interface TokenTexts {
   bytesOf(token: number): readonly number[];
   /** Special tokens included. */
   textOf(token: number): string;
+}
+
+export function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
+  const textOf = (token: number): string => model.detokenize([asToken(token)], true);
+  const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
+  // Other vocabularies do not spell out the bytes of a token that is no whole text.
+  const spelling = kind === 'gpt2' ? tokens : undefined;
+  return {
+    textOf,
+    bytesOf: (token) => spelledBytes(spelling?.[token] ?? textOf(token)),
+  };
 }
 
 /** Probabilities come as 32-bit floats, in which nothing smaller than this is told from 0. */
@@ -48,7 +60,7 @@ const BYTES: ReadonlyMap<string, number> = (() => {
 })();
 
 /** The bytes of a token in that spelling; of a special one, which is spelled as it is, those of its text. */
-export function spelledBytes(token: string): readonly number[] {
+function spelledBytes(token: string): readonly number[] {
   const bytes = Array.from(token, (character) => BYTES.get(character));
   return bytes.every((byte) => byte !== undefined) ? bytes : [...new TextEncoder().encode(token)];
 }

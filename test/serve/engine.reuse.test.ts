@@ -29,7 +29,7 @@ describe('along a recorded trajectory', () => {
     ['without it', false],
   ])('replies, greedy and sampled in turn, are the same with and without reuse, %s', async (_, withRequest) => {
     const reusing = await start(random);
-    const fresh = await start(random, { noReuse: true });
+    const fresh = await start(random, { checkpointBytes: 0 });
     const replies = new Set<string>();
     for (const [turn, messages] of (await turns(withRequest)).entries()) {
       reusing.batches.length = 0;

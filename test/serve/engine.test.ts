@@ -123,6 +123,17 @@ describe('batches', () => {
     for (const batch of batches) expect(evaluated([batch])).toBeLessThanOrEqual(64);
   });
 
+  test('the text of a token is told while the next is evaluated', async () => {
+    const { engine, batches } = await start(endless);
+    const { signal } = new AbortController();
+    const evaluatedAt: number[] = [];
+    const asked = engine.generate({ messages: user('Begin.') }, { ...OPTIONS, ...NO_THINKING }, signal);
+    for await (const event of asked) if (event.type === 'text') evaluatedAt.push(batches.length);
+    const prompt = batches.findIndex((batch) => batch[0]?.tokens === 1);
+    // The first token's text comes when its evaluation has begun, which is the one behind the prompt's.
+    expect(evaluatedAt[0]).toBeGreaterThan(prompt);
+  });
+
   test('the same requests in the same order give the same replies with one slot', async () => {
     const runs = [];
     for (const _ of [1, 2]) {
