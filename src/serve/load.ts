@@ -4,10 +4,9 @@ import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import { valueAt } from './gguf-contents.js';
 import type { ModelFile } from './gguf-file.js';
+import { threadsOf } from './hardware.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
-import { threadsOf } from './threads.js';
 
 export interface EngineSettings {
   readonly file: ModelFile;
@@ -56,7 +55,7 @@ export async function load(runtime: Runtime, settings: EngineSettings): Promise<
   if (hint !== undefined) {
     settings.onNote?.(`no GPU code is installed, running on ${counted(threadsOf(settings), 'thread')}; ${hint}`);
   }
-  const model = await loadModel(runtime, llama, settings, log);
+  const model = await loadModel(llama, settings, log);
   try {
     return { runtime, llama, model, context: await createContext(model, settings, log) };
   } catch (error) {
@@ -71,14 +70,12 @@ export async function unload({ context, model }: Loaded): Promise<void> {
 }
 
 async function loadModel(
-  runtime: Runtime,
   llama: LlamaCpp.Llama,
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaModel> {
   const { file, gpuLayers, contextSize, onProgress, signal } = settings;
-  const architecture = String(valueAt(file.metadata, 'general.architecture'));
-  const trained = Number(valueAt(file.metadata, `${architecture}.context_length`) ?? Number.POSITIVE_INFINITY);
+  const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
   if (contextSize !== undefined && contextSize > trained) {
     throw new UserError(
       `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
@@ -96,25 +93,19 @@ async function loadModel(
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw loadFailure(runtime, settings, architecture, error, log);
+    throw loadFailure(settings, error, log);
   }
 }
 
 /** One sentence with the remedy. */
-function loadFailure(
-  runtime: Runtime,
-  settings: EngineSettings,
-  architecture: string,
-  error: unknown,
-  log: readonly string[],
-): UserError {
+function loadFailure({ file }: EngineSettings, error: unknown, log: readonly string[]): UserError {
   if (isMemoryError(error, log)) return memoryFailure(error);
-  // A const enum to the compiler, an object at run time.
-  const known = Object.values<string>(Reflect.get(runtime as object, 'GgufArchitectureType'));
-  const reason = known.includes(architecture)
-    ? `(${oneLine(log[0] ?? lineOf(error))}); download it again, or use another file of the model`
-    : `: this release does not know the architecture "${architecture}"; use a newer node-llama-cpp or another model`;
-  return new UserError(`llama.cpp cannot load ${settings.file.path} ${reason}`.replace(' :', ':'), EXIT.badData);
+  const why = oneLine(log[0] ?? lineOf(error));
+  const { architecture } = file.insights.ggufFileInfo.metadata.general;
+  const reason = file.insights.isSupportedByLlamaCpp
+    ? ` (${why}); download it again, or use another file of the model`
+    : `: this release does not know the architecture "${architecture}"; use another model`;
+  return new UserError(`llama.cpp cannot load ${file.path}${reason}`, EXIT.badData);
 }
 
 function isMemoryError(error: unknown, log: readonly string[]): boolean {

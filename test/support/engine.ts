@@ -90,7 +90,7 @@ export async function start(
   const own: Batch[] = [];
   batches = own;
   const engine = await openEngine({
-    file: await readModelFile(modelPath),
+    file: await readModelFile(modelPath, 'off'),
     name: 'tiny',
     gpu: 'off',
     contextSize: 4096,
