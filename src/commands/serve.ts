@@ -15,7 +15,7 @@ import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { readModelFile } from '../serve/gguf-file.js';
 import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
-import { type RequestRecord, requestLine } from '../serve/http/request-log.js';
+import { type RequestRecord, requestLine } from '../serve/http/metrics.js';
 import { showLoading } from '../serve/loading.js';
 import { settingsThatFit } from '../serve/memory.js';
 import { defineCommand } from '../settings/command.js';

@@ -14,7 +14,6 @@ import { type MessageMarks, planPrompt } from './prompt-plan.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import type { Scheduled } from './scheduler.js';
-import { scoreToken, type TokenTexts } from './token-scores.js';
 
 /** A request from its arrival to the end of its events. */
 export interface Request extends Scheduled {
@@ -188,23 +187,7 @@ export function tell(request: Request): void {
   }
 }
 
-/** Tells the score of `scoring.tokens[next]`, and the end behind the last; true where more are to be scored. */
-export function tellScore(
-  request: Request,
-  next: number,
-  probabilities: ReadonlyMap<number, number>,
-  texts: TokenTexts,
-): boolean {
-  const { scoring, events } = request;
-  const wanted = scoring?.tokens[next];
-  if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
-  events.push({ type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, texts)] });
-  if (next + 1 < scoring.tokens.length) return true;
-  tellEnd(request, 'length');
-  return false;
-}
-
-function tellEnd({ reader, events, prompt, cachedTokens }: Request, finishReason: 'stop' | 'length'): void {
+export function tellEnd({ reader, events, prompt, cachedTokens }: Request, finishReason: 'stop' | 'length'): void {
   events.push({
     type: 'end',
     finishReason,

@@ -1,12 +1,12 @@
 // One slot of llama.cpp's context: going back to what it holds, keeping states to go back to, replies and scores.
 
-import { type Request, takeToken, tell, tellScore } from './engine-request.js';
+import type { ScoredToken, TokenScore } from './engine-contract.js';
+import { type Request, takeToken, tell, tellEnd } from './engine-request.js';
 import type { InnerCalls, Sampled } from './inner-calls.js';
 import type { Loaded } from './load.js';
-import { asTokens, type LlamaCpp } from './runtime.js';
+import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { RequestSampler } from './sampling.js';
 import type { Evaluator } from './scheduler.js';
-import { type TokenTexts, tokenTexts } from './token-scores.js';
 
 /** More than any memory budget allows. */
 const MOST_CHECKPOINTS = 4096;
@@ -105,4 +105,82 @@ export class Slot implements Evaluator<Request> {
 /** Nothing may ever be shifted out of a context; lengths are checked before, so that this is never called. */
 function refuseShift(): never {
   throw new Error('the context is full');
+}
+
+/** Tells the score of `scoring.tokens[next]`, and the end behind the last; true where more are to be scored. */
+function tellScore(
+  request: Request,
+  next: number,
+  probabilities: ReadonlyMap<number, number>,
+  texts: TokenTexts,
+): boolean {
+  const { scoring, events } = request;
+  const wanted = scoring?.tokens[next];
+  if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
+  events.push({ type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, texts)] });
+  if (next + 1 < scoring.tokens.length) return true;
+  tellEnd(request, 'length');
+  return false;
+}
+
+/** What a score shows of tokens beside their probabilities. */
+interface TokenTexts {
+  bytesOf(token: number): readonly number[];
+  /** Special tokens included. */
+  textOf(token: number): string;
+}
+
+function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
+  const textOf = (token: number): string => model.detokenize([asToken(token)], true);
+  const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
+  // Other vocabularies do not spell out the bytes of a token that is no whole text.
+  const spelling = kind === 'gpt2' ? tokens : undefined;
+  return {
+    textOf,
+    bytesOf: (token) => spelledBytes(spelling?.[token] ?? textOf(token)),
+  };
+}
+
+/** Probabilities come as 32-bit floats, in which nothing smaller than this is told from 0. */
+const SMALLEST = 2 ** -149;
+
+/**
+ * The score of `token` under probabilities in descending order, as llama.cpp gives them. They are summed anew, in double precision: its
+ * own sum loses what many unlikely tokens add.
+ */
+function scoreToken(
+  probabilities: ReadonlyMap<number, number>,
+  token: number,
+  top: number,
+  texts: TokenTexts,
+): TokenScore {
+  let sum = 0;
+  for (const probability of probabilities.values()) sum += probability;
+  const scored = (id: number, probability: number): ScoredToken => ({
+    token: id,
+    text: texts.textOf(id),
+    bytes: texts.bytesOf(id),
+    logprob: Math.log(Math.max(probability, SMALLEST) / sum),
+  });
+  const likely: ScoredToken[] = [];
+  for (const [id, probability] of probabilities) {
+    if (likely.length >= top) break;
+    likely.push(scored(id, probability));
+  }
+  return { ...scored(token, probabilities.get(token) ?? 0), top: likely };
+}
+
+/** Bytes by character in the spelling of GPT-2's vocabularies: printable ones stand for themselves, the others for what follows U+00FF. */
+const BYTES: ReadonlyMap<string, number> = (() => {
+  const isPrintable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte < 173) || byte > 173;
+  let next = 256;
+  return new Map(
+    Array.from({ length: 256 }, (_, byte) => [String.fromCharCode(isPrintable(byte) ? byte : next++), byte]),
+  );
+})();
+
+/** The bytes of a token in that spelling; of a special one, which is spelled as it is, those of its text. */
+function spelledBytes(token: string): readonly number[] {
+  const bytes = Array.from(token, (character) => BYTES.get(character));
+  return bytes.every((byte) => byte !== undefined) ? bytes : [...new TextEncoder().encode(token)];
 }

@@ -1,8 +1,9 @@
-// The body of a text completion request, read as strictly as a chat completion's.
+// The bodies of requests for text completions, and of those to count tokens and to turn them back into text.
 
 import { isInteger } from '../../json.js';
-import type { EnginePrompt, GenerateOptions } from '../engine-contract.js';
+import type { EnginePrompt, GenerateOptions, PromptOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
+import { readMessages, readTools } from './messages.js';
 import {
   is,
   isString,
@@ -15,7 +16,7 @@ import {
   type ServerDefaults,
   WITHOUT_EFFECT,
 } from './parameters.js';
-import { readSampling, readStreaming, SAMPLING_PARAMETERS } from './sampling-request.js';
+import { readSampling, readStreaming, readTemplateArguments, SAMPLING_PARAMETERS } from './sampling-request.js';
 
 export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
 
@@ -75,6 +76,50 @@ function readPrompts(value: unknown): readonly RawPrompt[] {
 }
 
 /** Whether it can be the number of a token. */
-export function isToken(value: unknown): value is number {
+function isToken(value: unknown): value is number {
   return isInteger(value) && value >= 0;
+}
+
+interface TokenizeRequest {
+  readonly prompt: EnginePrompt;
+  readonly options: PromptOptions;
+  readonly withTexts: boolean;
+}
+
+const TOKENIZE_SERVED = [
+  'model',
+  'prompt',
+  'messages',
+  'tools',
+  'add_generation_prompt',
+  'chat_template_kwargs',
+  'return_token_strs',
+];
+const TOKENIZE_WITHOUT_EFFECT = { add_special_tokens: is(true), continue_final_message: is(false) };
+
+/** Either a `prompt` or `messages`. Throws an ApiError (400, or 404 for a model not served). */
+export function readTokenizeRequest(body: unknown, models: readonly string[]): TokenizeRequest {
+  const given = readParameters(body, TOKENIZE_SERVED, TOKENIZE_WITHOUT_EFFECT);
+  requireModel(given.model, models);
+  const { prompt, messages } = given;
+  if ((prompt === undefined) === (messages === undefined)) {
+    throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
+  }
+  if (prompt !== undefined && !isString(prompt)) throw invalid("'prompt' must be a string", 'prompt');
+  return {
+    prompt: isString(prompt) ? { text: prompt } : { messages: readMessages(messages), tools: readTools(given.tools) },
+    options: {
+      addGenerationPrompt: readBoolean(given.add_generation_prompt, 'add_generation_prompt') ?? true,
+      templateArguments: readTemplateArguments(given.chat_template_kwargs),
+    },
+    withTexts: readBoolean(given.return_token_strs, 'return_token_strs') ?? false,
+  };
+}
+
+/** Throws likewise. */
+export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
+  const { model, tokens } = readParameters(body, ['model', 'tokens'], {});
+  requireModel(model, models);
+  if (Array.isArray(tokens) && tokens.every(isToken)) return tokens;
+  throw invalid("'tokens' must be a list of whole numbers", 'tokens');
 }

@@ -1,12 +1,12 @@
-// The messages of a request, read strictly: text alone, with the thinking and the calls of earlier turns.
+// The messages of a request, and the functions that it lets a model call, read strictly.
 
 import { isObject, type JsonObject } from '../../json.js';
-import type { EngineMessage } from '../engine-contract.js';
+import type { EngineMessage, Tool } from '../engine-contract.js';
 import { invalid, unsupported } from '../http/api-error.js';
 import { isEmptyList, isString, shown } from './parameters.js';
 
 /** What messages, their parts and tools may carry that no chat template of these models renders. */
-export const MARKS = ['name', 'cache_control'];
+const MARKS = ['name', 'cache_control'];
 
 const ROLES: Readonly<Record<string, EngineMessage['role']>> = {
   system: 'system',
@@ -101,4 +101,56 @@ function readPart(value: unknown, at: string): string {
   const other = Object.keys(others).find((name) => !MARKS.includes(name));
   if (other !== undefined) throw unsupported(`${at}.${other}`);
   return text;
+}
+
+/** The functions that a model may call. Throws an ApiError for what the server could not keep to. */
+export function readTools(value: unknown): Tool[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw invalid("'tools' must be a list", 'tools');
+  return value.map((tool, index) => readTool(tool, `tools[${index}]`));
+}
+
+function readTool(value: unknown, at: string): Tool {
+  if (!isObject(value) || value.type !== 'function') throw invalid(`'${at}' must be of the type function`, at);
+  requireKnown(value, ['type', 'function'], at);
+  const { function: called } = value;
+  if (!isObject(called)) throw invalid(`'${at}.function' must be an object`, `${at}.function`);
+  requireKnown(called, ['name', 'description', 'parameters', 'strict'], `${at}.function`);
+  const { name, description, parameters, strict } = called;
+  if (!isString(name) || !/^[\w.-]{1,128}$/.test(name)) {
+    throw invalid(`'${at}.function.name' must be made of letters, digits, _, . and -`, `${at}.function.name`);
+  }
+  if ((strict ?? false) !== false) {
+    const message = `'${at}.function.strict' is not supported: no grammar holds the arguments`;
+    throw invalid(message, `${at}.function.strict`, 'unsupported_value');
+  }
+  if (description != null && !isString(description)) {
+    throw invalid(`'${at}.function.description' must be a string`, `${at}.function.description`);
+  }
+  if (parameters != null && !isObject(parameters)) {
+    throw invalid(`'${at}.function.parameters' must be an object`, `${at}.function.parameters`);
+  }
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(isString(description) && { description }),
+      ...(isObject(parameters) && { parameters }),
+    },
+  };
+}
+
+/** Throws an ApiError where the model is to be made to call. */
+export function readToolChoice(value: unknown): 'auto' | 'none' {
+  if (value === undefined || value === 'auto') return 'auto';
+  if (value === 'none') return 'none';
+  const message = `'tool_choice' is not supported with the value ${shown(value)}: a model may call (auto) or not (none), but not be made to`;
+  throw invalid(message, 'tool_choice', 'unsupported_value');
+}
+
+function requireKnown(value: JsonObject, known: readonly string[], at: string): void {
+  const other = Object.keys(value).find((name) => value[name] !== null && ![...known, ...MARKS].includes(name));
+  if (other !== undefined) {
+    throw unsupported(`${at}.${other}`);
+  }
 }
