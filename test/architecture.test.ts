@@ -17,6 +17,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   yaml: ['yaml-file.ts', 'settings/', 'bench/scenarios/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
+  zod: ['serve/request/'],
   ws: ['environment/socket.ts'],
   '@modelcontextprotocol/sdk': ['environment/mcp.ts'],
 };
