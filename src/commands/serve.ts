@@ -91,7 +91,6 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,
-    parallel: fitting.slots,
     sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),

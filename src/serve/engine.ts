@@ -53,10 +53,10 @@ const NO_SCORES = { reply: false, top: 0 };
 /** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
 
-function createSlots(loaded: Loaded, { parallel, checkpointBytes }: EngineSettings): Slot[] {
+function createSlots(loaded: Loaded, { slots, checkpointBytes }: EngineSettings): Slot[] {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
-  const each = Math.floor(checkpointBytes / parallel);
-  return Array.from({ length: parallel }, () => new Slot(loaded, calls, each));
+  const each = Math.floor(checkpointBytes / slots);
+  return Array.from({ length: slots }, () => new Slot(loaded, calls, each));
 }
 
 function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templating, facts: ModelFacts): Engine {

@@ -6,27 +6,15 @@ import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
 import type { ModelFile } from './gguf-file.js';
 import { threadsOf } from './hardware.js';
+import type { PlanSettings } from './memory-plan.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
 
-export interface EngineSettings {
+export interface EngineSettings extends PlanSettings {
   readonly file: ModelFile;
   /** The name under which the model is served. */
   readonly name: string;
   readonly gpu: Gpu;
-  /** Layers on the GPU; absent: as many as fit. */
-  readonly gpuLayers?: number;
-  /** Tokens per slot; absent: as many as fit, up to what the model was trained on. */
-  readonly contextSize?: number;
-  /** Slots: requests served at the same time. */
-  readonly parallel: number;
-  readonly kvCache: 'f16' | 'q8_0';
-  readonly flashAttention: boolean;
-  /** Absent: cores less one, since ggml's waiting threads starve Node's own on the last core; two at least where one computes wrongly. */
   readonly threads?: number;
-  /** Host memory in bytes for checkpoints of recurrent state, all slots together; 0 keeps none. */
-  readonly checkpointBytes: number;
-  /** Tokens per evaluation, all slots together. Default 512. */
-  readonly batchSize?: number;
   /** Told what the one who serves should know. */
   readonly onNote?: (text: string) => void;
   /** SHA-256 in hex of the file where it is known; else the file is read for it. */
@@ -38,8 +26,6 @@ export interface EngineSettings {
   /** Told how far a step of opening the model is, 0 to 1; the two go on side by side. */
   readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
-
-const DEFAULT_BATCH = 512;
 
 export interface Loaded {
   readonly runtime: Runtime;
@@ -53,7 +39,9 @@ export async function load(runtime: Runtime, settings: EngineSettings): Promise<
   log.length = 0;
   const hint = settings.gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
   if (hint !== undefined) {
-    settings.onNote?.(`no GPU code is installed, running on ${counted(threadsOf(settings), 'thread')}; ${hint}`);
+    settings.onNote?.(
+      `no GPU code is installed, running on ${counted(threadsOf(settings.threads, settings.slots), 'thread')}; ${hint}`,
+    );
   }
   const model = await loadModel(llama, settings, log);
   try {
@@ -76,7 +64,7 @@ async function loadModel(
 ): Promise<LlamaCpp.LlamaModel> {
   const { file, gpuLayers, contextSize, onProgress, signal } = settings;
   const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
-  if (contextSize !== undefined && contextSize > trained) {
+  if (contextSize > trained) {
     throw new UserError(
       `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
     );
@@ -84,9 +72,7 @@ async function loadModel(
   try {
     return await llama.loadModel({
       modelPath: file.path,
-      gpuLayers:
-        gpuLayers ??
-        (contextSize === undefined ? 'auto' : { fitContext: { contextSize: contextSize * settings.parallel } }),
+      gpuLayers,
       defaultContextFlashAttention: settings.flashAttention,
       ...(onProgress === undefined ? {} : { onLoadProgress: (loaded: number) => onProgress('loading', loaded) }),
       ...(signal === undefined ? {} : { loadSignal: signal }),
@@ -120,25 +106,20 @@ function memoryFailure(error: unknown): UserError {
   );
 }
 
-/** Smallest context worth having where the size is left to what fits. */
-const LEAST_CONTEXT = 2048;
-
 async function createContext(
   model: LlamaCpp.LlamaModel,
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaContext> {
+  const threads = threadsOf(settings.threads, settings.slots);
   const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
   try {
     return await model.createContext({
-      sequences: settings.parallel,
-      contextSize: settings.contextSize ?? {
-        min: Math.min(LEAST_CONTEXT, model.trainContextSize),
-        max: model.trainContextSize,
-      },
-      batchSize: Math.max(settings.batchSize ?? DEFAULT_BATCH, LARGEST_REPLY_DEMAND * settings.parallel),
+      sequences: settings.slots,
+      contextSize: settings.contextSize,
+      batchSize: Math.max(settings.batchSize, LARGEST_REPLY_DEMAND * settings.slots),
       flashAttention: settings.flashAttention,
-      threads: { ideal: threadsOf(settings), min: threadsOf(settings) },
+      threads: { ideal: threads, min: threads },
       experimentalKvCacheKeyType: cacheType,
       experimentalKvCacheValueType: cacheType,
       // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
@@ -171,10 +152,10 @@ export function describe(
     kvCache: settings.kvCache,
     flashAttention: settings.flashAttention,
     contextSize: context.contextSize,
-    slots: settings.parallel,
+    slots: settings.slots,
     gpu: llama.gpu === false ? 'off' : llama.gpu,
     gpuLayers: model.gpuLayers,
-    threads: threadsOf(settings),
+    threads: threadsOf(settings.threads, settings.slots),
     batchSize: context.batchSize,
   };
 }

@@ -19,7 +19,7 @@ describe('constrained replies of a random model', () => {
     ['thinking', { thinkingBudget: 5 }],
     ['no thinking', NO_THINKING],
   ])('are JSON of the schema with %s', async (_, changed) => {
-    const { engine } = await start(endless, { parallel: 2 });
+    const { engine } = await start(endless, { slots: 2 });
     const answers = await Promise.all(
       [1, 2, 3, 4].map((seed) =>
         ask(engine, user('Judge.'), {
@@ -42,7 +42,7 @@ describe('constrained replies of a random model', () => {
   });
 
   test('have whole numbers where integers are asked for', async () => {
-    const { engine } = await start(random, { parallel: 2 });
+    const { engine } = await start(random, { slots: 2 });
     const integers = { type: 'array', items: { type: 'integer' }, minItems: 20, maxItems: 20 };
     const answers = await Promise.all(
       [1, 2, 3, 4].map((seed) =>

@@ -56,7 +56,7 @@ describe('a scripted model', () => {
   test.each([1, 2, 4].filter((parallel) => !needsTwoThreads(parallel)))(
     'serves twelve requests over %d slots, each whole, and then none is busy',
     async (parallel) => {
-      const { engine } = await start(scripted, { parallel });
+      const { engine } = await start(scripted, { slots: parallel });
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
           ask(engine, user(`Question ${index} ${'and '.repeat(index * 9)}`), { maxTokens: undefined }),
@@ -70,7 +70,7 @@ describe('a scripted model', () => {
   );
 
   test('reports what scores depend on', async () => {
-    const { engine } = await start(scripted, { parallel: 2, kvCache: 'q8_0' });
+    const { engine } = await start(scripted, { slots: 2, kvCache: 'q8_0' });
     const bytes = await readFile(scripted);
     expect(engine.facts).toMatchObject({
       name: 'tiny',
@@ -92,7 +92,7 @@ describe('a scripted model', () => {
 
 describe('batches', () => {
   test.each([1, 2, 4, 8])('%d replies cost as many evaluations as one, in ascending slot order', async (parallel) => {
-    const { engine, batches } = await start(endless, { parallel, contextSize: 1024 });
+    const { engine, batches } = await start(endless, { slots: parallel, contextSize: 1024 });
     const answers = await Promise.all(
       Array.from({ length: parallel }, (_, seed) => ask(engine, user('Go on.'), { ...FREE, seed })),
     );
@@ -105,7 +105,7 @@ describe('batches', () => {
   });
 
   test('a long prompt stops neither a reply nor a short prompt behind it', async () => {
-    const { engine, batches } = await start(endless, { parallel: 3, batchSize: 64 });
+    const { engine, batches } = await start(endless, { slots: 3, batchSize: 64 });
     const reply = ask(engine, user('Go on.'), { ...FREE, maxTokens: 60 });
     while (batches.length < 5) await new Promise(setImmediate);
     const long = ask(engine, user('many words '.repeat(200)), { ...FREE, maxTokens: 1 });
@@ -198,7 +198,7 @@ describe('leaving', () => {
   });
 
   test('closing ends what is under way', async () => {
-    const { engine, batches } = await start(endless, { parallel: 2 });
+    const { engine, batches } = await start(endless, { slots: 2 });
     const replies = Array.from({ length: 3 }, () => ask(engine, user('Go on.'), { ...FREE, maxTokens: undefined }));
     while (batches.length < 3) await new Promise(setImmediate);
     await engine.close();
