@@ -1,9 +1,10 @@
 // The releases that are known, and slots that share evaluations, over a context that only takes notes.
 
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { type InnerContext, type InnerSampler, requireKnownRelease, SharedBatch } from '../../src/serve/inner-calls.js';
+import { importRuntime } from '../../src/serve/runtime.js';
 
 describe('a release of node-llama-cpp', () => {
   const { peerDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -14,9 +15,11 @@ describe('a release of node-llama-cpp', () => {
     expect(() => requireKnownRelease(known)).not.toThrow();
   });
 
-  test.each(['3.20.0', '3.22.1', '4.0.0'])('is refused where it is %s, with the one to install', (version) => {
+  test.each(['3.20.0', '3.22.1', '4.0.0'])('is refused where it is %s, with the one to install', async (version) => {
+    vi.doMock('node-llama-cpp', () => ({ getModuleVersion: async () => version }));
     const refusal = `node-llama-cpp ${version} is installed, and awb serve works with ${known}; \`npm install node-llama-cpp@${known}\` replaces it`;
-    expect(() => requireKnownRelease(version)).toThrow(new UserError(refusal, EXIT.unavailable));
+    await expect(importRuntime()).rejects.toThrow(new UserError(refusal, EXIT.unavailable));
+    vi.doUnmock('node-llama-cpp');
   });
 });
 
