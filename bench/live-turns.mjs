@@ -25,7 +25,7 @@ const { values: flags } = parseArgs({
     trajectories: { type: 'string', default: '2' },
     /** As many trajectories of a domain are acted along at a time, on as many slots. */
     parallel: { type: 'string', default: '1' },
-    bin: { type: 'string', default: new URL('../dist/launch.cjs', import.meta.url).pathname },
+    bin: { type: 'string', default: new URL('../dist/bin.js', import.meta.url).pathname },
   },
 });
 const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));

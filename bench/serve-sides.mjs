@@ -9,24 +9,18 @@ import { BIN } from './workbench.mjs';
 const WITHOUT_AMX = new URL('without-amx.cjs', import.meta.url).pathname;
 const TICKS_PER_SECOND = 100;
 
-/**
- * `awb serve` on a GGUF file. `bin` is another build of it, `node` are flags for Node itself, `env` is added to the environment, and `ipc`
- * opens a channel to a script that is preloaded. `told` is given what it says (its plan of memory, how far loading is).
- */
+/** `awb serve` on a GGUF file. `bin` is another build of it. `told` is given what it says (its plan of memory, how far loading is). */
 export async function startOurs(model, settings) {
-  const { gpu, threads, slots, context, bin = BIN, node = [], env = {}, ipc = false, told } = settings;
+  const { gpu, threads, slots, context, bin = BIN, told } = settings;
   const child = spawn(
     process.execPath,
     [
-      ...['--require', WITHOUT_AMX, ...node],
+      ...['--require', WITHOUT_AMX],
       ...[bin, 'serve', '--model', model, '--port', '0', '--until-stdin-closes', '--json', '--gpu', gpu],
       ...(told === undefined ? ['--quiet'] : []),
       ...['--threads', threads, '--parallel', String(slots), '--context', context].map(String),
     ],
-    {
-      stdio: ['pipe', 'pipe', told === undefined ? 'inherit' : 'pipe', ...(ipc ? ['ipc'] : [])],
-      env: { ...process.env, ...env },
-    },
+    { stdio: ['pipe', 'pipe', told === undefined ? 'inherit' : 'pipe'] },
   );
   child.stderr?.on('data', told);
   const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'close').then(() => [])]);
@@ -49,7 +43,7 @@ export async function startOurs(model, settings) {
 }
 
 /** With the batch of `awb serve`, and without the cache of prompts beside the slots, which nothing here would use. */
-export async function startLlamaServer(path, model, { gpu, threads, slots, context, env = {} }) {
+export async function startLlamaServer(path, model, { gpu, threads, slots, context }) {
   const port = String(await freePort());
   const child = spawn(
     path,
@@ -59,7 +53,7 @@ export async function startLlamaServer(path, model, { gpu, threads, slots, conte
       ...['--cache-ram', '0', '--flash-attn', 'on'],
       ...(gpu === 'off' ? ['--device', 'none'] : ['--gpu-layers', '999']),
     ],
-    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } },
+    { stdio: ['ignore', 'ignore', 'inherit'] },
   );
   const url = `http://127.0.0.1:${port}`;
   while (!(await fetch(`${url}/health`).catch(() => undefined))?.ok) {

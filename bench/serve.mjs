@@ -15,7 +15,7 @@ import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-side
 const { values: flags } = parseArgs({
   options: {
     'llama-server': { type: 'string' },
-    /** Another build of awb, by its dist/launch.cjs. */
+    /** Another build of awb, by its dist/bin.js. */
     other: { type: 'string' },
     model: { type: 'string', default: 'large' },
     gpu: { type: 'string', default: 'off' },

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 export const HERE = new URL('.', import.meta.url).pathname;
 const RECORDED = join(HERE, '../fixtures/recorded');
 const ROW_CHARACTERS = 185_000;
-export const BIN = new URL('../dist/launch.cjs', import.meta.url).pathname;
+export const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 
 /** A process of its own: its wall time in seconds, CPU time and peak memory. `root` is a folder for what it leaves. */
 export async function measured(root, args, { preload = [], env = {}, code: expected = 0 } = {}) {

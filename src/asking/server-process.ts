@@ -17,7 +17,7 @@ export interface ServeDocument {
   readonly model: ModelFacts;
 }
 
-const PROGRAM = fileURLToPath(new URL('../launch.cjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../bin.js', import.meta.url));
 const KILL_AFTER_MS = 10_000;
 /** While it downloads, checks and loads it says every few seconds how far it is. */
 const MOST_SILENCE_MS = 10 * 60_000;

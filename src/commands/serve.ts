@@ -14,9 +14,9 @@ import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { readModelFile } from '../serve/gguf-file.js';
 import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
-import { type RequestRecord, requestLine } from '../serve/http/request-log.js';
+import { type RequestRecord, requestLine } from '../serve/http/metrics.js';
 import { showLoading } from '../serve/loading.js';
-import { settingsThatFit } from '../serve/memory/memory.js';
+import { settingsThatFit } from '../serve/memory.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { lockFile } from '../store/lock.js';
@@ -82,7 +82,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
     lock: lockFile,
   }).finally(() => loading.finish());
-  const file = await readModelFile(model.path);
+  const file = await readModelFile(model.path, settings.gpu);
   const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
@@ -90,7 +90,6 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,
-    parallel: fitting.slots,
     sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),

@@ -5,7 +5,7 @@ import { Readable, Writable } from 'node:stream';
 import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { ApiError } from '../serve/http/api-error.js';
-import { requestLine } from '../serve/http/request-log.js';
+import { requestLine } from '../serve/http/metrics.js';
 import type { Simulator } from '../simulator.js';
 import type { Io } from '../types.js';
 import { startEnvironment } from './http.js';

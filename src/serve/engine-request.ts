@@ -1,8 +1,18 @@
-// A request inside the engine, and its events on their way from the slot's steps to the one who reads them.
+// A request inside the engine: made of what is asked, taking the tokens of its slot, and its events on their way to the one who reads them.
 
-import type { GenerateEvent, GenerateOptions } from './engine-contract.js';
-import type { ReplyReader } from './reply-reader.js';
-import type { LlamaCpp } from './runtime.js';
+import {
+  EngineError,
+  type EnginePrompt,
+  type GenerateEvent,
+  type GenerateOptions,
+  type ModelFacts,
+} from './engine-contract.js';
+import { grammarOf } from './grammar.js';
+import type { Loaded } from './load.js';
+import type { PromptTokens } from './prompt.js';
+import { type MessageMarks, planPrompt } from './prompt-plan.js';
+import { ReplyReader, type ReplyTokens } from './reply-reader.js';
+import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import type { Scheduled } from './scheduler.js';
 
 /** A request from its arrival to the end of its events. */
@@ -13,10 +23,6 @@ export interface Request extends Scheduled {
   readonly events: EventQueue;
   /** Tokens behind the prompt that are scored, at least one; nothing is generated then. */
   readonly scoring: { readonly tokens: readonly number[]; readonly top: number } | undefined;
-  /** The reply's tokens, as they were evaluated. */
-  readonly spoken: number[];
-  /** How many of them belong to the thinking, its end included. */
-  spokenThinking: number;
   /** Set when the reply is over. */
   finished: 'stop' | 'length' | undefined;
   /** Prompt tokens that needed no evaluation; known once it has a slot. */
@@ -32,7 +38,7 @@ interface EventQueue {
   read(): AsyncGenerator<GenerateEvent, void, void>;
 }
 
-export function eventQueue(): EventQueue {
+function eventQueue(): EventQueue {
   const events: GenerateEvent[] = [];
   let failure: { readonly error: unknown } | undefined;
   let ended = false;
@@ -64,4 +70,133 @@ export function eventQueue(): EventQueue {
       }
     },
   };
+}
+
+const THINK = '<think>';
+const END_OF_THINK = '</think>';
+/** The grammar maker ends a schema's text with these; they are cut off like a stop string. */
+const SCHEMA_END = '\n\n\n\n';
+/** The model's own distribution: every token, as likely as it is. */
+const UNCHANGED = {
+  ...{ temperature: 1, topK: 0, topP: 1, minP: 0 },
+  ...{ presencePenalty: 0, frequencyPenalty: 0, repetitionPenalty: 1 },
+};
+
+/** Makes requests for one loaded model. */
+export class Preparation {
+  readonly #loaded: Loaded;
+  readonly #prompts: PromptTokens;
+  readonly #marks: MessageMarks | undefined;
+  readonly #contextSize: number;
+  readonly #reading: ReplyTokens;
+
+  constructor(loaded: Loaded, prompts: PromptTokens, marks: MessageMarks | undefined, { contextSize }: ModelFacts) {
+    this.#loaded = loaded;
+    this.#prompts = prompts;
+    this.#marks = marks;
+    this.#contextSize = contextSize;
+    this.#reading = replyTokens(loaded.model);
+  }
+
+  /** Throws EngineError where the request cannot be served. */
+  async request(prompt: EnginePrompt, options: GenerateOptions): Promise<Request> {
+    const contextSize = this.#contextSize;
+    const { text, tokens } = await this.#prompts.of(prompt, { ...options, addGenerationPrompt: true });
+    // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
+    if (tokens.length > contextSize - 1) {
+      throw new EngineError({ reason: 'context-overflow', promptTokens: tokens.length, contextSize });
+    }
+    const grammar = await grammarOf(this.#loaded, options);
+    const events = eventQueue();
+    return {
+      prompt: planPrompt(text, tokens, this.#marks, (part) => this.#prompts.tokenize(part)),
+      options,
+      reader: this.#reader('messages' in prompt, text, options, grammar !== undefined),
+      grammar,
+      events,
+      fail: (error) => events.fail(error),
+      scoring: undefined,
+      finished: undefined,
+      cachedTokens: 0,
+    };
+  }
+
+  #reader(isChat: boolean, text: string, options: GenerateOptions, isHeld: boolean): ReplyReader {
+    const reading = isChat ? this.#reading : { ...this.#reading, openThinking: undefined, closeThinking: undefined };
+    return new ReplyReader(reading, {
+      thinking: reading.closeThinking !== undefined && text.trimEnd().endsWith(THINK),
+      thinkingBudget: options.thinkingBudget,
+      maxTokens: options.maxTokens ?? Number.POSITIVE_INFINITY,
+      stop: options.responseFormat.type === 'json_schema' ? [...options.stop, SCHEMA_END] : options.stop,
+      blankLineAfterThinking: isHeld,
+    });
+  }
+
+  /** The request that scores tokens, those from position `from` on. What a slot holds of the given request is reused. */
+  scoring(tokens: readonly number[], from: number, { prompt, options, ...request }: Request): Request {
+    const events = eventQueue();
+    const isBefore = (at: number) => at < from;
+    const { pauses, checkpoints } = prompt;
+    return {
+      ...request,
+      prompt: {
+        tokens: tokens.slice(0, from),
+        pauses: pauses.filter(isBefore),
+        checkpoints: checkpoints.filter(isBefore),
+      },
+      options: { ...options, ...UNCHANGED },
+      grammar: undefined,
+      events,
+      fail: (error) => events.fail(error),
+      scoring: { tokens: tokens.slice(from), top: options.scores?.top ?? 0 },
+      finished: undefined,
+    };
+  }
+}
+
+function replyTokens(model: LlamaCpp.LlamaModel): ReplyTokens {
+  const single = (text: string): number | undefined => {
+    const found = model.tokenize(text, true);
+    return found.length === 1 ? found[0] : undefined;
+  };
+  return {
+    isEnd: (token) => model.isEogToken(asToken(token)),
+    textOf: (tokens, before) => model.detokenize(asTokens(tokens), false, asTokens(before)),
+    openThinking: single(THINK),
+    closeThinking: single(END_OF_THINK),
+    blankLine: model.tokenize('\n\n', true),
+  };
+}
+
+/** What the next step evaluates; none where the reply is over. The text is told apart from it, since nothing waits for that. */
+export function takeToken(request: Request, token: number, free: number): readonly number[] {
+  const { insteadOf, finish } = request.reader.take(token);
+  const next = insteadOf ?? [token];
+  request.finished = finish ?? (free < next.length ? 'length' : undefined);
+  return request.finished === undefined ? next : [];
+}
+
+/** Hands on the text of the tokens taken since the last time, and the end where it has come. Does not throw. */
+export function tell(request: Request): void {
+  const { reader, events, finished } = request;
+  try {
+    for (const text of finished === undefined ? reader.texts() : reader.rest()) events.push({ type: 'text', ...text });
+    if (finished !== undefined) tellEnd(request, finished);
+  } catch (error) {
+    request.fail(error);
+  }
+}
+
+export function tellEnd({ reader, events, prompt, cachedTokens }: Request, finishReason: 'stop' | 'length'): void {
+  events.push({
+    type: 'end',
+    finishReason,
+    usage: {
+      promptTokens: prompt.tokens.length,
+      cachedTokens,
+      completionTokens: reader.spoken.length,
+      reasoningTokens: reader.reasoningTokens,
+    },
+  });
+  events.close();
 }

@@ -1,21 +1,14 @@
 // node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
 
-import { DirectSlot } from './direct-slot.js';
-import type { Engine, GenerateEvent, ModelFacts } from './engine-contract.js';
-import type { Request } from './engine-request.js';
+import type { Engine, GenerateEvent, ModelFacts, ScoreOptions, TokenScore } from './engine-contract.js';
+import { Preparation, type Request } from './engine-request.js';
 import { hashFiles } from './file-hash.js';
 import { innerCalls } from './inner-calls.js';
-import { LibrarySlot } from './library-slot.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
-import { isSerialPool } from './pool.js';
-import { Preparation } from './prepare.js';
-import { PromptTokens } from './prompt-tokens.js';
-import { importRuntime, RUNTIME_VERSION } from './runtime.js';
-import { type Evaluator, Scheduler } from './scheduler.js';
-import { scoredReply } from './scored-reply.js';
-import { type Part, SharedBatch } from './shared-batch.js';
-import { SlotSequence } from './slot-sequence.js';
-import { readTemplate, type Templating } from './template.js';
+import { PromptTokens, readTemplate, type Templating } from './prompt.js';
+import { importRuntime } from './runtime.js';
+import { Scheduler } from './scheduler.js';
+import { Slot } from './slot.js';
 
 /**
  * Loads a model. Throws UserError where it cannot be served: the runtime or its GPU library is missing (69), the file is of an unknown
@@ -37,7 +30,7 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
     loaded = await load(runtime, settings);
     const template = readTemplate(loaded, jinja, settings.file.path);
     const facts: ModelFacts = { ...describe(loaded, settings), sha256: await hashing };
-    return createEngine(loaded, await createSlots(loaded, settings), template, facts, settings.noReuse);
+    return createEngine(loaded, createSlots(loaded, settings), template, facts);
   } catch (error) {
     stopHashing.abort();
     if (loaded !== undefined) await unload(loaded);
@@ -54,43 +47,25 @@ function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Pro
   );
 }
 
-const SLOWER = `this release of node-llama-cpp is evaluated through its own queue, which is slower; ${RUNTIME_VERSION} is not`;
-
 /** Generates nothing and scores nothing. */
 const NO_SCORES = { reply: false, top: 0 };
 
 /** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
 
-async function createSlots(loaded: Loaded, settings: EngineSettings): Promise<Evaluator<Request>[]> {
-  const checkpointBytes = Math.floor(settings.checkpointBytes / settings.parallel);
-  const sequences = Array.from({ length: settings.parallel }, () => new SlotSequence(loaded, checkpointBytes));
-  const [first] = sequences;
-  const calls = settings.byLibrary || first === undefined ? undefined : await innerCalls(loaded, first.sequence);
-  if (calls === undefined) {
-    if (!settings.byLibrary) settings.onNote?.(SLOWER);
-    return sequences.map((sequence, slot) => new LibrarySlot(loaded, sequence, slot));
-  }
-  const onBatch = (parts: readonly Part[]) =>
-    settings.onBatch?.(parts.map(({ sequence, tokens }) => ({ slot: sequence, tokens: tokens.length })));
-  const batch = new SharedBatch(calls.context, onBatch, await isSerialPool());
-  return sequences.map((sequence) => new DirectSlot(loaded, calls, batch, sequence));
+function createSlots(loaded: Loaded, { slots, checkpointBytes }: EngineSettings): Slot[] {
+  const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
+  const each = Math.floor(checkpointBytes / slots);
+  return Array.from({ length: slots }, () => new Slot(loaded, calls, each));
 }
 
-function createEngine(
-  loaded: Loaded,
-  slots: readonly Evaluator<Request>[],
-  template: Templating,
-  facts: ModelFacts,
-  noReuse = false,
-): Engine {
+function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templating, facts: ModelFacts): Engine {
   const scheduler = new Scheduler(slots, {
     batchSize: facts.batchSize,
-    reuse: !noReuse,
     tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
   });
   const prompts = new PromptTokens(loaded.model, template, facts.contextSize);
-  const prepare = new Preparation(loaded, prompts, template, facts);
+  const prepare = new Preparation(loaded, prompts, template.marks, facts);
   const open = new Set<Request>();
   let closed = false;
 
@@ -136,4 +111,67 @@ function createEngine(
       await unload(loaded);
     },
   };
+}
+
+type End = Extract<GenerateEvent, { type: 'end' }>;
+
+/**
+ * The same reply as without scores, since llama.cpp samples it alone: its probabilities after cuts and penalties are not the model's own.
+ * So its text comes when it has ended. `run` puts a request through the engine; `scoring` makes the one that scores tokens from a position.
+ */
+async function* scoredReply(
+  request: Request,
+  scores: ScoreOptions,
+  run: (request: Request) => AsyncIterable<GenerateEvent>,
+  scoring: (tokens: readonly number[], from: number) => Request,
+): AsyncGenerator<GenerateEvent, void, void> {
+  const { tokens } = request.prompt;
+  const texts = { reasoning: '', content: '' };
+  let end: End | undefined;
+  if (request.options.maxTokens !== 0) {
+    for await (const event of run(request)) {
+      if (event.type === 'text') texts[event.channel] += event.text;
+      if (event.type === 'end') end = event;
+    }
+    // The reader has left.
+    if (end === undefined) return;
+  }
+  const scored = scores.reply ? [...tokens, ...request.reader.spoken] : tokens;
+  const from = scores.promptFrom ?? tokens.length;
+  const found: TokenScore[] = [];
+  let cachedTokens = 0;
+  if (from < scored.length) {
+    for await (const event of run(scoring(scored, from))) {
+      if (event.type === 'prompt') found.push(...event.scores);
+      if (event.type === 'end') cachedTokens = event.usage.cachedTokens;
+    }
+    if (found.length < scored.length - from) return;
+  }
+  const ofPrompt = found.slice(0, tokens.length - from);
+  if (ofPrompt.length > 0) yield { type: 'prompt', scores: ofPrompt };
+  const ofReply = splitScores(found.slice(ofPrompt.length), request.reader.spokenThinking, texts.content);
+  for (const channel of ['reasoning', 'content'] as const) {
+    if (texts[channel] === '' && ofReply[channel].length === 0) continue;
+    yield { type: 'text', channel, text: texts[channel], scores: ofReply[channel] };
+  }
+  const silent = { promptTokens: tokens.length, cachedTokens, completionTokens: 0, reasoningTokens: 0 };
+  yield end ?? { type: 'end', finishReason: 'length', usage: silent };
+}
+
+/** Thinking has the newlines behind it too; what was said behind the content (a stop string, the end) has no score. */
+function splitScores(
+  scores: readonly TokenScore[],
+  thinking: number,
+  content: string,
+): { reasoning: readonly TokenScore[]; content: readonly TokenScore[] } {
+  const said = thinking === 0 ? 0 : scores.findIndex(({ text }, index) => index >= thinking && !/^\n+$/.test(text));
+  const start = said < 0 ? scores.length : said;
+  let left = Buffer.byteLength(content);
+  const ofContent: TokenScore[] = [];
+  for (const score of scores.slice(start)) {
+    if (left <= 0) break;
+    ofContent.push(score);
+    left -= score.bytes.length;
+  }
+  return { reasoning: scores.slice(0, start), content: ofContent };
 }

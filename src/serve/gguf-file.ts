@@ -1,17 +1,15 @@
-// A model's GGUF file before it is loaded: its parts, whether it is whole, and what it says of itself. Its heads are read here alone.
+// A model's GGUF file before it is loaded: its parts, whether it is whole, and what it says of itself.
 
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
-import { type GgufMetadata, type GgufTensor, tensorBytes } from './gguf-contents.js';
-import { importRuntime, type LlamaCpp, lineOf, type Runtime } from './runtime.js';
+import { type Gpu, importRuntime, type LlamaCpp, lineOf, startLlama } from './runtime.js';
 
 /** A model's file, or all parts of a split one. */
 export interface ModelFile {
   /** Of a split model, its first part. */
   readonly path: string;
   readonly parts: readonly FilePart[];
-  readonly metadata: GgufMetadata;
-  readonly tensors: readonly GgufTensor[];
+  readonly insights: LlamaCpp.GgufInsights;
 }
 
 interface FilePart {
@@ -21,21 +19,30 @@ interface FilePart {
 
 /**
  * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
- * Throws a UserError: the file is missing (66), no GGUF, cut off or damaged (65), or the runtime is missing (69).
+ * Throws a UserError: the file is missing (66), no GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
  */
-export async function readModelFile(path: string): Promise<ModelFile> {
+export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> {
   const parts = await Promise.all(partPaths(path).map(partOf));
-  for (const part of parts) await requireMagic(part.path);
   const { runtime } = await importRuntime();
-  const infos: LlamaCpp.GgufFileInfo[] = [];
-  for (const part of parts) infos.push(await wholeInfo(runtime, part));
-  // The first part has the metadata, and each the tensors that it holds.
-  return {
-    path,
-    parts,
-    metadata: infos[0]?.metadata ?? {},
-    tensors: infos.flatMap(({ tensorInfo = [] }) => tensorInfo),
-  };
+  const { llama } = await startLlama(runtime, gpu);
+  const damaged = (why: string) =>
+    new UserError(`${path} is cut off or damaged (${why}); download it again`, EXIT.badData);
+  try {
+    const info = await runtime.readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false });
+    const insights = await runtime.GgufInsights.from(info, llama);
+    // A little more stands between tensors, and heads of further parts; the library reads zeros behind a file's end.
+    const needed = (info.infoEndOffset ?? 0) + insights.estimateModelResourceRequirements({ gpuLayers: 0 }).cpuRam;
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    if (needed > bytes) throw damaged(`it holds ${bytes} of at least ${needed} bytes`);
+    return { path, parts, insights };
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    if (error instanceof Error && error.constructor.name === 'InvalidGgufMagicError') {
+      const remedy = 'download a GGUF file of the model, or convert it with llama.cpp';
+      throw new UserError(`${path} is not a GGUF file; ${remedy}`, EXIT.badData);
+    }
+    throw damaged(lineOf(error));
+  }
 }
 
 /** llama.cpp names parts `…-00001-of-00003.gguf`. */
@@ -52,40 +59,4 @@ async function partOf(path: string): Promise<FilePart> {
   const found = await stat(path).catch(() => undefined);
   if (!found?.isFile()) throw new UserError(`${path}: no such file; name a GGUF file`, EXIT.inputMissing);
   return { path, bytes: found.size };
-}
-
-async function requireMagic(path: string): Promise<void> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    if (bytesRead < 4 || buffer.toString('latin1') !== 'GGUF') {
-      throw new UserError(
-        `${path} is not a GGUF file; download a GGUF file of the model, or convert it with llama.cpp`,
-        EXIT.badData,
-      );
-    }
-  } finally {
-    await file.close();
-  }
-}
-
-/** The head of a part that is as long as its own table of contents says; the library reads zeros behind a file's end. */
-async function wholeInfo(runtime: Runtime, { path, bytes }: FilePart): Promise<LlamaCpp.GgufFileInfo> {
-  const damaged = (why: string) =>
-    new UserError(`${path} is cut off or damaged (${why}); download it again`, EXIT.badData);
-  let info: LlamaCpp.GgufFileInfo;
-  try {
-    info = await runtime.readGgufFileInfo(path, {
-      sourceType: 'filesystem',
-      spliceSplitFiles: false,
-      logWarnings: false,
-    });
-  } catch (error) {
-    throw damaged(lineOf(error));
-  }
-  // Of an encoding that is not in the table the size is not checked.
-  const ends = (info.tensorInfo ?? []).map((tensor) => Number(tensor.fileOffset) + tensorBytes(tensor, 0));
-  const needed = ends.reduce((most, end) => Math.max(most, end), info.infoEndOffset ?? 0);
-  if (needed > bytes) throw damaged(`it holds ${bytes} of at least ${needed} bytes`);
-  return info;
 }

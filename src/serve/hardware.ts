@@ -1,8 +1,9 @@
 // What a model that is served on this machine may take of it, and what that asks of the memory.
 
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { UserError } from '../errors.js';
-import type { PlanWishes } from './memory/memory-plan.js';
-import { needsTwoThreads } from './threads.js';
+import type { PlanWishes } from './memory-plan.js';
 
 /** What the user allows; what is left open is as much as fits. */
 interface Hardware {
@@ -41,4 +42,22 @@ export function wishesOf(hardware: Hardware): PlanWishes {
     batchSize: hardware.batchSize,
     flashAttention: hardware.flashAttention,
   };
+}
+
+/** Threads that compute: those asked for; else cores less one, since ggml's waiting threads starve Node's own on the last core, and two at least where one computes wrongly. */
+export function threadsOf(threads: number | undefined, slots: number): number {
+  return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
+}
+
+/**
+ * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
+ * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
+ */
+export function needsTwoThreads(slots: number): boolean {
+  if (slots === 1 || process.platform !== 'linux') return false;
+  try {
+    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
+  } catch {
+    return false;
+  }
 }

@@ -1,9 +1,24 @@
-// The calls of llama.cpp's binding that node-llama-cpp makes itself: found on what it loaded, or absent where a release has them no more.
+// Everything that is needed of node-llama-cpp's inner interface: its own calls of llama.cpp's binding, by which all slots share an evaluation.
 
-import type { Loaded } from './load.js';
-import type { LlamaCpp } from './runtime.js';
+import type * as LlamaCpp from 'node-llama-cpp';
+import { EXIT, UserError } from '../errors.js';
 
-/** llama.cpp's context, as `AddonContext` in node-llama-cpp's bindings/AddonTypes.d.ts, which every release from 3.0 has alike. */
+/** The release whose inner interface this is; package.json's peerDependencies name the same. */
+const RUNTIME_VERSION = '3.21.1';
+
+/** What of it says how it is installed. */
+export const INSTALLATION = `npm install node-llama-cpp@${RUNTIME_VERSION}`;
+
+/** Throws a UserError (69) for a release whose inner interface is not known. */
+export function requireKnownRelease(version: string): void {
+  if (version === RUNTIME_VERSION) return;
+  throw new UserError(
+    `node-llama-cpp ${version} is installed, and awb serve works with ${RUNTIME_VERSION}; \`${INSTALLATION}\` replaces it`,
+    EXIT.unavailable,
+  );
+}
+
+/** llama.cpp's context, as `AddonContext` in node-llama-cpp's bindings/AddonTypes.d.ts. */
 export interface InnerContext {
   initBatch(tokens: number): void;
   /** `outputs` are places in `tokens`; resolves them to places in the batch. */
@@ -42,67 +57,125 @@ export interface SamplerConfig {
   readonly grammarEvaluationState?: object;
 }
 
-/** What node-llama-cpp believes of a sequence; it must be told what was evaluated past it before it goes back or keeps a state. */
-export interface InnerSequence {
+/** The private fields in which `LlamaContextSequence` keeps what it holds. */
+interface InnerSequence {
   readonly _sequenceId: number;
   _nextTokenIndex: number;
-  _contextTokens: number[];
+  readonly _contextTokens: number[];
 }
 
 export interface InnerCalls {
-  readonly context: InnerContext;
-  sequence(sequence: LlamaCpp.LlamaContextSequence): InnerSequence;
+  /**
+   * Evaluates tokens behind those that the sequence holds, with those of all other sequences that are handed in before the next microtask;
+   * never while an evaluation is under way. Resolves with what was sampled, or rejects with the others where the evaluation fails.
+   */
+  evaluate(
+    sequence: LlamaCpp.LlamaContextSequence,
+    tokens: readonly number[],
+    how?: Sampling,
+  ): Promise<Sampled | undefined>;
   newSampler(): InnerSampler;
   /** What a sampler's configuration takes for a grammar. */
   grammarState(grammar: LlamaCpp.LlamaGrammarEvaluationState): object;
 }
 
-/** Accepts one text; whether a grammar's state is found is tried on it. */
-const ANY_GRAMMAR = 'root ::= "a"';
-
-/** Undefined where any of it has another shape than the releases that were tried (3.21.1). `fresh` holds nothing yet. */
-export async function innerCalls(
-  { runtime, llama, model, context }: Loaded,
-  fresh: LlamaCpp.LlamaContextSequence,
-): Promise<InnerCalls | undefined> {
-  const inner: unknown = Reflect.get(context, '_ctx');
-  const addonModel: unknown = Reflect.get(model, '_model');
-  const bindings = Object(Reflect.get(llama, '_bindings'));
-  const Sampler: unknown = Reflect.get(bindings, 'AddonSampler');
-  const GrammarState: unknown = Reflect.get(bindings, 'AddonGrammarEvaluationState');
-  if (typeof Sampler !== 'function' || typeof GrammarState !== 'function' || addonModel === undefined) return undefined;
-  if (!hasMethods(inner, ['initBatch', 'addToBatch', 'decodeBatch', 'sampleToken'])) return undefined;
-  if (!hasMethods(Sampler.prototype, ['applyConfig', 'dispose'])) return undefined;
-  if (!believesWhatItIsTold(fresh)) return undefined;
-  const grammar = await llama.createGrammar({ grammar: ANY_GRAMMAR });
-  const held = new runtime.LlamaGrammarEvaluationState({ model, grammar });
-  if (!(Reflect.get(held, '_state') instanceof GrammarState)) return undefined;
+export function innerCalls(
+  llama: LlamaCpp.Llama,
+  model: LlamaCpp.LlamaModel,
+  context: LlamaCpp.LlamaContext,
+): InnerCalls {
+  // Found in the release that was required above.
+  const batch = new SharedBatch(Reflect.get(context, '_ctx') as InnerContext);
+  const Sampler = Reflect.get(Reflect.get(llama, '_bindings'), 'AddonSampler');
   return {
-    // Its methods are there; what they take and give is what was tried.
-    context: inner as InnerContext,
-    // Its fields are private to the compiler alone, and were found above.
-    sequence: (sequence) => sequence as unknown as InnerSequence,
-    newSampler: () => Reflect.construct(Sampler, [addonModel]),
-    grammarState: (state) => Object(Reflect.get(state, '_state')),
+    evaluate(sequence, tokens, how = {}) {
+      // Likewise; they are private to the compiler alone.
+      const inner = sequence as unknown as InnerSequence;
+      const position = inner._nextTokenIndex;
+      // The library is told before, also where evaluating fails: the slot is cleared then, and may hold some of them.
+      for (const token of tokens) inner._contextTokens.push(token);
+      inner._nextTokenIndex += tokens.length;
+      return batch.evaluate({ sequence: inner._sequenceId, position, tokens, ...how });
+    },
+    newSampler: () => Reflect.construct(Sampler, [Reflect.get(model, '_model')]),
+    grammarState: (state) => Reflect.get(state, '_state'),
   };
 }
 
-/** Whether what a sequence holds, as anyone may ask it, is what its fields were set to: others of that name would be set in vain. */
-function believesWhatItIsTold(fresh: LlamaCpp.LlamaContextSequence): boolean {
-  // Looked at field by field before it is written to.
-  const inner = fresh as unknown as InnerSequence;
-  const isKnown =
-    Number.isInteger(inner._sequenceId) && inner._nextTokenIndex === 0 && Array.isArray(inner._contextTokens);
-  if (!isKnown) return false;
-  const before = inner._contextTokens;
-  inner._contextTokens = [1, 2];
-  inner._nextTokenIndex = 2;
-  const believes = fresh.nextTokenIndex === 2 && fresh.contextTokens.join() === '1,2';
-  inner._contextTokens = before;
-  inner._nextTokenIndex = 0;
-  return believes;
+interface Sampling {
+  /** Samples what comes behind the last token; absent: nothing is sampled. */
+  readonly sampler?: InnerSampler;
+  /** Whether the probabilities of the whole vocabulary are wanted too. */
+  readonly probabilities?: boolean;
 }
 
-function hasMethods(value: unknown, names: readonly string[]): boolean {
-  return names.every((name) => typeof Reflect.get(Object(value), name) === 'function');
+/** A slot's part of an evaluation. */
+interface Part extends Sampling {
+  readonly sequence: number;
+  /** Where its first token stands. */
+  readonly position: number;
+  readonly tokens: readonly number[];
+}
+
+/** The token, -1 where there is none; where they were wanted, with the probabilities: tokens and probabilities by turns. */
+export type Sampled = number | readonly [number, readonly number[] | undefined];
+
+interface Waiting {
+  readonly part: Part;
+  readonly resolve: (sampled: Sampled | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One evaluation for all slots: what they hand in within a step is evaluated together, and sampled when it has been. */
+export class SharedBatch {
+  readonly #context: InnerContext;
+  #waiting: Waiting[] = [];
+
+  constructor(context: InnerContext) {
+    this.#context = context;
+  }
+
+  evaluate(part: Part): Promise<Sampled | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ part, resolve, reject }) === 1) queueMicrotask(() => void this.#run());
+    });
+  }
+
+  async #run(): Promise<void> {
+    // llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph.
+    const waiting = this.#waiting.sort((a, b) => a.part.sequence - b.part.sequence);
+    this.#waiting = [];
+    try {
+      this.#context.initBatch(waiting.reduce((sum, { part }) => sum + part.tokens.length, 0));
+      const outputs = waiting.map(({ part: { sequence, position, tokens, sampler } }) => {
+        const last = sampler === undefined ? [] : [tokens.length - 1];
+        return this.#context.addToBatch(sequence, position, Uint32Array.from(tokens), Uint32Array.from(last))[0];
+      });
+      await this.#context.decodeBatch();
+      await this.#handOver(waiting, outputs);
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    }
+  }
+
+  /**
+   * Samples side by side on the threads of Node's pool, each handed over as it comes, but for the first of an uneven batch: reading it,
+   * llama.cpp puts its outputs in order. Slots that sample nothing go on last.
+   */
+  async #handOver(waiting: readonly Waiting[], outputs: readonly (number | undefined)[]): Promise<void> {
+    let isOrdered = waiting.every(({ part }) => part.tokens.length === 1);
+    const under: Promise<void>[] = [];
+    for (const [index, { part, resolve, reject }] of waiting.entries()) {
+      const [output, { sampler, probabilities }] = [outputs[index], part];
+      if (sampler === undefined || output === undefined) continue;
+      const sampled = probabilities
+        ? this.#context.sampleToken(output, sampler, true)
+        : this.#context.sampleToken(output, sampler);
+      under.push(sampled.then(resolve, reject));
+      if (!isOrdered) await under[0];
+      isOrdered = true;
+    }
+    await Promise.all(under);
+    for (const { resolve } of waiting) resolve(undefined);
+  }
 }

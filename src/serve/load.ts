@@ -4,36 +4,17 @@ import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import { valueAt } from './gguf-contents.js';
 import type { ModelFile } from './gguf-file.js';
+import { threadsOf } from './hardware.js';
+import type { PlanSettings } from './memory-plan.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
-import { threadsOf } from './threads.js';
 
-export interface EngineSettings {
+export interface EngineSettings extends PlanSettings {
   readonly file: ModelFile;
   /** The name under which the model is served. */
   readonly name: string;
   readonly gpu: Gpu;
-  /** Layers on the GPU; absent: as many as fit. */
-  readonly gpuLayers?: number;
-  /** Tokens per slot; absent: as many as fit, up to what the model was trained on. */
-  readonly contextSize?: number;
-  /** Slots: requests served at the same time. */
-  readonly parallel: number;
-  readonly kvCache: 'f16' | 'q8_0';
-  readonly flashAttention: boolean;
-  /** Absent: cores less one, since ggml's waiting threads starve Node's own on the last core; two at least where one computes wrongly. */
   readonly threads?: number;
-  /** Host memory in bytes for checkpoints of recurrent state, all slots together; 0 keeps none. */
-  readonly checkpointBytes: number;
-  /** Tokens per evaluation, all slots together. Default 512. */
-  readonly batchSize?: number;
-  /** Evaluate every prompt from its start. */
-  readonly noReuse?: boolean;
-  /** Evaluate through node-llama-cpp's own queue, as with releases whose inner calls are not known. */
-  readonly byLibrary?: boolean;
-  /** Told of every batch before it is evaluated: how many tokens each slot has in it, in the order in which they stand there. */
-  readonly onBatch?: (batch: readonly { readonly slot: number; readonly tokens: number }[]) => void;
   /** Told what the one who serves should know. */
   readonly onNote?: (text: string) => void;
   /** SHA-256 in hex of the file where it is known; else the file is read for it. */
@@ -45,8 +26,6 @@ export interface EngineSettings {
   /** Told how far a step of opening the model is, 0 to 1; the two go on side by side. */
   readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
-
-const DEFAULT_BATCH = 512;
 
 export interface Loaded {
   readonly runtime: Runtime;
@@ -60,9 +39,11 @@ export async function load(runtime: Runtime, settings: EngineSettings): Promise<
   log.length = 0;
   const hint = settings.gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
   if (hint !== undefined) {
-    settings.onNote?.(`no GPU code is installed, running on ${counted(threadsOf(settings), 'thread')}; ${hint}`);
+    settings.onNote?.(
+      `no GPU code is installed, running on ${counted(threadsOf(settings.threads, settings.slots), 'thread')}; ${hint}`,
+    );
   }
-  const model = await loadModel(runtime, llama, settings, log);
+  const model = await loadModel(llama, settings, log);
   try {
     return { runtime, llama, model, context: await createContext(model, settings, log) };
   } catch (error) {
@@ -77,15 +58,13 @@ export async function unload({ context, model }: Loaded): Promise<void> {
 }
 
 async function loadModel(
-  runtime: Runtime,
   llama: LlamaCpp.Llama,
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaModel> {
   const { file, gpuLayers, contextSize, onProgress, signal } = settings;
-  const architecture = String(valueAt(file.metadata, 'general.architecture'));
-  const trained = Number(valueAt(file.metadata, `${architecture}.context_length`) ?? Number.POSITIVE_INFINITY);
-  if (contextSize !== undefined && contextSize > trained) {
+  const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
+  if (contextSize > trained) {
     throw new UserError(
       `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
     );
@@ -93,34 +72,26 @@ async function loadModel(
   try {
     return await llama.loadModel({
       modelPath: file.path,
-      gpuLayers:
-        gpuLayers ??
-        (contextSize === undefined ? 'auto' : { fitContext: { contextSize: contextSize * settings.parallel } }),
+      gpuLayers,
       defaultContextFlashAttention: settings.flashAttention,
       ...(onProgress === undefined ? {} : { onLoadProgress: (loaded: number) => onProgress('loading', loaded) }),
       ...(signal === undefined ? {} : { loadSignal: signal }),
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw loadFailure(runtime, settings, architecture, error, log);
+    throw loadFailure(settings, error, log);
   }
 }
 
 /** One sentence with the remedy. */
-function loadFailure(
-  runtime: Runtime,
-  settings: EngineSettings,
-  architecture: string,
-  error: unknown,
-  log: readonly string[],
-): UserError {
+function loadFailure({ file }: EngineSettings, error: unknown, log: readonly string[]): UserError {
   if (isMemoryError(error, log)) return memoryFailure(error);
-  // A const enum to the compiler, an object at run time.
-  const known = Object.values<string>(Reflect.get(runtime as object, 'GgufArchitectureType'));
-  const reason = known.includes(architecture)
-    ? `(${oneLine(log[0] ?? lineOf(error))}); download it again, or use another file of the model`
-    : `: this release does not know the architecture "${architecture}"; use a newer node-llama-cpp or another model`;
-  return new UserError(`llama.cpp cannot load ${settings.file.path} ${reason}`.replace(' :', ':'), EXIT.badData);
+  const why = oneLine(log[0] ?? lineOf(error));
+  const { architecture } = file.insights.ggufFileInfo.metadata.general;
+  const reason = file.insights.isSupportedByLlamaCpp
+    ? ` (${why}); download it again, or use another file of the model`
+    : `: this release does not know the architecture "${architecture}"; use another model`;
+  return new UserError(`llama.cpp cannot load ${file.path}${reason}`, EXIT.badData);
 }
 
 function isMemoryError(error: unknown, log: readonly string[]): boolean {
@@ -135,28 +106,22 @@ function memoryFailure(error: unknown): UserError {
   );
 }
 
-/** Smallest context worth having where the size is left to what fits. */
-const LEAST_CONTEXT = 2048;
-
 async function createContext(
   model: LlamaCpp.LlamaModel,
   settings: EngineSettings,
   log: readonly string[],
 ): Promise<LlamaCpp.LlamaContext> {
+  const threads = threadsOf(settings.threads, settings.slots);
   const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
   try {
     return await model.createContext({
-      sequences: settings.parallel,
-      contextSize: settings.contextSize ?? {
-        min: Math.min(LEAST_CONTEXT, model.trainContextSize),
-        max: model.trainContextSize,
-      },
-      batchSize: Math.max(settings.batchSize ?? DEFAULT_BATCH, LARGEST_REPLY_DEMAND * settings.parallel),
+      sequences: settings.slots,
+      contextSize: settings.contextSize,
+      batchSize: Math.max(settings.batchSize, LARGEST_REPLY_DEMAND * settings.slots),
       flashAttention: settings.flashAttention,
-      threads: { ideal: threadsOf(settings), min: threadsOf(settings) },
+      threads: { ideal: threads, min: threads },
       experimentalKvCacheKeyType: cacheType,
       experimentalKvCacheValueType: cacheType,
-      batching: { itemPrioritizationStrategy: inSlotOrder(settings.onBatch) },
       // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
       failedCreationRemedy: false,
     });
@@ -169,18 +134,6 @@ async function createContext(
 
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
-
-/**
- * All of every slot's tokens, in ascending slot order: llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph. The
- * library hands the slot on as a priority, which it does not read itself where a strategy is given.
- */
-function inSlotOrder(onBatch: EngineSettings['onBatch']): LlamaCpp.CustomBatchingPrioritizationStrategy {
-  return ({ items }) => {
-    const ordered = [...items].sort((a, b) => a.evaluationPriority - b.evaluationPriority);
-    onBatch?.(ordered.map((item) => ({ slot: item.evaluationPriority - 1, tokens: item.tokens.length })));
-    return ordered.map((item) => ({ item, processAmount: item.tokens.length }));
-  };
-}
 
 /** What scores depend on, but for the hash of the file. */
 export function describe(
@@ -199,10 +152,10 @@ export function describe(
     kvCache: settings.kvCache,
     flashAttention: settings.flashAttention,
     contextSize: context.contextSize,
-    slots: settings.parallel,
+    slots: settings.slots,
     gpu: llama.gpu === false ? 'off' : llama.gpu,
     gpuLayers: model.gpuLayers,
-    threads: threadsOf(settings),
+    threads: threadsOf(settings.threads, settings.slots),
     batchSize: context.batchSize,
   };
 }

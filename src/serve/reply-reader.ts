@@ -1,8 +1,5 @@
 // A reply as its tokens come: thinking and answer apart, whole characters only, stop strings, budgets and counts.
 
-import { type TextFilter, untilStop, withoutLeadingNewlines, withoutOuterNewlines } from './text-filters.js';
-import { type TextOf, type WholeCharacters, wholeCharacters } from './whole-characters.js';
-
 /** What the reader must know of the model. */
 export interface ReplyTokens {
   readonly isEnd: (token: number) => boolean;
@@ -52,7 +49,8 @@ export class ReplyReader {
   #unread: number[] = [];
   /** Read, but not handed on yet. */
   #read: ReplyText[] = [];
-  #completionTokens = 0;
+  readonly #spoken: number[] = [];
+  #spokenThinking = 0;
   #reasoningTokens = 0;
 
   constructor(model: ReplyTokens, settings: ReplySettings) {
@@ -67,8 +65,14 @@ export class ReplyReader {
     return this.#channel === 'reasoning';
   }
 
-  get completionTokens(): number {
-    return this.#completionTokens;
+  /** The reply's tokens, those included that were put in and the one that ends it. */
+  get spoken(): readonly number[] {
+    return this.#spoken;
+  }
+
+  /** How many of them belong to the thinking, its end included. */
+  get spokenThinking(): number {
+    return this.#spokenThinking;
   }
 
   get reasoningTokens(): number {
@@ -80,11 +84,12 @@ export class ReplyReader {
    * to be looked for.
    */
   take(token: number): ReplyStep {
-    if (this.#model.isEnd(token)) {
-      this.#completionTokens += 1;
-      return { finish: 'stop' };
-    }
-    return this.inThinking ? this.#think(token) : this.#answer(token);
+    const { inThinking } = this;
+    const step = this.#step(token);
+    this.#spoken.push(...(step.insteadOf ?? [token]));
+    if (inThinking || this.inThinking) this.#spokenThinking = this.#spoken.length;
+    const isUsedUp = this.#spoken.length >= this.#settings.maxTokens;
+    return step.finish === undefined && isUsedUp ? { ...step, finish: 'length' } : step;
   }
 
   /** The text that may be handed on since the last time. */
@@ -102,35 +107,35 @@ export class ReplyReader {
     return this.texts();
   }
 
+  #step(token: number): ReplyStep {
+    if (this.#model.isEnd(token)) return { finish: 'stop' };
+    return this.inThinking ? this.#think(token) : this.#answer(token);
+  }
+
   #think(token: number): ReplyStep {
     const { closeThinking } = this.#model;
     const isSpent = this.#reasoningTokens >= this.#settings.thinkingBudget;
+    this.#reasoningTokens += 1;
     if (closeThinking === undefined || (token !== closeThinking && !isSpent)) {
-      this.#reasoningTokens += 1;
-      this.#completionTokens += 1;
       this.#unread.push(token);
-      return this.#bounded({});
+      return {};
     }
     const end = [closeThinking, ...(this.#settings.blankLineAfterThinking ? this.#model.blankLine : [])];
-    this.#reasoningTokens += 1;
-    this.#completionTokens += end.length;
-    const isReplaced = end.length > 1 || token !== closeThinking;
     this.#leaveThinking();
-    return this.#bounded(isReplaced ? { insteadOf: end } : {});
+    return end.length > 1 || token !== closeThinking ? { insteadOf: end } : {};
   }
 
   #answer(token: number): ReplyStep {
     const { openThinking, closeThinking } = this.#model;
-    this.#completionTokens += 1;
-    if (this.#completionTokens === 1 && token === openThinking && closeThinking !== undefined) {
+    if (this.#spoken.length === 0 && token === openThinking && closeThinking !== undefined) {
       this.#channel = 'reasoning';
       this.#filter = withoutOuterNewlines();
       this.#reasoningTokens = 1;
-      return this.#bounded({});
+      return {};
     }
     this.#unread.push(token);
     if (this.#settings.stop.length > 0) this.#readOn();
-    return this.#filter.stopped() ? { finish: 'stop' } : this.#bounded({});
+    return this.#filter.stopped() ? { finish: 'stop' } : {};
   }
 
   #leaveThinking(): void {
@@ -150,11 +155,110 @@ export class ReplyReader {
   #say(text: string): void {
     if (text !== '') this.#read.push({ channel: this.#channel, text });
   }
+}
 
-  /** The step, or the reply's end where its tokens are used up. */
-  #bounded(step: ReplyStep): ReplyStep {
-    return step.finish === undefined && this.#completionTokens >= this.#settings.maxTokens
-      ? { ...step, finish: 'length' }
-      : step;
-  }
+interface TextFilter {
+  push(text: string): string;
+  rest(): string;
+  stopped(): boolean;
+}
+
+/** Passes text up to the first stop string. */
+function untilStop(stops: readonly string[]): TextFilter {
+  let held = '';
+  let stopped = false;
+  return {
+    push(text) {
+      if (stopped) return '';
+      held += text;
+      const found = stops.map((stop) => held.indexOf(stop)).filter((at) => at >= 0);
+      stopped = found.length > 0;
+      const end = stopped ? Math.min(...found) : held.length - longestStart(held, stops);
+      const out = held.slice(0, end);
+      held = stopped ? '' : held.slice(end);
+      return out;
+    },
+    rest() {
+      const out = held;
+      held = '';
+      return out;
+    },
+    stopped: () => stopped,
+  };
+}
+
+/** Length of the longest end of `text` that begins one of the stop strings, but is none. */
+export function longestStart(text: string, stops: readonly string[]): number {
+  const lengths = stops.flatMap((stop) =>
+    Array.from({ length: Math.min(stop.length - 1, text.length) }, (_, index) => index + 1).filter((length) =>
+      text.endsWith(stop.slice(0, length)),
+    ),
+  );
+  return Math.max(0, ...lengths);
+}
+
+function withoutLeadingNewlines(inner: TextFilter): TextFilter {
+  let begun = false;
+  return {
+    ...inner,
+    push(text) {
+      const rest = begun ? text : text.replace(/^\n+/, '');
+      begun ||= rest !== '';
+      return inner.push(rest);
+    },
+  };
+}
+
+function withoutOuterNewlines(): TextFilter {
+  let held = '';
+  return withoutLeadingNewlines({
+    push(text) {
+      const all = held + text;
+      held = /\n*$/.exec(all)?.[0] ?? '';
+      return all.slice(0, all.length - held.length);
+    },
+    rest: () => '',
+    stopped: () => false,
+  });
+}
+
+/** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
+const LONGEST_PARTIAL = 3;
+const TOKENS_BEFORE = 4;
+
+/** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
+type TextOf = (tokens: readonly number[], before: readonly number[]) => string;
+
+interface WholeCharacters {
+  /** The text that is complete with these tokens. */
+  push(tokens: readonly number[]): string;
+  /** What is still incomplete. */
+  rest(): string;
+}
+
+/** A character whose bytes are spread over several tokens comes only when it is complete. */
+function wholeCharacters(textOf: TextOf): WholeCharacters {
+  let before: readonly number[] = [];
+  let open: number[] = [];
+  let given = 0;
+  const upTo = (text: string, end: number): string => {
+    const out = text.slice(given, Math.max(end, given));
+    given = Math.max(end, given);
+    return out;
+  };
+  return {
+    push(tokens) {
+      open.push(...tokens);
+      const text = textOf(open, before);
+      const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
+      const out = upTo(text, text.length - partial);
+      if (partial === 0) {
+        before = [...before, ...open].slice(-TOKENS_BEFORE);
+        open = [];
+        given = 0;
+      }
+      return out;
+    },
+    rest: () => (open.length === 0 ? '' : upTo(textOf(open, before), Number.POSITIVE_INFINITY)),
+  };
 }

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as LlamaCpp from 'node-llama-cpp';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
+import { INSTALLATION, requireKnownRelease } from './inner-calls.js';
 
 export type { LlamaCpp };
 export type Runtime = typeof LlamaCpp;
@@ -23,10 +24,6 @@ export function asTokens(tokens: readonly number[]): Token[] {
   return tokens as Token[];
 }
 
-/** The release that is tested. */
-export const RUNTIME_VERSION = '3.21.1';
-const INSTALLATION = `npm install node-llama-cpp@${RUNTIME_VERSION}`;
-
 /** Whether node-llama-cpp is installed. */
 export function hasRuntime(): boolean {
   try {
@@ -42,10 +39,14 @@ export interface Jinja {
   readonly Template: new (source: string) => { render(context: Record<string, unknown>): string };
 }
 
-/** The optional peer, and the template library it depends on (so that the two agree, wherever npm put them). */
+/**
+ * The optional peer, and the template library it depends on (so that the two agree, wherever npm put them). Throws a UserError (69) where
+ * it is not installed, or in another release.
+ */
 export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja }> {
   try {
     const runtime: Runtime = await import('node-llama-cpp');
+    requireKnownRelease(await runtime.getModuleVersion());
     const own = createRequire(import.meta.url);
     const jinja: Jinja = createRequire(own.resolve('node-llama-cpp'))('@huggingface/jinja');
     return { runtime, jinja };

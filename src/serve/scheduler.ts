@@ -13,14 +13,16 @@ export interface Scheduled {
 export interface Evaluator<R> {
   /** Whether the slot can go back only to states that were kept (recurrent state); else to every position of the prompt. */
   readonly needsCheckpoints: boolean;
-  /** Goes back to the state behind the first `tokens` of the request's prompt; resolves with the position it really has then. */
-  restore(request: R, tokens: number): Promise<number>;
-  /** Evaluates the prompt's tokens from one position to another, which lies before the prompt's end. */
-  feed(request: R, from: number, to: number): Promise<void>;
+  /** How many tokens the slot holds: of the request's prompt, and of its reply. */
+  readonly position: number;
+  /** Goes back to the state behind the first `tokens` of the request's prompt, or an earlier one. */
+  restore(request: R, tokens: number): Promise<void>;
+  /** Evaluates the prompt's tokens up to a position, which lies before the prompt's end. */
+  feed(request: R, end: number): Promise<void>;
   /** Keeps the present state; resolves with how many states are kept now, the oldest having been dropped first. */
   keep(): Promise<number>;
-  /** Evaluates the prompt from a position to its end and samples; resolves with the tokens of the next step, 0 where the reply is over. */
-  begin(request: R, from: number): Promise<number>;
+  /** Evaluates the prompt to its end and samples; resolves with the tokens of the next step, 0 where the reply is over. */
+  begin(request: R): Promise<number>;
   /** The reply's next step; resolves likewise. */
   step(request: R): Promise<number>;
   /** The request leaves the slot, its reply over or not. */
@@ -30,8 +32,6 @@ export interface Evaluator<R> {
 interface SchedulerOptions {
   /** Tokens per step, all slots together. */
   readonly batchSize: number;
-  /** Whether slots go on from what they hold; otherwise every prompt is evaluated from its start. */
-  readonly reuse: boolean;
   /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
   readonly tokensPerStep: number;
 }
@@ -59,8 +59,6 @@ interface Slot<R> {
 /** A request in its slot. */
 interface Work<R> {
   readonly request: R;
-  /** Prompt tokens evaluated so far. */
-  position: number;
   /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
   wants: number | undefined;
   /** Its reply is over, or nobody waits for it any more. */
@@ -150,7 +148,7 @@ export class Scheduler<R extends Scheduled> {
       if (this.#slots.every(({ work }) => work === undefined)) return;
       const working = this.#slots.flatMap((slot) => (slot.work?.over === false ? [{ slot, work: slot.work }] : []));
       const shares = shareBatch(
-        working.map(({ work }) => demandOf(work)),
+        working.map(({ slot, work }) => demandOf(work, slot.evaluator.position)),
         this.#options.batchSize,
       );
       const filled = shares.reduce((sum, share) => sum + share, 0);
@@ -202,7 +200,7 @@ export class Scheduler<R extends Scheduled> {
       const choice = chooseSlot(free, request.prompt);
       const slot = free.find((one) => one.slot === choice?.slot);
       if (choice === undefined || slot === undefined) return [];
-      const offer = { request, place, slot, reuse: this.#options.reuse ? choice.reuse : 0 };
+      const offer = { request, place, slot, reuse: choice.reuse };
       return !isDue && this.#isHeld(waiting, offer.reuse) ? [] : [offer];
     });
     return offers.reduce((best, offer) => (offer.reuse > (best?.reuse ?? -1) ? offer : best), offers[0]);
@@ -210,7 +208,6 @@ export class Scheduler<R extends Scheduled> {
 
   /** Whether the request still waits for a slot that works, where a free one would give it no more than `reuse`. */
   #isHeld(waiting: Waiting<R>, reuse: number): boolean {
-    if (!this.#options.reuse) return false;
     const continued = this.#slots.map((slot) =>
       slot.work === undefined ? 0 : continuedPrefix(memoryOnceOver(slot, slot.work), waiting.request.prompt),
     );
@@ -225,10 +222,9 @@ export class Scheduler<R extends Scheduled> {
 
   /** Brings the slot to the state that is reused. Where the slot restored less, that counts. */
   async #start(slot: Slot<R>, request: R, reuse: number): Promise<void> {
-    const work = { request, position: 0, wants: undefined, over: false };
-    slot.work = work;
+    slot.work = { request, wants: undefined, over: false };
     try {
-      work.position = await slot.evaluator.restore(request, reuse);
+      await slot.evaluator.restore(request, reuse);
     } catch (error) {
       slot.work = undefined;
       forget(slot);
@@ -236,19 +232,20 @@ export class Scheduler<R extends Scheduled> {
       return;
     }
     slot.prompt = request.prompt;
-    slot.restorable = slot.restorable.filter((at) => at <= work.position);
+    slot.restorable = slot.restorable.filter((at) => at <= slot.evaluator.position);
     slot.lastUsed = ++this.#uses;
   }
 
   /** One slot's part of a step. A failure ends its request alone. */
   async #advance(slot: Slot<R>, work: Work<R>, share: number): Promise<void> {
     if (share === 0) return;
-    const { request, position } = work;
+    const { request } = work;
+    const end = slot.evaluator.position + share;
     try {
       if (work.wants !== undefined) work.wants = await slot.evaluator.step(request);
-      else if (position + share < request.prompt.tokens.length) await this.#feed(slot, work, position + share);
+      else if (end < request.prompt.tokens.length) await this.#feed(slot, request, end);
       else {
-        work.wants = await slot.evaluator.begin(request, position);
+        work.wants = await slot.evaluator.begin(request);
         // What the slot holds is certain now.
         this.#lookAt = 0;
       }
@@ -260,22 +257,20 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
-  async #feed(slot: Slot<R>, work: Work<R>, end: number): Promise<void> {
+  async #feed(slot: Slot<R>, request: R, end: number): Promise<void> {
     const { evaluator } = slot;
-    const { pauses, checkpoints } = work.request.prompt;
-    await evaluator.feed(work.request, work.position, end);
-    work.position = end;
+    const { pauses, checkpoints } = request.prompt;
+    await evaluator.feed(request, end);
     if (!pauses.includes(end)) return;
     if (!evaluator.needsCheckpoints) slot.restorable = addCheckpoint(slot.restorable, end, Number.POSITIVE_INFINITY);
-    else if (this.#options.reuse && checkpoints.includes(end)) {
-      slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
-    }
+    else if (checkpoints.includes(end)) slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
   }
 }
 
 /** What a slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
-function memoryOnceOver<R extends Scheduled>(slot: Slot<R>, { request, position, wants }: Work<R>): SlotMemory {
+function memoryOnceOver<R extends Scheduled>(slot: Slot<R>, { request, wants }: Work<R>): SlotMemory {
   const { prompt } = request;
+  const { position } = slot.evaluator;
   const coming = slot.evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
   const restorable = [...slot.restorable, ...(wants === undefined ? coming.filter((at) => at > position) : [])];
   return { slot: slot.slot, prompt, restorable, lastUsed: slot.lastUsed };
@@ -288,7 +283,7 @@ function forget(slot: { prompt: Prompt | undefined; restorable: number[] }): voi
 }
 
 /** A prompt is evaluated up to its next pause. */
-function demandOf({ request, position, wants }: Work<Scheduled>): { tokens: number; replying: boolean } {
+function demandOf({ request, wants }: Work<Scheduled>, position: number): { tokens: number; replying: boolean } {
   if (wants !== undefined) return { tokens: wants, replying: true };
   const { tokens, pauses } = request.prompt;
   return { tokens: (pauses.find((pause) => pause > position) ?? tokens.length) - position, replying: false };

@@ -49,7 +49,7 @@ describe('the package', () => {
     ]);
     const ending = (folder: string) =>
       [...new Set(files.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split('.').at(-1)))].sort();
-    expect({ dist: ending('dist'), docs: ending('docs') }).toEqual({ dist: ['cjs', 'js'], docs: ['md'] });
+    expect({ dist: ending('dist'), docs: ending('docs') }).toEqual({ dist: ['js'], docs: ['md'] });
   });
 
   test('holds all that is bundled', () => {
@@ -101,7 +101,7 @@ test('npx runs the tarball in an empty folder, with its prompts and rubrics', as
   const needed = Object.entries<Record<string, unknown>>(packages).filter(
     ([path, entry]) => path !== '' && !entry.dev && !entry.devOptional && !entry.peer,
   );
-  const own = { version, resolved: `file:${tarball}`, dependencies, bin: { awb: 'dist/launch.cjs' } };
+  const own = { version, resolved: `file:${tarball}`, dependencies, bin: { awb: 'dist/bin.js' } };
   const root = { dependencies: { agentworldbench: `file:${tarball}` } };
   const lock = { '': root, 'node_modules/agentworldbench': own, ...Object.fromEntries(needed) };
   writeFileSync(join(empty, 'package.json'), JSON.stringify(root));

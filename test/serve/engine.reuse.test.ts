@@ -29,7 +29,7 @@ describe('along a recorded trajectory', () => {
     ['without it', false],
   ])('replies, greedy and sampled in turn, are the same with and without reuse, %s', async (_, withRequest) => {
     const reusing = await start(random);
-    const fresh = await start(random, { noReuse: true });
+    const fresh = await start(random, { checkpointBytes: 0 });
     const replies = new Set<string>();
     for (const [turn, messages] of (await turns(withRequest)).entries()) {
       reusing.batches.length = 0;
@@ -49,7 +49,7 @@ describe('along a recorded trajectory', () => {
   });
 
   test.each([1, 3])('a turn costs at most 1.1 times its own new tokens with %d slots', async (parallel) => {
-    const { engine, batches } = await start(random, { parallel });
+    const { engine, batches } = await start(random, { slots: parallel });
     const other = await start(random);
     const bare = await turns(false);
     let before = 0;
@@ -64,7 +64,7 @@ describe('along a recorded trajectory', () => {
   });
 
   test('trajectories that take turns keep their slots', async () => {
-    const { engine } = await start(random, { parallel: 2 });
+    const { engine } = await start(random, { slots: 2 });
     const one = await turns(true);
     const other = one.map((messages) =>
       messages.map(({ role, content }) => ({ role, content: role === 'system' ? `Other. ${content}` : content })),
@@ -79,9 +79,9 @@ describe('along a recorded trajectory', () => {
 
   test('turns that are sent side by side wait for each other, though a slot is free', async () => {
     const later = (await turns(true)).slice(2);
-    const apart = await start(random, { parallel: 2 });
+    const apart = await start(random, { slots: 2 });
     for (const messages of later) await ask(apart.engine, messages, { maxTokens: 8 });
-    const together = await start(random, { parallel: 2 });
+    const together = await start(random, { slots: 2 });
     const answers = await Promise.all(later.map((messages) => ask(together.engine, messages, { maxTokens: 8 })));
     expect(evaluated(together.batches)).toBe(evaluated(apart.batches));
     expect(answers.map(({ end }) => usageOf(end).cachedTokens > 0)).toEqual(later.map((_, at) => at > 0));

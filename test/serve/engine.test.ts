@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
-import { needsTwoThreads } from '../../src/serve/threads.js';
+import { needsTwoThreads } from '../../src/serve/hardware.js';
 import {
   ask,
   endless,
@@ -56,7 +56,7 @@ describe('a scripted model', () => {
   test.each([1, 2, 4].filter((parallel) => !needsTwoThreads(parallel)))(
     'serves twelve requests over %d slots, each whole, and then none is busy',
     async (parallel) => {
-      const { engine } = await start(scripted, { parallel });
+      const { engine } = await start(scripted, { slots: parallel });
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
           ask(engine, user(`Question ${index} ${'and '.repeat(index * 9)}`), { maxTokens: undefined }),
@@ -70,7 +70,7 @@ describe('a scripted model', () => {
   );
 
   test('reports what scores depend on', async () => {
-    const { engine } = await start(scripted, { parallel: 2, kvCache: 'q8_0' });
+    const { engine } = await start(scripted, { slots: 2, kvCache: 'q8_0' });
     const bytes = await readFile(scripted);
     expect(engine.facts).toMatchObject({
       name: 'tiny',
@@ -92,7 +92,7 @@ describe('a scripted model', () => {
 
 describe('batches', () => {
   test.each([1, 2, 4, 8])('%d replies cost as many evaluations as one, in ascending slot order', async (parallel) => {
-    const { engine, batches } = await start(endless, { parallel, contextSize: 1024 });
+    const { engine, batches } = await start(endless, { slots: parallel, contextSize: 1024 });
     const answers = await Promise.all(
       Array.from({ length: parallel }, (_, seed) => ask(engine, user('Go on.'), { ...FREE, seed })),
     );
@@ -105,7 +105,7 @@ describe('batches', () => {
   });
 
   test('a long prompt stops neither a reply nor a short prompt behind it', async () => {
-    const { engine, batches } = await start(endless, { parallel: 3, batchSize: 64 });
+    const { engine, batches } = await start(endless, { slots: 3, batchSize: 64 });
     const reply = ask(engine, user('Go on.'), { ...FREE, maxTokens: 60 });
     while (batches.length < 5) await new Promise(setImmediate);
     const long = ask(engine, user('many words '.repeat(200)), { ...FREE, maxTokens: 1 });
@@ -121,6 +121,17 @@ describe('batches', () => {
     expect(whileLong.length).toBeGreaterThan(10);
     expect(whileLong.every((batch) => batch.some(({ slot, tokens }) => slot === 0 && tokens === 1))).toBe(true);
     for (const batch of batches) expect(evaluated([batch])).toBeLessThanOrEqual(64);
+  });
+
+  test('the text of a token is told while the next is evaluated', async () => {
+    const { engine, batches } = await start(endless);
+    const { signal } = new AbortController();
+    const evaluatedAt: number[] = [];
+    const asked = engine.generate({ messages: user('Begin.') }, { ...OPTIONS, ...NO_THINKING }, signal);
+    for await (const event of asked) if (event.type === 'text') evaluatedAt.push(batches.length);
+    const prompt = batches.findIndex((batch) => batch[0]?.tokens === 1);
+    // The first token's text comes when its evaluation has begun, which is the one behind the prompt's.
+    expect(evaluatedAt[0]).toBeGreaterThan(prompt);
   });
 
   test('the same requests in the same order give the same replies with one slot', async () => {
@@ -187,7 +198,7 @@ describe('leaving', () => {
   });
 
   test('closing ends what is under way', async () => {
-    const { engine, batches } = await start(endless, { parallel: 2 });
+    const { engine, batches } = await start(endless, { slots: 2 });
     const replies = Array.from({ length: 3 }, () => ask(engine, user('Go on.'), { ...FREE, maxTokens: undefined }));
     while (batches.length < 3) await new Promise(setImmediate);
     await engine.close();

@@ -60,7 +60,7 @@ describe('files that cannot be served', () => {
   test('too little memory', async () => {
     const wide = { ...RANDOM_MODELS.tiny.shape, heads: 8, keyValueHeads: 8, headWidth: 1024 };
     const path = await keptModel({ ...RANDOM_MODELS.tiny, name: 'wide', shape: wide }, folder);
-    expect(await failure(path, { contextSize: 262_144, parallel: 50 })).toMatchObject({
+    expect(await failure(path, { contextSize: 262_144, slots: 50 })).toMatchObject({
       exitCode: EXIT.unavailable,
       message: expect.stringMatching(/too little memory.*--context/),
     });

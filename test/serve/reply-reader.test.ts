@@ -65,7 +65,7 @@ describe('thinking', () => {
   test('is told apart by its token, without the newlines around it', () => {
     const reply = read([...bytes('\nhm\n\nmm\n'), CLOSE, ...bytes('\n\n  1\tx\n'), END], { thinking: true });
     expect(reply).toMatchObject({ reasoning: 'hm\n\nmm', content: '  1\tx\n', finish: 'stop', put: [] });
-    expect([reply.reader.reasoningTokens, reply.reader.completionTokens]).toEqual([9, 18]);
+    expect([reply.reader.reasoningTokens, reply.reader.spoken.length]).toEqual([9, 18]);
   });
 
   test('may be opened by the model itself, at the start alone', () => {

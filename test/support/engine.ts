@@ -3,10 +3,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LlamaModel } from 'node-llama-cpp';
 import { afterAll, afterEach } from 'vitest';
 import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import { readModelFile } from '../../src/serve/gguf-file.js';
+import type { InnerContext } from '../../src/serve/inner-calls.js';
 import type { EngineSettings } from '../../src/serve/load.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 
@@ -52,27 +54,57 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** Of the engine that is started last. */
+let batches: Batch[] = [];
+const { createContext } = LlamaModel.prototype;
+LlamaModel.prototype.createContext = async function (options) {
+  const context = await createContext.call(this, options);
+  noteBatches(Reflect.get(context, '_ctx'), batches);
+  return context;
+};
+
+/** Notes each batch before it is evaluated. */
+function noteBatches(inner: InnerContext, noted: Batch[]): void {
+  const { addToBatch, decodeBatch } = inner;
+  let batch: { slot: number; tokens: number }[] = [];
+  const noting: Pick<InnerContext, 'addToBatch' | 'decodeBatch'> = {
+    addToBatch(slot, position, tokens, outputs) {
+      batch.push({ slot, tokens: tokens.length });
+      return addToBatch.call(inner, slot, position, tokens, outputs);
+    },
+    decodeBatch() {
+      noted.push(batch);
+      batch = [];
+      return decodeBatch.call(inner);
+    },
+  };
+  // What the binding gives its objects cannot be assigned.
+  Object.defineProperties(inner, Object.getOwnPropertyDescriptors(noting));
+}
+
 /** An engine and the batches it evaluates, as they come. */
 export async function start(
   modelPath: string,
   changed: Partial<EngineSettings> = {},
 ): Promise<{ engine: Engine; batches: Batch[] }> {
-  const batches: Batch[] = [];
+  const own: Batch[] = [];
+  batches = own;
   const engine = await openEngine({
-    file: await readModelFile(modelPath),
+    file: await readModelFile(modelPath, 'off'),
     name: 'tiny',
     gpu: 'off',
     contextSize: 4096,
-    parallel: 1,
+    slots: 1,
+    batchSize: 512,
+    gpuLayers: 0,
     kvCache: 'f16',
     flashAttention: true,
     threads: 1,
     checkpointBytes: 64 * 2 ** 20,
-    onBatch: (batch) => batches.push(batch),
     ...changed,
   });
   opened.push(engine);
-  return { engine, batches };
+  return { engine, batches: own };
 }
 
 export function user(content: string): EngineMessage[] {

@@ -1,9 +1,14 @@
 // The published model's shape, and machines to plan its memory on.
 
-import type { GgufTensor } from '../../src/serve/gguf-contents.js';
-import type { FreeMemory, PlanSettings } from '../../src/serve/memory/memory-costs.js';
-import type { MemoryPlan, PlanWishes } from '../../src/serve/memory/memory-plan.js';
-import { shapeOf } from '../../src/serve/memory/model-shape.js';
+import { type GgufFileInfo, GgufInsights } from 'node-llama-cpp';
+import {
+  type FreeMemory,
+  type MemoryPlan,
+  type ModelMemory,
+  modelMemory,
+  type PlanSettings,
+  type PlanWishes,
+} from '../../src/serve/memory-plan.js';
 import { FULL_SIZE, tensorsOf } from './tiny-model/shape.js';
 
 export const GIB = 2 ** 30;
@@ -29,12 +34,23 @@ function encodingOf(name: string, quantizable: boolean): number {
   return /token_embd|^output|attn|ssm|shexp/.test(name) ? 14 : 12;
 }
 
-const TENSORS: readonly GgufTensor[] = tensorsOf(FULL_SIZE).map(({ name, dims, quantizable }) => ({
+const TENSORS = tensorsOf(FULL_SIZE).map(({ name, dims, quantizable }) => ({
   name,
   dimensions: dims,
   ggmlType: encodingOf(name, quantizable),
 }));
-export const MODEL = shapeOf(METADATA, TENSORS);
+
+/** What a file takes that says so of itself. */
+export async function memoryOf(metadata: object, tensors: readonly object[]): Promise<ModelMemory> {
+  const { general } = metadata as { readonly general: { readonly architecture: string } };
+  const architectureMetadata = Reflect.get(metadata, general.architecture);
+  const fullTensorInfo = tensors.map((tensor) => ({ ...tensor, offset: 0, fileOffset: 0, filePart: 1 }));
+  // Nothing more of it is read.
+  const info = { metadata, architectureMetadata, fullTensorInfo, sourceData: [] } as unknown as GgufFileInfo;
+  return modelMemory(await GgufInsights.from(info));
+}
+
+export const MODEL = await memoryOf({ ...METADATA, tokenizer: { ggml: { tokens: { length: 248_320 } } } }, TENSORS);
 
 export const WISHES = {
   contextSize: 'most',

@@ -1,7 +1,7 @@
 // How many requests are taken: those that have a slot and those that wait for one.
 
 import { counted } from '../../figures.js';
-import { ApiError, invalid } from './api-error.js';
+import { ApiError, invalid, shuttingDown } from './api-error.js';
 
 export interface Admission {
   /**
@@ -55,8 +55,4 @@ export function openAdmission(queueLimit: number): Admission {
       return draining;
     },
   };
-}
-
-export function shuttingDown(): ApiError {
-  return new ApiError(503, 'the server is shutting down', 'shutting_down', null, { connection: 'close' });
 }

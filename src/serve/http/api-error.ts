@@ -1,5 +1,7 @@
 // What a client is told when its request cannot be served, in the shape that OpenAI's errors have.
 
+import { EngineError } from '../engine-contract.js';
+
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -35,4 +37,24 @@ export function unsupported(place: string): ApiError {
 export function unknownModel(model: string, served: readonly string[]): ApiError {
   const names = served.map((name) => `'${name}'`).join(', ');
   return new ApiError(404, `the model '${model}' does not exist; this server has ${names}`, 'model_not_found', 'model');
+}
+
+export function shuttingDown(): ApiError {
+  return new ApiError(503, 'the server is shutting down', 'shutting_down', null, { connection: 'close' });
+}
+
+/** Of any error that ends its request. `signal` is the visit's; `onError` is told of what clients are not. */
+export function toldOf(error: unknown, signal: AbortSignal, onError?: (error: unknown) => void): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof EngineError) return refusalOf(error);
+  if (signal.aborted) return shuttingDown();
+  onError?.(error);
+  return new ApiError(500, "the engine failed; the server's own messages say why", 'engine_failed');
+}
+
+function refusalOf({ refusal }: EngineError): ApiError {
+  if (refusal.reason === 'invalid-request') return new ApiError(400, refusal.message, 'invalid_value', refusal.param);
+  const count = `${refusal.more ? 'more than ' : ''}${refusal.promptTokens}`;
+  const message = `the prompt contains ${count} tokens, but the model's maximum context length is ${refusal.contextSize} tokens; shorten it, or serve with a larger --context`;
+  return new ApiError(400, message, 'context_length_exceeded', 'messages');
 }

@@ -1,8 +1,8 @@
 // The bodies of requests in, JSON answers out.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isContainer } from '../../json.js';
 import { ApiError } from './api-error.js';
-import { levelsOf } from './levels.js';
 
 /** Room for what stands around a prompt. */
 const LEAST_LIMIT_BYTES = 2 ** 20;
@@ -116,4 +116,20 @@ export function answerError(response: ServerResponse, error: ApiError): void {
     return;
   }
   answer(response, error.status, error.body, error.headers);
+}
+
+interface Level {
+  /** 0 for the value itself. */
+  readonly depth: number;
+  /** All values at this depth; never none. */
+  readonly values: readonly unknown[];
+}
+
+/** From the value down; no function calls itself, so that no depth is too much for the stack. */
+export function* levelsOf(value: unknown): Generator<Level, void, void> {
+  let values: readonly unknown[] = [value];
+  for (let depth = 0; values.length > 0; depth++) {
+    yield { depth, values };
+    values = values.flatMap((item) => (isContainer(item) ? Object.values(item) : []));
+  }
 }

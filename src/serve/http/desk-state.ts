@@ -7,8 +7,7 @@ import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import type { Admission } from './admission.js';
 import { ApiError } from './api-error.js';
 import { bodyLimitBytes, readJson } from './body.js';
-import type { Metrics } from './metrics.js';
-import type { RequestRecord } from './request-log.js';
+import type { Metrics, RequestRecord } from './metrics.js';
 
 export interface DeskOptions {
   readonly apiKey?: string;

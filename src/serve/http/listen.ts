@@ -1,12 +1,17 @@
-// Listening and closing: the process's side of the server.
+// Listening and closing, and in between every request: handed to its route, answered, counted, and waited for when the server closes.
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { LONGEST_TIMER_MS } from '../../timers.js';
 import type { Engine } from '../engine-contract.js';
 import { requireKeyOffLoopback } from './access.js';
-import { type Desk, openDesk } from './desk.js';
-import type { DeskOptions } from './desk-state.js';
+import { openAdmission } from './admission.js';
+import { toldOf } from './api-error.js';
+import { answerError } from './body.js';
+import { type DeskOptions, type DeskState, nowS, type Visit } from './desk-state.js';
+import { openMetrics, type RequestRecord } from './metrics.js';
 import { openPort, patienceOf, refuseBrokenRequest } from './port.js';
+import { sumOf } from './replies.js';
+import { handlerOf, routeName } from './routes.js';
 
 export interface ServerOptions extends DeskOptions {
   /** Without an API key, a loopback name or address. */
@@ -66,4 +71,107 @@ function closer(server: Server, desk: Desk): RunningServer['close'] {
     closed ??= finish();
     return closed;
   };
+}
+
+interface Desk {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Takes no more requests for replies. */
+  drain(): void;
+  /** Aborts what is under way. */
+  abort(): void;
+  /** Waits no longer. */
+  giveUp(): void;
+  /** Resolves when draining and nothing is under way, or on `giveUp`. */
+  readonly idle: Promise<void>;
+}
+
+/** The status that logs use for a client that left before it was answered. */
+const CLIENT_LEFT = 499;
+
+/** An engine that fails to load leaves the desk as it is while loading. */
+function openDesk(engine: Engine | Promise<Engine>, options: DeskOptions): Desk {
+  const state = openState(engine, options);
+  const { admission } = state;
+  const underWay = new Set<AbortController>();
+  let giveUp = () => {};
+  const idle = new Promise<void>((resolve) => {
+    giveUp = resolve;
+  });
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const abort = new AbortController();
+    underWay.add(abort);
+    response.on('close', () => abort.abort());
+    await serve(state, { request, response, path: pathOf(request), signal: abort.signal, usages: [] }, () => {
+      underWay.delete(abort);
+      if (admission.draining && underWay.size === 0) giveUp();
+    });
+  }
+  return {
+    handle: (request, response) => void handle(request, response),
+    drain() {
+      admission.drain();
+      if (underWay.size === 0) giveUp();
+    },
+    abort() {
+      for (const abort of underWay) abort.abort();
+    },
+    giveUp: () => giveUp(),
+    idle,
+  };
+}
+
+function openState(engine: Engine | Promise<Engine>, options: DeskOptions): DeskState {
+  const state: DeskState = {
+    options,
+    admission: openAdmission(options.queueLimit),
+    metrics: openMetrics(),
+    createdS: nowS(),
+    engine: undefined,
+  };
+  Promise.resolve(engine).then(
+    (loaded) => {
+      state.engine = loaded;
+    },
+    () => {},
+  );
+  return state;
+}
+
+/** Serves one request to its end; `over` is called when the client has the answer or is gone, before it is counted. */
+async function serve(state: DeskState, visit: Visit, over: () => void): Promise<void> {
+  const { options, metrics } = state;
+  const { request, response, path } = visit;
+  const startMs = performance.now();
+  // Writing to a client that is gone is no event worth more than its closing.
+  response.on('error', () => {});
+  try {
+    await handlerOf(visit, options)(state, visit);
+  } catch (error) {
+    answerError(response, toldOf(error, visit.signal, options.onError));
+  }
+  await taken(response, options.requestTimeoutMs);
+  over();
+  const record: RequestRecord = {
+    method: request.method ?? '',
+    path,
+    status: response.headersSent ? response.statusCode : CLIENT_LEFT,
+    durationMs: performance.now() - startMs,
+    usage: visit.usages.length === 0 ? undefined : sumOf(visit.usages),
+  };
+  metrics.count(routeName(path), record);
+  options.onRequest?.(record);
+}
+
+function pathOf(request: IncomingMessage): string {
+  return /^[^?]*/.exec(request.url ?? '')?.[0] ?? '';
+}
+
+/** Resolves when the reply is with the client or the client is gone. One that does not take it is cut off after `timeoutMs`. */
+async function taken(response: ServerResponse, timeoutMs: number): Promise<void> {
+  if (response.writableFinished || response.destroyed) return;
+  response.setTimeout(Math.min(timeoutMs, LONGEST_TIMER_MS), () => response.destroy());
+  await new Promise<void>((resolve) => {
+    response.once('finish', resolve);
+    response.once('close', resolve);
+  });
 }

@@ -5,7 +5,6 @@ import type { ServerResponse } from 'node:http';
 import type { ModelFacts, Usage } from '../engine-contract.js';
 import type { ApiError } from './api-error.js';
 import { answer } from './body.js';
-import { openEventStream } from './event-stream.js';
 import type { ReplyEnd, ReplyEvent } from './tool-calls.js';
 
 export type Piece = Exclude<ReplyEvent, ReplyEnd>;
@@ -151,4 +150,47 @@ async function readEvents(events: AsyncIterable<ReplyEvent>, take: (piece: Piece
   }
   if (end === undefined) throw new Error('the engine ended a reply without saying why');
   return end;
+}
+
+interface EventStream {
+  /** JSON on one line. */
+  send(data: string): void;
+  /** After the last event. */
+  end(): void;
+  /** In the middle: an error event, and nothing that would look like an end. */
+  fail(error: ApiError): void;
+  /** A comment, which clients pass over. */
+  ping(): void;
+}
+
+/** Unread text above which the client is taken for gone. Waiting for it would hold up the whole batch. */
+const MOST_UNREAD_BYTES = 16 * 2 ** 20;
+
+/** The head of the response is written with the first event or ping. */
+function openEventStream(response: ServerResponse): EventStream {
+  function write(text: string): void {
+    if (response.destroyed) return;
+    if (!response.headersSent) {
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-accel-buffering': 'no',
+      });
+    }
+    response.write(text);
+    if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+  }
+  const send = (data: string) => write(`data: ${data}\n\n`);
+  return {
+    send,
+    end() {
+      write('data: [DONE]\n\n');
+      response.end();
+    },
+    fail(error) {
+      send(JSON.stringify(error.body));
+      response.end();
+    },
+    ping: () => write(': ping\n\n'),
+  };
 }

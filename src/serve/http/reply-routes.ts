@@ -6,10 +6,10 @@ import { type ChatRequest, readChatRequest } from '../request/chat-request.js';
 import { type CompletionRequest, type RawPrompt, readCompletionRequest } from '../request/completion-request.js';
 import { MOST_SEED } from '../request/parameters.js';
 import { commonPrefix } from '../slots.js';
+import { toldOf } from './api-error.js';
 import { CHAT_REPLY, scoredChatReply } from './chat-reply.js';
 import { completionReply, type Echo } from './completion-reply.js';
 import { bodyOf, type DeskState, type Handler, loadedEngine, nowS, serverDefaults, type Visit } from './desk-state.js';
-import { toldOf } from './refusals.js';
 import { fingerprintOf, type ReplyFormat, replyInEvents, replyWhole } from './replies.js';
 import { readToolCalls } from './tool-calls.js';
 

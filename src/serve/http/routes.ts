@@ -1,11 +1,86 @@
 // The paths of the server: what each does with a request, by which method, and whether it asks for the key.
 
+import { readDetokenizeRequest, readTokenizeRequest } from '../request/completion-request.js';
 import { requireKey, requireLoopbackHost } from './access.js';
-import { ApiError } from './api-error.js';
-import type { DeskOptions, Handler, Visit } from './desk-state.js';
+import { ApiError, unknownModel } from './api-error.js';
+import { answer, answerText } from './body.js';
+import {
+  bodyOf,
+  type DeskOptions,
+  type DeskState,
+  type Handler,
+  loadedEngine,
+  serverDefaults,
+  type Visit,
+} from './desk-state.js';
+import type { Gauges } from './metrics.js';
 import { chat, complete } from './reply-routes.js';
-import { health, metrics, models } from './status-routes.js';
-import { detokenize, tokenize } from './token-routes.js';
+
+/** The key of `/v1/models` under which what scores depend on stands. */
+const FACTS_KEY = 'agentworldbench';
+
+const health: Handler = (desk, { response }) => {
+  const status = desk.admission.draining ? 'draining' : desk.engine === undefined ? 'loading' : 'ok';
+  const { busy, waiting, slots } = gaugesOf(desk);
+  answer(response, status === 'ok' ? 200 : 503, { status, busy, waiting, slots });
+};
+
+const metrics: Handler = (desk, { response }) => {
+  answerText(response, 200, 'text/plain; version=0.0.4; charset=utf-8', desk.metrics.text(gaugesOf(desk)));
+};
+
+function gaugesOf({ engine, admission }: DeskState): Gauges {
+  const busy = engine?.busy ?? 0;
+  const { slots = 0, contextSize = 0 } = engine?.facts ?? {};
+  return { busy, waiting: Math.max(0, admission.admitted - busy), slots, contextSize };
+}
+
+/** All names of the model, or one where the path has it. */
+const models: Handler = (desk, { response, path }) => {
+  const { facts } = loadedEngine(desk);
+  const { models: names } = serverDefaults(desk);
+  const entry = (id: string) => ({
+    id,
+    object: 'model',
+    created: desk.createdS,
+    owned_by: FACTS_KEY,
+    root: facts.name,
+    max_model_len: facts.contextSize,
+    [FACTS_KEY]: facts,
+  });
+  const name = decoded(path.slice('/v1/models/'.length));
+  if (name === '') {
+    answer(response, 200, { object: 'list', data: names.map(entry) });
+    return;
+  }
+  if (!names.includes(name)) throw unknownModel(name, names);
+  answer(response, 200, entry(name));
+};
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const tokenize: Handler = async (desk, visit) => {
+  const asked = readTokenizeRequest(await bodyOf(desk, visit), serverDefaults(desk).models);
+  const { facts, detokenize: textOf, tokenize: tokensOf } = loadedEngine(desk);
+  const tokens = await tokensOf(asked.prompt, asked.options);
+  answer(visit.response, 200, {
+    count: tokens.length,
+    max_model_len: facts.contextSize,
+    tokens,
+    token_strs: asked.withTexts ? tokens.map((token) => textOf([token])) : null,
+  });
+};
+
+const detokenize: Handler = async (desk, visit) => {
+  const tokens = readDetokenizeRequest(await bodyOf(desk, visit), serverDefaults(desk).models);
+  answer(visit.response, 200, { prompt: loadedEngine(desk).detokenize(tokens) });
+};
 
 interface Route {
   readonly method: 'GET' | 'POST';

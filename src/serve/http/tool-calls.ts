@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../json.js';
 import type { GenerateEvent, Tool } from '../engine-contract.js';
-import { longestStart } from '../text-filters.js';
+import { longestStart } from '../reply-reader.js';
 
 type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
 

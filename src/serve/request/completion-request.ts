@@ -1,21 +1,25 @@
-// The body of a text completion request, read as strictly as a chat completion's.
+// The bodies of requests for text completions, and of those to count tokens and to turn them back into text.
 
+import * as z from 'zod';
 import { isInteger } from '../../json.js';
-import type { EnginePrompt, GenerateOptions } from '../engine-contract.js';
+import type { EnginePrompt, GenerateOptions, PromptOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
+import { templateArguments } from './chat-request.js';
+import { messages, tools } from './messages.js';
 import {
-  is,
-  isString,
-  MOST_LOGPROBS,
+  boolean,
+  integer,
+  logprobCount,
   MOST_N,
-  readBoolean,
-  readInteger,
-  readParameters,
-  requireModel,
+  model,
+  must,
+  OF_ANY_REPLY,
+  only,
+  readBody,
   type ServerDefaults,
-  WITHOUT_EFFECT,
+  samplingOf,
+  streamingOf,
 } from './parameters.js';
-import { readSampling, readStreaming, SAMPLING_PARAMETERS } from './sampling-request.js';
 
 export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
 
@@ -32,28 +36,54 @@ export interface CompletionRequest {
   readonly options: GenerateOptions;
 }
 
-const SERVED = [...SAMPLING_PARAMETERS, 'prompt', 'n', 'echo', 'logprobs', 'logprob_start_len'];
-const COMPLETION_WITHOUT_EFFECT = { ...WITHOUT_EFFECT, suffix: is(''), add_special_tokens: is(true) };
 /** As in OpenAI's API. */
 const USUAL_MAX_TOKENS = 16;
 
+/** Whether it can be the number of a token. */
+function isToken(value: unknown): value is number {
+  return isInteger(value) && value >= 0;
+}
+
+/** A text, a list of texts, the tokens of one, or lists of tokens. */
+const prompts = z.unknown().transform((value, context): readonly RawPrompt[] => {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const each = list.every(isToken) ? [list] : list;
+  const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+  if (each.length > MOST_N) refuse(`may hold at most ${MOST_N} prompts`);
+  return each.flatMap((prompt) => {
+    if (typeof prompt === 'string' && prompt !== '') return { text: prompt };
+    if (Array.isArray(prompt) && prompt.length > 0 && prompt.every(isToken)) return { tokens: prompt };
+    refuse('must be a text, the tokens of one, or a list of either, none of them empty');
+    return [];
+  });
+});
+
+const COMPLETION = z.strictObject({
+  ...OF_ANY_REPLY,
+  echo: boolean.default(false),
+  logprobs: logprobCount,
+  max_tokens: integer(0, Number.MAX_SAFE_INTEGER).default(USUAL_MAX_TOKENS),
+  prompt: prompts,
+  // Nothing precedes the first token.
+  logprob_start_len: integer(0, Number.MAX_SAFE_INTEGER).default(1),
+  suffix: only(''),
+  add_special_tokens: only(true),
+});
+
 /** Throws an ApiError (400, or 404 for a model not served). */
 export function readCompletionRequest(body: unknown, server: ServerDefaults): CompletionRequest {
-  const given = readParameters(body, SERVED, COMPLETION_WITHOUT_EFFECT);
-  requireModel(given.model, server.models);
-  const echo = readBoolean(given.echo, 'echo') ?? false;
-  const top = readInteger(given.logprobs, 'logprobs', 0, MOST_LOGPROBS);
-  const sampling = readSampling(given, server, { names: ['max_tokens', 'max_tokens'], least: echo ? 0 : 1 });
+  const given = readBody(COMPLETION, body, server.models);
+  const { echo, logprobs: top, max_tokens: maxTokens } = given;
+  if (maxTokens === 0 && !echo) throw invalid("'max_tokens' 0 needs 'echo': true", 'max_tokens');
   return {
-    prompts: readPrompts(given.prompt),
-    n: readInteger(given.n, 'n', 1, MOST_N) ?? 1,
+    prompts: given.prompt,
+    n: given.n,
     echo,
-    // Nothing precedes the first token.
-    scoreFrom: Math.max(1, readInteger(given.logprob_start_len, 'logprob_start_len', 0, Number.MAX_SAFE_INTEGER) ?? 1),
-    ...readStreaming(given),
+    scoreFrom: Math.max(1, given.logprob_start_len),
+    ...streamingOf(given),
     options: {
-      ...sampling,
-      maxTokens: sampling.maxTokens ?? USUAL_MAX_TOKENS,
+      ...samplingOf(given, server),
+      maxTokens,
       responseFormat: { type: 'text' },
       thinkingBudget: Number.POSITIVE_INFINITY,
       templateArguments: {},
@@ -62,19 +92,47 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults): Co
   };
 }
 
-/** A text, a list of texts, the tokens of one, or lists of tokens. */
-function readPrompts(value: unknown): readonly RawPrompt[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const prompts = list.every(isToken) ? [list] : list;
-  if (prompts.length > MOST_N) throw invalid(`'prompt' may hold at most ${MOST_N} prompts`, 'prompt');
-  return prompts.map((prompt) => {
-    if (isString(prompt) && prompt !== '') return { text: prompt };
-    if (Array.isArray(prompt) && prompt.length > 0 && prompt.every(isToken)) return { tokens: prompt };
-    throw invalid("'prompt' must be a text, the tokens of one, or a list of either, none of them empty", 'prompt');
-  });
+const TOKENIZE = z.strictObject({
+  model,
+  prompt: z.string(must('be a string')).optional(),
+  messages: messages.optional(),
+  tools,
+  add_generation_prompt: boolean.default(true),
+  chat_template_kwargs: templateArguments,
+  return_token_strs: boolean.default(false),
+  add_special_tokens: only(true),
+  continue_final_message: only(false),
+});
+
+interface TokenizeRequest {
+  readonly prompt: EnginePrompt;
+  readonly options: PromptOptions;
+  readonly withTexts: boolean;
 }
 
-/** Whether it can be the number of a token. */
-export function isToken(value: unknown): value is number {
-  return isInteger(value) && value >= 0;
+/** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
+export function readTokenizeRequest(body: unknown, models: readonly string[]): TokenizeRequest {
+  const given = readBody(TOKENIZE, body, models);
+  const { prompt: text, messages: asked } = given;
+  if ((text === undefined) === (asked === undefined)) {
+    throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
+  }
+  return {
+    prompt: asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools },
+    options: {
+      addGenerationPrompt: given.add_generation_prompt,
+      templateArguments: given.chat_template_kwargs,
+    },
+    withTexts: given.return_token_strs,
+  };
+}
+
+const DETOKENIZE = z.strictObject({
+  model,
+  tokens: z.array(z.custom<number>(isToken), must('be a list of whole numbers')),
+});
+
+/** Throws likewise. */
+export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
+  return readBody(DETOKENIZE, body, models).tokens;
 }

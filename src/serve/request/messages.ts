@@ -1,12 +1,9 @@
-// The messages of a request, read strictly: text alone, with the thinking and the calls of earlier turns.
+// The messages of a request, and the functions that it lets a model call, read strictly.
 
-import { isObject, type JsonObject } from '../../json.js';
-import type { EngineMessage } from '../engine-contract.js';
-import { invalid, unsupported } from '../http/api-error.js';
-import { isEmptyList, isString, shown } from './parameters.js';
-
-/** What messages, their parts and tools may carry that no chat template of these models renders. */
-export const MARKS = ['name', 'cache_control'];
+import * as z from 'zod';
+import { isObject } from '../../json.js';
+import type { EngineMessage, Tool } from '../engine-contract.js';
+import { marked, must, object, served, shown } from './parameters.js';
 
 const ROLES: Readonly<Record<string, EngineMessage['role']>> = {
   system: 'system',
@@ -16,89 +13,118 @@ const ROLES: Readonly<Record<string, EngineMessage['role']>> = {
   assistant: 'assistant',
   tool: 'tool',
 };
+const isRole = (value: unknown) => typeof value === 'string' && Object.hasOwn(ROLES, value);
+const aString = z.string(must('be a string'));
+const anObject = must('be an object');
 
-/** Throws an ApiError that names the place. */
-export function readMessages(value: unknown): EngineMessage[] {
-  if (!Array.isArray(value) || value.length === 0)
-    throw invalid("'messages' must be a list of at least one", 'messages');
-  return value.map((message, index) => readMessage(message, `messages[${index}]`));
-}
+const part = marked(
+  z.strictObject(
+    {
+      type: served((value) => value === 'text', ': only text is'),
+      text: aString,
+    },
+    anObject,
+  ),
+);
 
-function readMessage(value: unknown, at: string): EngineMessage {
-  if (!isObject(value)) throw invalid(`'${at}' must be an object`, at);
-  const { role: wanted, content, reasoning_content, reasoning, tool_calls, tool_call_id, ...others } = value;
-  const role = isString(wanted) && Object.hasOwn(ROLES, wanted) ? ROLES[wanted] : undefined;
-  if (role === undefined) {
-    const known = Object.keys(ROLES).join(', ');
-    throw invalid(
-      `'${at}.role' is not supported with the value ${shown(wanted ?? null)}; it has ${known}`,
-      `${at}.role`,
-    );
-  }
-  for (const [name, other] of Object.entries(others)) {
-    // What a reply's own message holds beside its text may be sent back as it came.
-    if (other === null || isEmptyList(other) || MARKS.includes(name)) continue;
-    throw unsupported(`${at}.${name}`);
-  }
-  const thinking = reasoning_content ?? reasoning ?? undefined;
-  if (thinking !== undefined && (role !== 'assistant' || !isString(thinking))) {
-    throw invalid(`'${at}.reasoning_content' must be a string, on an assistant's message`, `${at}.reasoning_content`);
-  }
-  const text = role === 'assistant' && (content ?? null) === null ? '' : readContent(content, `${at}.content`);
-  const calls = readCalls(tool_calls ?? [], role, `${at}.tool_calls`);
-  if (tool_call_id != null && (role !== 'tool' || !isString(tool_call_id))) {
-    throw invalid(`'${at}.tool_call_id' must be a string, on a tool's message`, `${at}.tool_call_id`);
-  }
-  return {
-    role,
-    content: text,
-    ...(thinking !== undefined && { reasoning_content: thinking }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(isString(tool_call_id) && { tool_call_id }),
-  };
+/** Parts are joined without a separator, as the templates of Qwen's models do. */
+const content = z
+  .preprocess(
+    (value) => (typeof value === 'string' ? [{ type: 'text', text: value }] : value),
+    z.array(part, must('be a string or a list of text parts')),
+  )
+  .transform((parts) => parts.map(({ text }) => text).join(''));
+
+interface GivenCall {
+  readonly id: string;
+  readonly function: { readonly name: string; readonly arguments?: unknown };
 }
 
 /** Calls as a reply has them, their arguments as text; templates render them as an object. */
-function readCalls(value: unknown, role: string, at: string): NonNullable<EngineMessage['tool_calls']> {
-  if (!Array.isArray(value) || (value.length > 0 && role !== 'assistant')) {
-    throw invalid(`'${at}' must be a list, on an assistant's message`, at);
-  }
-  return value.map((call, index) => {
-    const place = `${at}[${index}]`;
-    const { id, type, function: called } = isObject(call) ? call : {};
-    if (!isString(id) || type !== 'function' || !isObject(called) || !isString(called.name)) {
-      throw invalid(`'${place}' must be a function's call, with 'id' and 'function.name'`, place);
-    }
-    return { id, type, function: { name: called.name, arguments: readArguments(called.arguments, place) } };
+const call = z
+  .custom<GivenCall>((value) => {
+    const { id, type, function: called } = isObject(value) ? value : {};
+    return typeof id === 'string' && type === 'function' && isObject(called) && typeof called.name === 'string';
+  }, must("be a function's call, with 'id' and 'function.name'"))
+  .transform(({ id, function: { name, arguments: given } }, context) => {
+    const parsed = typeof given === 'string' ? parsedText(given) : given;
+    if (isObject(parsed)) return { id, type: 'function' as const, function: { name, arguments: parsed } };
+    context.addIssue({ code: 'custom', path: ['function', 'arguments'], message: 'must be a JSON object as text' });
+    return z.NEVER;
   });
-}
 
-function readArguments(value: unknown, place: string): JsonObject {
+function parsedText(text: string): unknown {
   try {
-    const parsed: unknown = isString(value) ? JSON.parse(value) : value;
-    if (isObject(parsed)) return parsed;
+    return JSON.parse(text);
   } catch {
-    // The error below says so.
+    return undefined;
   }
-  throw invalid(`'${place}.function.arguments' must be a JSON object as text`, `${place}.function.arguments`);
 }
 
-function readContent(value: unknown, at: string): string {
-  if (isString(value)) return value;
-  if (!Array.isArray(value)) throw invalid(`'${at}' must be a string or a list of text parts`, at);
-  // Joined without a separator, as the templates of Qwen's models do.
-  return value.map((part, index) => readPart(part, `${at}[${index}]`)).join('');
-}
+const message = marked(
+  z.strictObject(
+    {
+      role: z.custom<string>(isRole, {
+        error: ({ input }) =>
+          `is not supported with the value ${shown(input)}; it has ${Object.keys(ROLES).join(', ')}`,
+      }),
+      content: content.optional(),
+      reasoning_content: aString.optional(),
+      reasoning: aString.optional(),
+      tool_calls: z.array(call, must("be a list, on an assistant's message")).default([]),
+      tool_call_id: aString.optional(),
+    },
+    anObject,
+  ),
+).transform((given, context): EngineMessage => {
+  const role = ROLES[given.role] ?? 'user';
+  const misplaced = (name: string, be: string) =>
+    context.addIssue({ code: 'custom', path: [name], message: `must ${be} message` });
+  const thinking = given.reasoning_content ?? given.reasoning;
+  if (thinking !== undefined && role !== 'assistant') misplaced('reasoning_content', "be a string, on an assistant's");
+  if (given.tool_calls.length > 0 && role !== 'assistant') misplaced('tool_calls', "be a list, on an assistant's");
+  if (given.tool_call_id !== undefined && role !== 'tool') misplaced('tool_call_id', "be a string, on a tool's");
+  if (given.content === undefined && role !== 'assistant')
+    context.addIssue({ code: 'custom', path: ['content'], message: 'must be a string or a list of text parts' });
+  return {
+    role,
+    content: given.content ?? '',
+    ...(thinking !== undefined && { reasoning_content: thinking }),
+    ...(given.tool_calls.length > 0 && { tool_calls: given.tool_calls }),
+    ...(given.tool_call_id !== undefined && { tool_call_id: given.tool_call_id }),
+  };
+});
 
-function readPart(value: unknown, at: string): string {
-  if (!isObject(value)) throw invalid(`'${at}' must be an object`, at);
-  const { type, text, ...others } = value;
-  if (type !== 'text') {
-    const message = `'${at}' of type ${shown(type ?? null)} is not supported: only text is`;
-    throw invalid(message, `${at}.type`, 'unsupported_value');
-  }
-  if (!isString(text)) throw invalid(`'${at}.text' must be a string`, `${at}.text`);
-  const other = Object.keys(others).find((name) => !MARKS.includes(name));
-  if (other !== undefined) throw unsupported(`${at}.${other}`);
-  return text;
-}
+export const messages = z.array(message, must('be a list of at least one')).min(1, must('be a list of at least one'));
+
+/** A function that a model may call. What the server could not keep to is refused. */
+const tool = z
+  .custom((value) => isObject(value) && value.type === 'function', must('be of the type function'))
+  .pipe(
+    marked(
+      z.strictObject({
+        type: z.literal('function'),
+        function: marked(
+          z.strictObject(
+            {
+              name: z
+                .string(must('be made of letters, digits, _, . and -'))
+                .regex(/^[\w.-]{1,128}$/, must('be made of letters, digits, _, . and -')),
+              description: aString.optional(),
+              parameters: object.optional(),
+              strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
+            },
+            anObject,
+          ),
+        ),
+      }),
+    ),
+  )
+  .transform(
+    ({ function: { name, description, parameters } }): Tool => ({
+      type: 'function',
+      function: { name, ...(description !== undefined && { description }), ...(parameters && { parameters }) },
+    }),
+  );
+
+export const tools = z.array(tool, must('be a list')).default([]);

@@ -1,10 +1,10 @@
-// How often a reply's sampler is told what it samples with: the native one keeps count of what it sampled by itself.
+// When a reply's sampler is told what it samples with, and what.
 
 import { describe, expect, test } from 'vitest';
 import type { GenerateOptions } from '../../src/serve/engine-contract.js';
 import type { Request } from '../../src/serve/engine-request.js';
 import type { InnerCalls, SamplerConfig } from '../../src/serve/inner-calls.js';
-import { RequestSampler } from '../../src/serve/request-sampler.js';
+import { RequestSampler } from '../../src/serve/sampling.js';
 
 const OPTIONS = {
   ...{ temperature: 0.5, topK: 20, topP: 0.9, minP: 0.1, seed: 2 ** 32 - 1 },
@@ -14,17 +14,16 @@ const OPTIONS = {
 function setUp(changed: Partial<GenerateOptions> = {}, grammar?: object) {
   const configs: SamplerConfig[] = [];
   const spoken: number[] = [];
-  const reader = { inThinking: true };
+  const reader = { inThinking: true, spoken };
   const calls = {
     newSampler: () => ({ applyConfig: (config: SamplerConfig) => configs.push(config), dispose: () => undefined }),
     grammarState: () => ({ name: 'state' }),
   };
-  const request = { options: { ...OPTIONS, ...changed }, prompt: { tokens: [8, 9] }, spoken, reader, grammar };
+  const request = { options: { ...OPTIONS, ...changed }, prompt: { tokens: [8, 9] }, reader, grammar };
   // The sampler reads no more of a request, and of the calls, than these.
   const sampler = new RequestSampler(request as unknown as Request, calls as unknown as InnerCalls, 4096);
-  const say = (sampled: number, put: readonly number[] = [sampled]) => {
+  const say = (...put: readonly number[]) => {
     sampler.ready();
-    sampler.took(sampled);
     spoken.push(...put);
   };
   return { configs, reader, say };
@@ -45,12 +44,12 @@ describe('a sampler is told', () => {
     expect(configs.map(({ grammarEvaluationState: state }) => state)).toEqual([undefined, { name: 'state' }]);
   });
 
-  test('of penalties again only behind tokens that were put in', () => {
+  test('of penalties with each token, those included that were put in', () => {
     const { configs, say } = setUp({ presencePenalty: 1 });
-    for (const token of [1, 2]) say(token);
-    say(3, [5, 6]);
-    for (const token of [4, 7]) say(token);
-    expect(configs.map((config) => [...(config.repeatPenaltyTokens ?? [])])).toEqual([[], [1, 2, 5, 6]]);
+    say(1);
+    say(5, 6);
+    say(4);
+    expect(configs.map((config) => [...(config.repeatPenaltyTokens ?? [])])).toEqual([[], [1], [1, 5, 6]]);
   });
 
   test('of biases with each token, and of the prompt where it counts', () => {

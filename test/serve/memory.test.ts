@@ -1,10 +1,9 @@
 // The words of a plan: its table, what it gave up, and why it is refused.
 
 import { describe, expect, test } from 'vitest';
-import type { FreeMemory, PlanSettings } from '../../../src/serve/memory/memory-costs.js';
-import { type PlanWishes, planMemory } from '../../../src/serve/memory/memory-plan.js';
-import { planText, refusalText, tradesText } from '../../../src/serve/memory/plan-text.js';
-import { fitting, gpu, MODEL, OPEN, WISHES } from '../../support/published-model.js';
+import { planText, refusalText, tradesText } from '../../src/serve/memory.js';
+import { type FreeMemory, type PlanSettings, type PlanWishes, planMemory } from '../../src/serve/memory-plan.js';
+import { fitting, gpu, MODEL, OPEN, WISHES } from '../support/published-model.js';
 
 test('the plan names every part, what is free, and a context beyond the trained one', () => {
   const settings = { ...WISHES, contextSize: 131_072, slots: 2, gpuLayers: 41 };

@@ -2,10 +2,78 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CacheType, costsOf, type FreeMemory, type PlanSettings } from '../../../src/serve/memory/memory-costs.js';
-import { type MemoryPlan, type PlanWishes, planMemory } from '../../../src/serve/memory/memory-plan.js';
-import { refusalText, tradesText } from '../../../src/serve/memory/plan-text.js';
-import { fitting, GIB, gpu, MODEL, OPEN, WISHES } from '../../support/published-model.js';
+import { refusalText, tradesText } from '../../src/serve/memory.js';
+import {
+  costsOf,
+  type FreeMemory,
+  type MemoryPlan,
+  type PlanSettings,
+  type PlanWishes,
+  planMemory,
+} from '../../src/serve/memory-plan.js';
+import { fitting, GIB, gpu, MIB, MODEL, memoryOf, OPEN, WISHES } from '../support/published-model.js';
+
+describe('the published model', () => {
+  const all = { ...WISHES, contextSize: 8_192, gpuLayers: 41 };
+
+  test('weighs what its tensors weigh, in whichever memory they lie', () => {
+    const whole = costsOf(MODEL, all);
+    expect(whole.weights.gpu + whole.weights.host).toBeGreaterThan(20.5e9);
+    expect(whole.weights.gpu + whole.weights.host).toBeLessThan(22.5e9);
+    // Of the weights only the embeddings stay behind: 2048 x 248320 in Q6_K.
+    expect(whole.weights.host).toBe((2_048 * 248_320 * 210) / 256);
+    for (const gpuLayers of [0, 1, 20, 40]) {
+      const some = costsOf(MODEL, { ...all, gpuLayers });
+      for (const kind of ['weights', 'cache', 'state', 'checkpoints'] as const) {
+        expect(some[kind].gpu + some[kind].host).toBeCloseTo(whole[kind].gpu + whole[kind].host);
+      }
+    }
+  });
+
+  test('has 40 layers, a cache of 20 KiB a token, and a state of 62.8 MiB a slot', () => {
+    expect(MODEL).toMatchObject({
+      layers: 41,
+      trainedContext: 262_144,
+      vocabulary: 248_320,
+      embedding: 2_048,
+      heads: 16,
+    });
+    expect(costsOf(MODEL, all).cache.gpu).toBe(20 * 1_024 * 8_192);
+    expect(costsOf(MODEL, { ...all, kvCache: 'q8_0', slots: 2 }).cache.gpu).toBe(2 * 20 * 1_024 * (34 / 64) * 8_192);
+    expect(costsOf(MODEL, { ...all, slots: 3 }).state.gpu).toBe(3 * 30 * (2 * MIB + 96 * 1_024));
+  });
+
+  test.each([
+    [8_192, 1, 0.74],
+    [32_768, 1, 1.21],
+    [131_072, 1, 3.08],
+    [262_144, 1, 5.58],
+    [32_768, 8, 6.0],
+    [131_072, 8, 21.0],
+  ])(
+    "a context of %i in %i slots costs what node-llama-cpp's own estimate says, and the attention mask",
+    (contextSize, slots, gib) => {
+      const { total, weights } = costsOf(MODEL, { ...all, contextSize, slots });
+      const mask = 6 * 512 * contextSize;
+      expect((total.gpu - weights.gpu - mask) / GIB).toBeCloseTo(gib, 1);
+    },
+  );
+});
+
+test('a dense transformer caches in every layer, holds tied embeddings twice on a GPU, and has no state', async () => {
+  const llama = { block_count: 2, embedding_length: 64, attention: { head_count: 4 }, context_length: 512 };
+  const tensors = [
+    { name: 'token_embd.weight', dimensions: [64, 100], ggmlType: 1 },
+    { name: 'blk.0.attn_q.weight', dimensions: [64, 64], ggmlType: 8 },
+    { name: 'blk.1.attn_q.weight', dimensions: [64, 64], ggmlType: 0 },
+    { name: 'output_norm.weight', dimensions: [64], ggmlType: 0 },
+  ];
+  const memory = await memoryOf({ general: { architecture: 'llama' }, llama }, tensors);
+  const { weights, cache, state } = costsOf(memory, { ...WISHES, contextSize: 512, gpuLayers: 3 });
+  expect(weights).toEqual({ gpu: (64 * 64 * 34) / 32 + 64 * 64 * 4 + 64 * 100 * 2 + 64 * 4, host: 64 * 100 * 2 });
+  expect([cache.gpu, state.gpu]).toEqual([2 * 2 * 128 * 512, 0]);
+  expect(fitting(planMemory(memory, { ...WISHES, checkpointBytes: 0 }, gpu(0, GIB))).contextSize).toBe(512);
+});
 
 function nearestOf(plan: MemoryPlan): PlanSettings | undefined {
   if (plan.status === 'fits') throw new Error(`fits: ${JSON.stringify(plan.settings)}`);
@@ -55,7 +123,7 @@ describe('what is traded where not all fits', () => {
     return { ...settings, said: tradesText(MODEL, all, settings, free).join('\n') };
   };
 
-  test.each<[string, Partial<PlanWishes>, FreeMemory, CacheType, least: number]>([
+  test.each<[string, Partial<PlanWishes>, FreeMemory, PlanSettings['kvCache'], least: number]>([
     ['a Mac with 27 GiB', {}, mac(27, 27), 'f16', 131_072],
     ['a Mac with 25 GiB, of which the GPU may have 22', {}, mac(25, 22), 'f16', 40_000],
     ['24 GB', {}, gpu(23.5), 'f16', 100_000],
@@ -163,9 +231,9 @@ describe('what does not fit', () => {
           const plan = planMemory(MODEL, { ...WISHES, ...wishes }, free);
           const settings = plan.status === 'fits' ? plan.settings : plan.nearest;
           if (settings === undefined) return;
-          const { gpu: onGpu, host } = costsOf(MODEL, settings);
-          expect(onGpu.total).toBeLessThanOrEqual(free.gpuBytes);
-          expect(host.total + (shared ? onGpu.total : 0)).toBeLessThanOrEqual(free.hostBytes);
+          const needs = costsOf(MODEL, settings).total;
+          expect(needs.gpu).toBeLessThanOrEqual(free.gpuBytes);
+          expect(needs.host + (shared ? needs.gpu : 0)).toBeLessThanOrEqual(free.hostBytes);
           expect(planMemory(MODEL, settings, free).status).toBe('fits');
         },
       ),
