@@ -266,12 +266,12 @@ describe('reference', () => {
     ]);
   });
 
-  test('the rooms are those of the source', () => {
+  test('the modules are those of the source', () => {
     const text = page('docs/architecture.md');
-    const table = text.slice(text.indexOf('| room | does |'), text.indexOf('The journals are the evidence'));
+    const table = text.slice(text.indexOf('| module | holds |'), text.indexOf('## Ask'));
     const listed = [...table.matchAll(/^\| `([\w-]+)` \|/gm)].map((match) => match[1]);
-    const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    expect(listed.sort()).toEqual(rooms.map((room) => room.name).sort());
+    const modules = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(listed.sort()).toEqual(modules.map((module) => module.name).sort());
   });
 
   test('every link between the pages leads somewhere', () => {
