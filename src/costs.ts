@@ -33,6 +33,7 @@ export interface Spending {
   /** The price that the dollars were counted by, where one is known. */
   readonly price?: Price;
   readonly total: Cost;
+  /** Empty where only the total is known. */
   readonly domains: ReadonlyMap<Domain, Cost>;
 }
 

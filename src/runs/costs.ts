@@ -130,12 +130,16 @@ export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts
   return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
 }
 
-/** What a manifest says that asking took; undefined where it says nothing. */
+/** What a manifest says that asking took: by domain, or where it does not tell them apart in all; undefined where it says nothing. */
 function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
   if (manifest === undefined) return undefined;
-  const { costs, price } = manifest;
+  const { costs, tokens = {}, counts, price } = manifest;
   if (asksNobody(who, manifest)) return { total: NO_CALL, domains: new Map() };
-  if (costs === undefined) return undefined;
+  if (costs === undefined) {
+    const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
+    const total = { rows, unpriced: Math.max(1, rows), usage: tokens };
+    return Object.keys(tokens).length === 0 ? undefined : { total, domains: new Map() };
+  }
   const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, costIn(cost)] as const));
   return { ...(price && { price }), total: sumOf(domains.values()), domains };
 }

@@ -59,13 +59,18 @@ function valuesOf({ failure, ratings, measures, rollout, ...row }: JudgedRow): (
     row.failed ?? null,
     ...DIMENSIONS.map((dimension) => ratings[dimension] ?? null),
     row.total,
-    measures === undefined ? null : JSON.stringify(measures),
+    measures === undefined ? null : JSON.stringify(byName(measures)),
     JSON.stringify(row.flags),
     rollout?.chain ?? null,
     rollout?.step ?? null,
     rollout?.distance ?? null,
     rollout === undefined ? null : JSON.stringify(rollout.offScript),
   ];
+}
+
+/** Measures come by name, in whatever order a file has them: tables of a stored run keep their order. */
+export function byName<T>(measures: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(measures).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** In the order of `callOf`. They stand there for queries alone. */

@@ -54,7 +54,7 @@ export type StoredName = Pick<RunRecord, 'label' | 'manifest'>;
 /** A run as it stands in the file. */
 export interface StoredRun extends RunRecord {
   readonly id: number;
-  /** As it was saved; the measures of a domain come by name. */
+  /** As it was saved, with measures by name. */
   readonly card: ScoreCard;
 }
 

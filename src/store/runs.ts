@@ -6,7 +6,7 @@ import { UserError } from '../errors.js';
 import { type Check, isNumber, isObject, isText, listOf, mapOf, maybe, membersOf } from '../json.js';
 import { isPrice } from '../price.js';
 import type { ScoreCard } from '../types.js';
-import { saveJudgements } from './judgements.js';
+import { byName, saveJudgements } from './judgements.js';
 import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
 import { insertion, Row, rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
 
@@ -59,11 +59,16 @@ function valuesOf(run: RunRecord, card: ScoreCard) {
     failed: card.failed,
     coverage: card.coverage,
     macro_of: card.macroOf,
-    card: JSON.stringify(card),
+    card: JSON.stringify(cardDocument(card)),
     costs: JSON.stringify(costsDocument(run.costs)),
     equivalence: run.equivalence === undefined ? null : JSON.stringify(run.equivalence),
     scenarios: run.scenarios === undefined ? null : JSON.stringify(run.scenarios),
   };
+}
+
+function cardDocument(card: ScoreCard): ScoreCard {
+  const domains = card.domains.map((score) => ({ ...score, measures: byName(score.measures) }));
+  return { ...card, domains, overallMeasures: byName(card.overallMeasures) };
 }
 
 function costsDocument(costs: RunCosts) {

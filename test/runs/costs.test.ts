@@ -123,6 +123,14 @@ describe("without the predictions' journal", () => {
     expect(counted.costs.world_model?.total.usd).toBe(0.5);
   });
 
+  it('a manifest that tells no domains apart tells its tokens, and no dollars', async () => {
+    const { costs: _, ...whole } = manifestOf({ tokens: { promptTokens: 9 }, counts: { ok: 3, failed: 1 } });
+    expect((await count([rowOf('a')], whole)).costs.world_model).toEqual({
+      total: { rows: 4, unpriced: 4, usage: { promptTokens: 9 } },
+      domains: new Map(),
+    });
+  });
+
   it('a baseline and a measuring took no call, and a file of the official script tells nothing', async () => {
     const baseline = { identity: {}, predictions: { identity: { baseline: 'oracle' } } } as unknown as Manifest;
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };

@@ -7,7 +7,7 @@ import { EXIT } from '../../src/errors.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openSqlite } from '../../src/store/sqlite.js';
-import { openExistingStore } from '../../src/store/store.js';
+import { openExistingStore, openStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, failed, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';
 
@@ -54,6 +54,20 @@ describe('reading', () => {
     expect(of(1)).toEqual([unrated, rated.row, failed.row]);
     expect(of(2)).toEqual([failed.row]);
     expect(of(3)).toEqual([]);
+  });
+
+  it('gives measures by name, in whatever order they were saved', () => {
+    const measures = { exact_match: 0, chrf: 1 };
+    const estimate = { value: 0, rows: 1, clusters: 1 };
+    const store = openStore(path);
+    const overallMeasures = { exact_match: estimate, chrf: estimate };
+    store.saveRun(runOf('a'), [{ row: { ...rated.row, measures } }], { ...card, overallMeasures });
+    store.close();
+    const [row] = reading((store) => store.judgements(1));
+    const [run] = reading((store) => store.runs());
+    for (const found of [row?.measures, run?.card.overallMeasures]) {
+      expect(Object.keys(found ?? {})).toEqual(['chrf', 'exact_match']);
+    }
   });
 
   it('gives the judgements of one prediction back apart, each with its measures', () => {
