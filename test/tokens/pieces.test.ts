@@ -3,8 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openSizes, piecesOf } from '../../src/tokens/pieces.js';
+import { openSample, openSizes, piecesOf } from '../../src/tokens/pieces.js';
 import { RECORDED } from '../support/cli.js';
+import { randomFrom } from '../support/random.js';
 
 function recordedPrompts(): string[][] {
   return readdirSync(RECORDED)
@@ -73,4 +74,35 @@ test('a text that the prompt before it began with is counted once', () => {
   expect(counted.slice(before)).toEqual(turns.slice(2));
   sizeOf({ prompt: turns.join('') });
   expect(sizeOf({ prompt: turns.join('') }).sharedTokens).toBe(turns.join('').length);
+});
+
+test('of much text of a kind a part is counted, which comes to within a hundredth of the whole', () => {
+  const random = randomFrom(1);
+  const tokensOf = new Map<string, number>();
+  let kind = 'web';
+  let counted = 0;
+  const count = openSample(
+    (text) => {
+      counted++;
+      return tokensOf.get(text) ?? 0;
+    },
+    () => kind,
+  );
+  const sumOf = (texts: number, charactersPerToken: number) => {
+    let [estimated, exact] = [0, 0];
+    for (let at = 0; at < texts; at++) {
+      const text = `${kind} ${at} `.padEnd(500 + Math.floor(1_500 * random()), 'x');
+      const tokens = text.length / (charactersPerToken * (0.8 + 0.4 * random()));
+      tokensOf.set(text, tokens);
+      exact += tokens;
+      estimated += count(text);
+    }
+    return { estimated, exact };
+  };
+  const web = sumOf(5_000, 3);
+  expect(counted).toBeLessThan(800);
+  expect(Math.abs(web.estimated - web.exact)).toBeLessThan(0.01 * web.exact);
+  kind = 'os';
+  const os = sumOf(100, 4);
+  expect(os.estimated).toBe(os.exact);
 });

@@ -16,7 +16,7 @@ import { askedWord } from '../../judge/modes.js';
 import { fitNotice, leastRoom, type SizedRow } from '../../model/context.js';
 import { CHARS_A_TOKEN, charactersOf } from '../../question.js';
 import { asksWorldModel } from '../../run-kind.js';
-import { openSizes } from '../../tokens/pieces.js';
+import { openSample, openSizes } from '../../tokens/pieces.js';
 import type { Domain } from '../../types.js';
 import { type BudgetSettings, reachedIn } from '../budget.js';
 import type { Ledger } from '../ledger.js';
@@ -123,7 +123,9 @@ function openCalls<J extends StageJob>(
   stage: Stage<J>,
   { measured, tokenizer, maxTokens }: BillSources,
 ): (job: J) => Promise<Call[]> {
-  const sizeOf = openSizes(tokenizer?.count ?? ((text) => text.length));
+  let domain = '';
+  const count = tokenizer === undefined ? ({ length }: string) => length : openSample(tokenizer.count, () => domain);
+  const sizeOf = openSizes(count);
   const unitsPerToken = (domain: Domain) =>
     tokenizer === undefined ? (measured.charactersPerToken(domain)?.ratio ?? charactersPerToken(measured)) : 1;
   const replyOf = async (job: J, calls: number) => {
@@ -131,9 +133,10 @@ function openCalls<J extends StageJob>(
     if (output !== undefined) return output.perRow / calls;
     const truth = await stage.truth?.(job);
     if (truth === undefined) return GUESSED_REPLY;
-    return (tokenizer?.count(truth) ?? truth.length) / unitsPerToken(job.domain);
+    return count(truth) / unitsPerToken(job.domain);
   };
   return async (job) => {
+    domain = job.domain;
     const questions = await stage.questions(job);
     const reply = await replyOf(job, questions.length);
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
