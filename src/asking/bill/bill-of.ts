@@ -59,17 +59,10 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   for (const [place, job] of asked.entries()) {
     throwIfStopped(stage.io.stop);
     const calls = await callsOf(job);
-    const row = {
-      ...sumOf(
-        calls.map((call) => chargesOf(call, price)),
-        price,
-      ),
-      rows: 1,
-    };
-    charges
-      .set(job.domain, charges.get(job.domain) ?? [])
-      .get(job.domain)
-      ?.push(row);
+    const each = calls.map((call) => chargesOf(call, price));
+    const ofDomain = charges.get(job.domain) ?? [];
+    charges.set(job.domain, ofDomain);
+    ofDomain.push({ ...sumOf(each, price), rows: 1 });
     const found = stage.placeOf?.(job);
     const tokens = Math.ceil(Math.max(...calls.map((call) => call.prompt_tokens)));
     if (found !== undefined) sized.push({ place: found.place, domain: job.domain, tokens });
@@ -126,14 +119,16 @@ function openCalls<J extends StageJob>(
   let domain = '';
   const count = tokenizer === undefined ? ({ length }: string) => length : openSample(tokenizer.count, () => domain);
   const sizeOf = openSizes(count);
-  const unitsPerToken = (domain: Domain) =>
-    tokenizer === undefined ? (measured.charactersPerToken(domain)?.ratio ?? charactersPerToken(measured)) : 1;
+  const unitsPerToken = () =>
+    tokenizer === undefined
+      ? ((measured.charactersPerToken(domain) ?? measured.charactersPerToken())?.ratio ?? CHARS_A_TOKEN)
+      : 1;
   const replyOf = async (job: J, calls: number) => {
     const output = measured.output(job.domain) ?? measured.output();
     if (output !== undefined) return output.perRow / calls;
     const truth = await stage.truth?.(job);
     if (truth === undefined) return GUESSED_REPLY;
-    return count(truth) / unitsPerToken(job.domain);
+    return count(truth) / unitsPerToken();
   };
   return async (job) => {
     domain = job.domain;
@@ -142,17 +137,13 @@ function openCalls<J extends StageJob>(
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
     const expected = Math.min(reply, maxTokens ?? Number.POSITIVE_INFINITY);
     const output = { expected, at_least: 0, at_most: maxTokens ?? null };
-    const units = unitsPerToken(job.domain);
+    const units = unitsPerToken();
     return questions.map((question) => {
       const { tokens, sharedTokens } = sizeOf(question);
       const sizes = { prompt_tokens: tokens / units, cached_tokens: sharedTokens / units };
       return { characters: charactersOf(question), ...sizes, output_tokens: output };
     });
   };
-}
-
-function charactersPerToken(measured: Measured): number {
-  return measured.charactersPerToken()?.ratio ?? CHARS_A_TOKEN;
 }
 
 function tokenBasis({ measured, tokenizer }: BillSources): TokenBasis {
