@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
-const MOST = { lines: 65_689, files: 892, loose: 102, modules: 306 };
+const MOST = { lines: 59_031, files: 684, loose: 82, modules: 237 };
 
 const SRC = new URL('../src/', import.meta.url).pathname;
 const files = readdirSync(SRC, { recursive: true })

@@ -171,7 +171,7 @@ describe('the packed package', () => {
       ]),
     );
     for (const absent of ['src', 'test', 'bench', '.ci']) expect(existsSync(join(installed, absent))).toBe(false);
-    expect(await readdir(join(installed, 'fixtures'))).toEqual(['recorded']);
+    expect(await readdir(join(installed, 'fixtures'))).toEqual(['recorded', 'tiny-random.gguf']);
     expect(await readdir(join(installed, 'rubrics/awb-3'))).toEqual(await readdir(join(ROOT, 'rubrics/awb-3')));
     expect(await readdir(join(installed, 'prompts/world-model'))).toEqual(
       await readdir(join(ROOT, 'prompts/world-model')),
