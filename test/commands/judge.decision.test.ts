@@ -80,7 +80,9 @@ describe('an agent that reads what it is shown', () => {
     expect(stdout).not.toContain('uncalibrated');
     expect(stdout.replace(/\s+/g, ' ')).toContain('the part of transfer that needs no training');
     const db = new Database(join(given.dir, 'runs.sqlite'), { readonly: true });
-    const stored = db.prepare('select domain, predicted, ceiling, floor, value, n from decision_equivalence order by domain').all();
+    const stored = db
+      .prepare('select domain, predicted, ceiling, floor, value, n from decision_equivalence order by domain')
+      .all();
     db.close();
     const figures = { predicted: 70, ceiling: 100, floor: 0, value: 70, n: 120 };
     expect(stored).toEqual([
