@@ -261,9 +261,9 @@ class Session<J extends StageJob> {
           const summary = await this.#keep(job, { ...record, log: { ...record.log, ...spent } });
           spent = undefined;
           chain.left.shift();
-          if (stage.isDone(job, summary) && !this.#stop.aborted) continue;
-          if (chain.left.length > 0 && !stage.isDone(job, summary)) this.#ended.add(chain.group);
-          return;
+          const isDone = stage.isDone(job, summary);
+          if (!isDone && chain.left.length > 0) this.#ended.add(chain.group);
+          if (!isDone || this.#stop.aborted) return;
         }
         return;
       } catch (error) {

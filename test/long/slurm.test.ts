@@ -36,6 +36,7 @@ function killNow(pid: number): void {
   }
 }
 
+// Said once where no Slurm can be started, which takes root and its packages; `.ci/run` installs them.
 if (noSlurm !== undefined) it.skip(`examples/slurm: ${noSlurm}`, () => {});
 
 describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,', () => {

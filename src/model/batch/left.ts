@@ -12,6 +12,7 @@ export class Left {
   readonly kept: number[] = [];
   /** By part, how many of its requests are awaited. */
   readonly awaited: number[];
+
   /** @param parts files that were there before */
   constructor(parts: number) {
     this.awaited = Array<number>(parts).fill(0);

@@ -17,8 +17,7 @@ interface PassEnd {
 }
 
 /** A request that has still to be answered. */
-interface Unanswered<J extends Job> {
-  readonly job: J;
+interface Unanswered {
   /** The job's place in the list. */
   readonly place: number;
   readonly missing: Missing;
@@ -36,21 +35,21 @@ export async function passOver<J extends Job>(
   answers: Answers,
   hooks: FileHooks<J>,
   { stop, abort }: AskSignals,
-  take: (unanswered: Unanswered<J>) => Promise<void>,
+  take: (unanswered: Unanswered) => Promise<void>,
 ): Promise<PassEnd> {
   const done = new Set<number>();
   const course = { isBroken: false, isRelearnt: false };
   const isOver = () => course.isBroken || course.isRelearnt || stop.aborted || abort.aborted;
-  const underway: Promise<Unanswered<J> | undefined>[] = [];
+  const underway: Promise<Unanswered | undefined>[] = [];
   const takeFirst = async () => {
     const unanswered = await underway.shift();
     if (unanswered !== undefined && !isOver()) await take(unanswered);
   };
-  const lookAt = async (job: J, place: number): Promise<Unanswered<J> | undefined> => {
+  const lookAt = async (job: J, place: number): Promise<Unanswered | undefined> => {
     try {
       const found = await throughResults(job, solve, answers, hooks, isOver);
       if (found === 'done') done.add(place);
-      return typeof found === 'object' ? { ...found, job, place } : undefined;
+      return typeof found === 'object' ? { ...found, place } : undefined;
     } catch (error) {
       if (!(error instanceof Relearnt)) throw error;
       course.isRelearnt = true;
@@ -82,7 +81,7 @@ async function throughResults<J extends Job>(
   answers: Answers,
   hooks: FileHooks<J>,
   isOver: () => boolean,
-): Promise<Pick<Unanswered<J>, 'missing' | 'isHeld'> | 'done' | 'left'> {
+): Promise<Pick<Unanswered, 'missing' | 'isHeld'> | 'done' | 'left'> {
   const kept = hooks.kept(job);
   const ask = answers.asker(kept, (cost) => hooks.replayed(job, cost));
   let end: Missing | 'left' | undefined;

@@ -2,7 +2,7 @@
 
 import pLimit, { type LimitFunction } from 'p-limit';
 import { EXIT, UserError } from '../../errors.js';
-import { charactersOf } from '../../question.js';
+import { CHARS_A_TOKEN, charactersOf } from '../../question.js';
 import type { BackendStatus, Job, ModelRequest, Outage } from '../../types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -137,7 +137,7 @@ function useOf(lane: Lane, alsoWaiting: number): Use {
 
 /** If the server did not count, four characters a token are close enough to see a rise. */
 function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
-  return usage.completionTokens ?? (content.length + reasoning.length) / 4;
+  return usage.completionTokens ?? (content.length + reasoning.length) / CHARS_A_TOKEN;
 }
 
 /** What progress shows of all endpoints together. */
