@@ -1,12 +1,21 @@
-// Compiles the project before the tests, since some of them start the program as a user does: dist/bin.js in a process of its own.
+// Before the tests: compiles the project, since some of them start the program as a user does (dist/bin.js in a process of its own), and
+// gives them a folder for what is temporary.
 
 import { execFileSync } from 'node:child_process';
-import { resolve } from 'node:path';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 
-export default function build(): void {
+/** @returns what removes the temporary folders of all tests in the end */
+export default function build(): () => void {
   const root = resolve(import.meta.dirname, '../..');
   execFileSync(process.execPath, ['scripts/compile.mjs'], {
     cwd: root,
     stdio: 'inherit',
   });
+  const folder = mkdtempSync(join(tmpdir(), 'awb-test-'));
+  // Some tests read as another user.
+  chmodSync(folder, 0o755);
+  process.env.TMPDIR = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
 }

@@ -1,15 +1,15 @@
 // Engines on tiny real models on the CPU with one thread, and the batches that they evaluate; closed after each test.
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LlamaModel } from 'node-llama-cpp';
-import { afterAll, afterEach } from 'vitest';
 import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import { readModelFile } from '../../src/serve/gguf-file.js';
 import type { InnerContext } from '../../src/serve/inner-calls.js';
 import type { EngineSettings } from '../../src/serve/load.js';
+import { cleanups } from './cleanups.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 
 export type Batch = readonly { readonly slot: number; readonly tokens: number }[];
@@ -47,11 +47,8 @@ export const endless = await keptModel(
   folder,
 );
 const opened: Engine[] = [];
-afterEach(async () => {
+cleanups.push(async () => {
   for (const engine of opened.splice(0)) await engine.close();
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Of the engine that is started last. */

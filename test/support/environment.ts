@@ -1,17 +1,17 @@
 // A running environment for tests, and ways to ask it.
 
 import { once } from 'node:events';
-import { afterEach } from 'vitest';
 import WebSocket from 'ws';
 import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/http.js';
 import type { SessionGrounds } from '../../src/environment/session.js';
 import { type SessionLimits, Sessions } from '../../src/environment/sessions.js';
 import { ApiError } from '../../src/serve/http/api-error.js';
 import type { Simulator } from '../../src/simulator.js';
+import { cleanups } from './cleanups.js';
 
 const open: RunningEnvironment[] = [];
 
-afterEach(async () => {
+cleanups.push(async () => {
   for (const environment of open.splice(0)) await environment.close(0);
 });
 

@@ -7,10 +7,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { UserError } from '../../src/errors.js';
 import type { ModelOptions } from '../../src/hub/models.js';
 import { lockFile } from '../../src/store/lock.js';
+import { cleanups } from './cleanups.js';
 
 export const MODEL = randomBytes(300_000);
 export const SHA256 = sha256(MODEL);
@@ -23,7 +24,7 @@ export function sha256(bytes: Buffer): string {
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 const closers: (() => void)[] = [];
-afterEach(closeServers);
+cleanups.push(closeServers);
 
 export function closeServers(): void {
   for (const close of closers.splice(0)) close();

@@ -2,7 +2,6 @@
 
 import { EventEmitter, once } from 'node:events';
 import OpenAI from 'openai';
-import { afterEach } from 'vitest';
 import type {
   Engine,
   EngineMessage,
@@ -12,6 +11,7 @@ import type {
   TokenScore,
 } from '../../src/serve/engine-contract.js';
 import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/listen.js';
+import { cleanups } from './cleanups.js';
 
 export const FACTS: ModelFacts = {
   name: 'tiny',
@@ -116,7 +116,7 @@ export const ENDLESS: Script = async function* ({ signal }) {
 };
 
 const running: RunningServer[] = [];
-afterEach(async () => {
+cleanups.push(async () => {
   await Promise.all(running.splice(0).map((server) => server.close(0)));
 });
 

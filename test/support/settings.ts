@@ -1,9 +1,8 @@
 // Settings of a made-up command, resolved as the program resolves them.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { CommandLine, CommandSpec, FlagValues } from '../../src/settings/command.js';
@@ -12,7 +11,6 @@ import { requireSettings, resolveSettings } from '../../src/settings/settings.js
 
 /** The working directory, with the file `awb.yaml` where one was given. */
 export const cwd = mkdtempSync(join(tmpdir(), 'awb-settings-'));
-afterAll(() => rmSync(cwd, { recursive: true }));
 
 /** An option of each kind. */
 export const KINDS = {
