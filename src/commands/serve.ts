@@ -72,7 +72,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const stopped = aborted(ending);
   const loading = showLoading(io.stderr, settings.quiet);
   const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
-  const model = await resolveModel(settings.model, {
+  const path = await resolveModel(settings.model, {
     beforeDownload: (download) => loading.say(downloadText(download, directory)),
     onProgress: (progress) => loading.step('download', progressText(progress)),
     cwd: io.cwd,
@@ -82,7 +82,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
     lock: lockFile,
   }).finally(() => loading.finish());
-  const file = await readModelFile(model.path, settings.gpu);
+  const file = await readModelFile(path, settings.gpu);
   const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
@@ -90,7 +90,6 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,
-    sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),
     onNote: loading.say,

@@ -39,8 +39,7 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
 }
 
 function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Promise<string> {
-  const { sha256, cacheDirectory, onProgress } = settings;
-  if (sha256 !== undefined) return Promise.resolve(sha256);
+  const { cacheDirectory, onProgress } = settings;
   return hashFiles(
     file.parts.map(({ path }) => path),
     { directory: cacheDirectory, signal, onProgress: (read) => onProgress?.('hashing', read) },

@@ -17,8 +17,6 @@ export interface EngineSettings extends PlanSettings {
   readonly threads?: number;
   /** Told what the one who serves should know. */
   readonly onNote?: (text: string) => void;
-  /** SHA-256 in hex of the file where it is known; else the file is read for it. */
-  readonly sha256?: string | undefined;
   /** Where hashes of files are remembered; absent: nowhere. */
   readonly cacheDirectory?: string;
   /** Ends loading. */

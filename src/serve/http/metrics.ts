@@ -34,13 +34,6 @@ export interface Gauges {
   readonly contextSize: number;
 }
 
-export interface Metrics {
-  /** `path` has few values, since each makes its own series; it goes into the text as it is. */
-  count(path: string, record: RequestRecord): void;
-  /** The text of the format, version 0.0.4. */
-  text(gauges: Gauges): string;
-}
-
 /** Families of samples in the order of the text, each with its type and help. */
 const FAMILIES = [
   ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
@@ -56,7 +49,7 @@ const FAMILIES = [
 ] as const;
 type Family = (typeof FAMILIES)[number][0];
 
-export function openMetrics(): Metrics {
+export function openMetrics() {
   /** Values of each family's samples, by what stands behind its name: suffix and labels. */
   const values = new Map<Family, Map<string, number>>();
   const add = (name: Family, value: number, sample = '') => {
@@ -71,13 +64,15 @@ export function openMetrics(): Metrics {
   };
   addTokens({ promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 });
   return {
-    count(path, { status, durationMs, usage }) {
+    /** `path` has few values, since each makes its own series; it goes into the text as it is. */
+    count(path: string, { status, durationMs, usage }: RequestRecord): void {
       add('requests_total', 1, `{path="${path}",status="${status}"}`);
       add('request_duration_seconds', durationMs / 1_000, `_sum{path="${path}"}`);
       add('request_duration_seconds', 1, `_count{path="${path}"}`);
       if (usage !== undefined) addTokens(usage);
     },
-    text({ slots, busy, waiting, contextSize }) {
+    /** The text of the format, version 0.0.4. */
+    text({ slots, busy, waiting, contextSize }: Gauges): string {
       const set = (name: Family, value: number) => values.set(name, new Map([['', value]]));
       set('slots', slots);
       set('slots_busy', busy);
