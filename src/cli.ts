@@ -3,7 +3,7 @@
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
-import { type OtherCommands, optionsOf, type RunAwb } from './settings/command.js';
+import type { OtherCommands, RunAwb } from './settings/command.js';
 import { type CommandEntry, readCommandLine } from './settings/command-line.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
@@ -132,6 +132,6 @@ async function runProgram(
 function othersIn(commands: readonly CommandEntry[]): OtherCommands {
   return {
     names: commands.map(({ name }) => name),
-    tables: async () => Promise.all(commands.map(async ({ load }) => optionsOf((await load()).command))),
+    tables: async () => Promise.all(commands.map(async ({ load }) => (await load()).command.options)),
   };
 }

@@ -70,9 +70,8 @@ async function runMain(
 
 /** A command that does nothing but this. */
 function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
-  return {
-    command: { description: 'x', examples: [], options: { key: { kind: 'text', secret: true, help: 'x' } }, run },
-  };
+  const options = { ...COMMON, key: { kind: 'text', secret: true, help: 'x' } } as const;
+  return { command: { description: 'x', examples: [], options, run } };
 }
 
 describe('commands of two words', () => {

@@ -59,14 +59,9 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
 /** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
 export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
 
-/** The command as given. It gives the settings of `run` the types of the option table. */
+/** The command with the options that every command has. It gives the settings of `run` the types of the option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
-  return command;
-}
-
-/** The options of a command with the common ones. */
-export function optionsOf(command: CommandSpec): OptionTable {
-  return { ...command.options, ...COMMON };
+  return { ...command, options: { ...command.options, ...COMMON } };
 }
 
 /** What a flag was given on the command line: its values in order, or which form of a boolean. */

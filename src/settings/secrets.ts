@@ -5,8 +5,7 @@ import type { Io } from '../types.js';
 import { passwordsIn } from './address.js';
 import type { FlagValues } from './command.js';
 import type { ConfigFile } from './config-file.js';
-import { variableOf } from './names.js';
-import type { OptionTable } from './options.js';
+import { type OptionTable, variableOf } from './options.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;

@@ -7,8 +7,7 @@ import type { Io } from '../types.js';
 import { cutPasswords } from './address.js';
 import type { FlagValues } from './command.js';
 import { type ConfigFile, readEntry } from './config-file.js';
-import { variableOf } from './names.js';
-import type { OptionSpec } from './options.js';
+import { type OptionSpec, variableOf } from './options.js';
 import { type Read, readTexts } from './value.js';
 
 /** What a value is looked for in. */

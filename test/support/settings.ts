@@ -7,7 +7,7 @@ import { afterAll } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { CommandLine, CommandSpec, FlagValues } from '../../src/settings/command.js';
-import type { OptionSpec, OptionTable } from '../../src/settings/options.js';
+import { COMMON, type OptionSpec, type OptionTable } from '../../src/settings/options.js';
 import { requireSettings, resolveSettings } from '../../src/settings/settings.js';
 
 /** The working directory, with the file `awb.yaml` where one was given. */
@@ -46,7 +46,7 @@ export function lineOf(command: CommandSpec, flags: FlagValues = new Map()): Com
 }
 
 export function commandWith(options: OptionTable): CommandSpec {
-  return { description: 'x', examples: [], options, run: async () => EXIT.done };
+  return { description: 'x', examples: [], options: { ...options, ...COMMON }, run: async () => EXIT.done };
 }
 
 /** The settings of a command with these options, whatever is wrong with them. */
