@@ -80,7 +80,7 @@ function fromConfig(name: string, option: OptionSpec, config: ConfigFile | undef
     if (used === undefined) continue;
     const from = `${config.path}:${used.line}`;
     const key = entry === undefined ? `no-${name}` : name;
-    const given = used.text ?? JSON.stringify(used.value);
+    const given = typeof used.written === 'string' ? used.written : JSON.stringify(used.value);
     const value = valueOrError(readEntry(option, used), option, `${from}: ${key}`, given);
     return { value: entry === undefined ? !value : value, from };
   }
