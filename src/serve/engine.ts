@@ -5,7 +5,7 @@ import { Preparation, type Request } from './engine-request.js';
 import { hashFiles } from './file-hash.js';
 import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
-import { PromptTokens, readTemplate, type Templating } from './prompt.js';
+import { readTemplate, type Templating } from './prompt.js';
 import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { Slot } from './slot.js';
@@ -63,8 +63,7 @@ function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templati
     batchSize: facts.batchSize,
     tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
   });
-  const prompts = new PromptTokens(loaded.model, template, facts.contextSize);
-  const prepare = new Preparation(loaded, prompts, template.marks, facts);
+  const prepare = new Preparation(loaded, template);
   const open = new Set<Request>();
   let closed = false;
 
@@ -88,8 +87,8 @@ function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templati
 
   return {
     facts,
-    tokenize: async (prompt, options) => (await prompts.of(prompt, options)).tokens,
-    detokenize: (tokens) => prompts.textOf(tokens),
+    tokenize: async (prompt, options) => (await prepare.prompt(prompt, options)).tokens,
+    detokenize: (tokens) => prepare.textOf(tokens),
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);
