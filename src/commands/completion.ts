@@ -3,8 +3,7 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
 import { present } from '../present.js';
-import { type CommandSpec, defineCommand } from '../settings/command.js';
-import type { CommandEntry } from '../settings/command-line.js';
+import { type CommandEntry, type CommandSpec, defineCommand } from '../settings/command.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { DOMAINS, type Io } from '../types.js';
 

@@ -22,8 +22,14 @@ import { Slot } from './slot.js';
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
   const { runtime, jinja } = await importRuntime();
   const stopHashing = new AbortController();
-  const ends = AbortSignal.any([stopHashing.signal, ...(settings.signal === undefined ? [] : [settings.signal])]);
-  const hashing = hashOf(settings, ends);
+  const hashing = hashFiles(
+    settings.file.parts.map(({ path }) => path),
+    {
+      directory: settings.cacheDirectory,
+      signal: AbortSignal.any([stopHashing.signal, settings.signal]),
+      onProgress: (read) => settings.onProgress?.('hashing', read),
+    },
+  );
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
@@ -36,14 +42,6 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
     if (loaded !== undefined) await unload(loaded);
     throw error;
   }
-}
-
-function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Promise<string> {
-  const { cacheDirectory, onProgress } = settings;
-  return hashFiles(
-    file.parts.map(({ path }) => path),
-    { directory: cacheDirectory, signal, onProgress: (read) => onProgress?.('hashing', read) },
-  );
 }
 
 /** Generates nothing and scores nothing. */

@@ -4,18 +4,10 @@ import { Command, CommanderError, Option } from 'commander';
 import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
-import type { CommandLine, CommandSpec, FlagValues } from './command.js';
+import type { CommandEntry, CommandLine, CommandSpec, FlagValues } from './command.js';
 import { closingWords, DESCRIPTION, FURTHER_HELP, flagOf, isDaily, sentenceOf } from './help-words.js';
 import type { OptionSpec, OptionTable } from './options.js';
 import { toolVersion } from './version.js';
-
-/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
-export interface CommandEntry {
-  /** One word, or two of which several commands share the first: `data fetch`. */
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<{ readonly command: CommandSpec }>;
-}
 
 /**
  * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.

@@ -79,10 +79,10 @@ export interface CommandLine {
   readonly problems: readonly string[];
 }
 
-/** What is known of the commands beside the one that runs. */
-export interface OtherCommands {
-  /** Names of all commands: sections of the configuration file. */
-  readonly names: readonly string[];
-  /** Option tables of all commands, which loads them: asked only for a name that the running command does not know. */
-  tables(): Promise<readonly OptionTable[]>;
+/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
+export interface CommandEntry {
+  /** One word, or two of which several commands share the first: `data fetch`. */
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<{ readonly command: CommandSpec }>;
 }

@@ -4,7 +4,7 @@ import { nearest, UserError } from '../errors.js';
 import { present } from '../present.js';
 import type { Io } from '../types.js';
 import { cutPasswords, withoutCallPath } from './address.js';
-import type { CommandLine, OtherCommands, ShownSettings } from './command.js';
+import type { CommandEntry, CommandLine, ShownSettings } from './command.js';
 import { type ConfigFile, type Entries, readConfig } from './config-file.js';
 import { flagOf, indented } from './help-words.js';
 import { COMMON, camel, FLAGS_ONLY, type OptionTable, type Settings, variableOf } from './options.js';
@@ -33,7 +33,7 @@ interface Resolved {
 export async function resolveSettings(
   { name, command, flags, problems: before }: CommandLine,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
-  others: OtherCommands,
+  commands: readonly CommandEntry[],
   secrets: Set<string>,
 ): Promise<Resolved> {
   const table = command.options;
@@ -42,7 +42,7 @@ export async function resolveSettings(
   const config = file && (await readConfig(String(file.value), file.from, cwd, name));
   if (config !== undefined) noteSecretsOf(config, table, secrets);
 
-  const names = await unknownNames(table, env, config, others);
+  const names = await unknownNames(table, env, config, commands);
   const { found, problems: ofValues } = findAll(table, { flags, env, config });
   const warnings = [...names.warnings, ...cutCallPaths(found)];
   for (const [key, { value }] of found) {
@@ -140,18 +140,20 @@ async function unknownNames(
   table: OptionTable,
   env: Io['env'],
   config: ConfigFile | undefined,
-  others: OtherCommands,
+  commands: readonly CommandEntry[],
 ): Promise<Pick<Resolved, 'problems' | 'warnings'>> {
   const { path, section, top } = config ?? NO_FILE;
-  const settings = new Map([...top].filter(([key]) => !others.names.includes(key)));
+  const sections = commands.map(({ name }) => name);
+  const settings = new Map([...top].filter(([key]) => !sections.includes(key)));
   const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
   const own = namesIn(table);
   const inSection = unknownKeys(path, section, own);
   const isOwn = unknownKeys(path, settings, own).length + unknownVariables(variables, own).length === 0;
   if (isOwn) return { problems: inSection, warnings: [] };
-  const all = [...new Set([...own, ...(await others.tables()).flatMap(namesIn)])];
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
+  const all = [...new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options))])];
   return {
-    problems: [...inSection, ...unknownKeys(path, settings, [...all, ...others.names])],
+    problems: [...inSection, ...unknownKeys(path, settings, [...all, ...sections])],
     warnings: unknownVariables(variables, all),
   };
 }

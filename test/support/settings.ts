@@ -58,8 +58,13 @@ export async function resolveWith(options: OptionTable, given: Given): Promise<R
   }
   const io = { cwd, env: { ...config, ...given.env } };
   const line = lineOf(commandWith(options), new Map(Object.entries(given.flags ?? {})));
-  const others = { names: ['infer', 'judge'], tables: async () => [options, OTHER] };
-  return resolveSettings(line, io, others, given.secrets ?? new Set());
+  const tables = { infer: options, judge: OTHER };
+  const commands = Object.entries(tables).map(([name, table]) => ({
+    name,
+    summary: 'x',
+    load: async () => ({ command: commandWith(table) }),
+  }));
+  return resolveSettings(line, io, commands, given.secrets ?? new Set());
 }
 
 /** The same, refused where something is wrong. */
