@@ -104,7 +104,7 @@ async function modelFile() {
   const downloads = proxiedDownloads(env);
   const beforeDownload = ({ bytes }) => say(`downloading ${gib(bytes)}`);
   const settings = { beforeDownload, cwd: process.cwd(), directory, env, downloads, signal, lock: lockFile };
-  return (await resolveModel(flags.model, settings)).path;
+  return resolveModel(flags.model, settings);
 }
 
 /** Each server by itself, so that the whole GPU is its own. */

@@ -3,8 +3,8 @@
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
 import { oneLine, printable } from './printable.js';
-import { type OtherCommands, optionsOf, type RunAwb } from './settings/command.js';
-import { type CommandEntry, readCommandLine } from './settings/command-line.js';
+import type { CommandEntry, RunAwb } from './settings/command.js';
+import { readCommandLine } from './settings/command-line.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { describeSettings } from './settings/shown-settings.js';
@@ -116,7 +116,7 @@ async function runProgram(
 ): Promise<ExitCode> {
   const line = await readCommandLine(argv, commands, io);
   if ('exitCode' in line) return line.exitCode;
-  const resolved = await resolveSettings(line, io, othersIn(commands), secrets);
+  const resolved = await resolveSettings(line, io, commands, secrets);
   const { settings, shown, warnings } = resolved;
   look.color = settings.color;
   requireSettings(line, resolved);
@@ -127,11 +127,4 @@ async function runProgram(
   }
   const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
   return line.command.run(settings, io, shown, awb);
-}
-
-function othersIn(commands: readonly CommandEntry[]): OtherCommands {
-  return {
-    names: commands.map(({ name }) => name),
-    tables: async () => Promise.all(commands.map(async ({ load }) => optionsOf((await load()).command))),
-  };
 }

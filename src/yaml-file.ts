@@ -58,6 +58,39 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
   return { yaml, document, lineAt, lineOf, plain };
 }
 
+/** An entry of a mapping, by its key. */
+export interface YamlEntry {
+  readonly key: string;
+  readonly line: number;
+  readonly value: unknown;
+  /** The same as texts, with scalars as they are written (1.10 and 300000000000000001 stay so): a text, a list of them, or pairs. */
+  readonly written: Text | readonly (Text | readonly Text[])[];
+  /** The entries of a mapping in it. */
+  readonly entries: readonly YamlEntry[] | undefined;
+}
+
+/** Undefined for what is no scalar, and for null. */
+type Text = string | undefined;
+
+/** The entries of a mapping, and of those in it so many levels deep: an alias may lead into itself. @throws as `plain` */
+export function entriesOf(file: YamlFile, map: Yaml.YAMLMap, levels: number): YamlEntry[] {
+  const { yaml, document, lineAt, plain } = file;
+  const textOf = (node: unknown): Text =>
+    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
+  return map.items.map(({ key, value }) => {
+    const node = yaml.isAlias(value) ? value.resolve(document) : value;
+    const isMap = yaml.isMap(node);
+    const pairs = isMap ? node.items.map((pair) => [textOf(pair.key), textOf(pair.value)]) : undefined;
+    return {
+      key: textOf(key) ?? '',
+      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
+      value: yaml.isNode(node) ? plain(node) : null,
+      written: pairs ?? (yaml.isSeq(node) ? node.items.map(textOf) : textOf(node)),
+      entries: isMap && levels > 1 ? entriesOf(file, node, levels - 1) : undefined,
+    };
+  });
+}
+
 function isCircular(value: unknown): boolean {
   try {
     JSON.stringify(value);

@@ -8,8 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS, main } from '../src/cli.js';
 import { EXIT, UserError } from '../src/errors.js';
-import { type CommandSpec, defineCommand } from '../src/settings/command.js';
-import type { CommandEntry } from '../src/settings/command-line.js';
+import { type CommandEntry, type CommandSpec, defineCommand } from '../src/settings/command.js';
 import { COMMON } from '../src/settings/options.js';
 import type { Io } from '../src/types.js';
 import { holdMessage } from './support/messages.js';
@@ -70,9 +69,8 @@ async function runMain(
 
 /** A command that does nothing but this. */
 function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
-  return {
-    command: { description: 'x', examples: [], options: { key: { kind: 'text', secret: true, help: 'x' } }, run },
-  };
+  const options = { ...COMMON, key: { kind: 'text', secret: true, help: 'x' } } as const;
+  return { command: { description: 'x', examples: [], options, run } };
 }
 
 describe('commands of two words', () => {

@@ -3,8 +3,7 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../errors.js';
 import { present } from '../present.js';
-import { type CommandSpec, defineCommand, optionsOf } from '../settings/command.js';
-import type { CommandEntry } from '../settings/command-line.js';
+import { type CommandEntry, type CommandSpec, defineCommand } from '../settings/command.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { DOMAINS, type Io } from '../types.js';
 
@@ -70,7 +69,7 @@ async function candidates(
   const called = words.slice(0, length).join(' ');
   const spec = (await entries.find(({ name }) => name === called)?.load())?.command;
   if (spec === undefined) return [];
-  const table = optionsOf(spec);
+  const table = spec.options;
   const before = words.slice(length, -1);
   const values = async (name: string) => {
     const option = present(table[name]);

@@ -14,7 +14,7 @@ import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { readModelFile } from '../serve/gguf-file.js';
 import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
-import { type RequestRecord, requestLine } from '../serve/http/metrics.js';
+import { requestLine } from '../serve/http/metrics.js';
 import { showLoading } from '../serve/loading.js';
 import { settingsThatFit } from '../serve/memory.js';
 import { defineCommand } from '../settings/command.js';
@@ -72,7 +72,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const stopped = aborted(ending);
   const loading = showLoading(io.stderr, settings.quiet);
   const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
-  const model = await resolveModel(settings.model, {
+  const path = await resolveModel(settings.model, {
     beforeDownload: (download) => loading.say(downloadText(download, directory)),
     onProgress: (progress) => loading.step('download', progressText(progress)),
     cwd: io.cwd,
@@ -82,7 +82,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
     lock: lockFile,
   }).finally(() => loading.finish());
-  const file = await readModelFile(model.path, settings.gpu);
+  const file = await readModelFile(path, settings.gpu);
   const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
@@ -90,12 +90,11 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,
-    sha256: model.sha256,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),
     onNote: loading.say,
     onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
-    ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+    threads: settings.threads,
   });
   // Handled below; without this a failure while the port is being opened would end the process.
   opening.catch(() => undefined);
@@ -131,9 +130,9 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
     queueLimit: settings.queue,
     aliases: aliasesOf(settings.model, settings.alias),
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
-    ...(settings.thinkingBudget === undefined ? {} : { thinkingBudget: settings.thinkingBudget }),
-    ...(settings.verbose && { onRequest: (record: RequestRecord) => say(requestLine(record, new Date())) }),
+    apiKey: settings.apiKey,
+    thinkingBudget: settings.thinkingBudget,
+    onRequest: settings.verbose ? (record) => say(requestLine(record, new Date())) : undefined,
     onError: (error) => say(`engine: ${printable(messageOf(error))}`),
   });
 }

@@ -5,12 +5,10 @@ import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { SourceCheck } from '../survey.js';
+import type { RepositoryFile } from './client.js';
 import { Digest, isSame, onDisk, readInto } from './download.js';
-import { isSafe, type RepositoryFile } from './repository.js';
-import { readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
+import { holdsRows, isSafe, readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
 
-/** Rows of the benchmark. */
-const ROWS = /_test\.jsonl$/;
 /** What tells of a dataset and of its licence. */
 const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
 
@@ -21,7 +19,7 @@ export type FileState = 'fetched' | 'unchanged' | 'updated' | 'repaired' | 'repl
 export interface Placed {
   readonly file: SourceFile;
   readonly state: FileState;
-  readonly sha256?: string;
+  readonly sha256?: string | undefined;
 }
 
 /**
@@ -30,7 +28,7 @@ export interface Placed {
  */
 export function chooseFiles(listed: readonly RepositoryFile[], repository: string): SourceFile[] {
   const safe = listed.filter(({ path }) => isSafe(path));
-  const rows = safe.filter(({ path }) => ROWS.test(path));
+  const rows = safe.filter(({ path }) => holdsRows({ name: path }));
   const papers = safe.filter(({ path }) => PAPERS.test(path));
   if (rows.length === 0) {
     const hint = 'check --revision and HF_ENDPOINT';
@@ -51,11 +49,6 @@ export function chooseFiles(listed: readonly RepositoryFile[], repository: strin
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Whether a file's rows are part of the benchmark; the others only tell of it. */
-export function holdsRows({ name }: Pick<SourceFile, 'name'>): boolean {
-  return ROWS.test(name);
-}
-
 /**
  * How a file's place is found.
  * @param before what was fetched into the folder earlier
@@ -72,7 +65,7 @@ export async function placeOf(
   const found = await digestOf(join(folder, file.name), needsGit, { signal, onRead });
   if (found === undefined) return { file, state: 'fetched' };
   const { sha256 } = found;
-  if (isSame(found, file) !== false) return { file, state: 'unchanged', sha256 };
+  if (isSame(found, file)) return { file, state: 'unchanged', sha256 };
   if (ours.some((earlier) => isSame(found, earlier))) return { file, state: 'updated', sha256 };
   if (ours.length > 0) return { file, state: 'repaired', sha256 };
   return { file, state: holdsRows(file) && replace ? 'replaced' : 'left', sha256 };

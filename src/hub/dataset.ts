@@ -3,20 +3,25 @@
 import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import type { HubOptions } from './client.js';
+import { bytesOf, type HubOptions, Repository } from './client.js';
 import {
   chooseFiles,
   clearParts,
   type FileState,
-  holdsRows,
   type Placed,
   placeOf,
   setAside,
   strangersIn,
 } from './dataset-files.js';
-import { bring, type TransferOptions, type WholeFile, withFolder } from './download.js';
-import { bytesOf, GIT_OID, Repository } from './repository.js';
-import { readSourceRecord, SOURCE_RECORD, type SourceRecord, sourceRecordText } from './source-record.js';
+import { bring, type TransferOptions, withFolder } from './download.js';
+import {
+  GIT_OID,
+  holdsRows,
+  readSourceRecord,
+  SOURCE_RECORD,
+  type SourceRecord,
+  sourceRecordText,
+} from './source-record.js';
 
 export interface DatasetOptions extends HubOptions, TransferOptions {
   /** Such as user/name. */
@@ -46,7 +51,7 @@ export interface FetchedDataset {
   /** Bytes of the files that have come in this call. */
   readonly fetchedBytes: number;
   /** The folder, below the dataset's, of files that gave way and are kept. */
-  readonly aside?: string;
+  readonly aside?: string | undefined;
   /** Files of rows that are not of the dataset and will be read with it. */
   readonly strangers: readonly string[];
 }
@@ -87,8 +92,7 @@ async function sourceOf(
     const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
     const replacing =
       before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
-    const source = { hub: hub.endpoint, repository, revision, commit, complete: false, files };
-    return { source: { ...source, ...(replacing !== undefined && { replacing }) }, hub };
+    return { source: { hub: hub.endpoint, repository, revision, commit, complete: false, files, replacing }, hub };
   } catch (error) {
     if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
     const hint = `(dataset ${repository}, revision ${revision}); --revision main takes the newest`;
@@ -173,18 +177,13 @@ async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOp
     now(),
   );
   if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
-  const come = new Map<string, string>();
-  const onWhole = async ({ path, sha256 }: WholeFile) => void come.set(path, sha256);
-  await bring(hub, wanted, folder, onProgress, onWhole);
-  const placed = files.map((place) => {
-    const sha256 = come.get(join(folder, place.file.name));
-    return sha256 === undefined ? place : { ...place, sha256 };
-  });
-  const { replacing: _, ...settled } = source;
+  const come = await bring(hub, wanted, folder, onProgress);
+  const placed = files.map((place) => ({ ...place, sha256: come.get(join(folder, place.file.name)) ?? place.sha256 }));
   const whole = {
-    ...settled,
+    ...source,
     complete: true,
-    files: placed.map(({ file, sha256 }) => ({ ...file, ...(sha256 && { sha256 }) })),
+    files: placed.map(({ file, sha256 }) => ({ ...file, sha256 })),
+    replacing: undefined,
   };
   await keep(whole);
   await clearParts(folder, whole.files);
@@ -192,7 +191,7 @@ async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOp
     source: whole,
     files: [...placed, ...gone],
     fetchedBytes: bytesOf(missing),
-    ...(aside !== undefined && { aside }),
+    aside,
     strangers: await strangersIn(folder, whole.files),
   };
 }

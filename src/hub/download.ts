@@ -7,9 +7,9 @@ import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { makeFolders } from '../files.js';
 import { printable } from '../printable.js';
-import { interrupted, STALL_MS, systemCode } from './client.js';
+import { bytesOf, interrupted, type Repository, type RepositoryFile, STALL_MS, systemCode } from './client.js';
 import { sizeText, type TransferProgress } from './download-text.js';
-import { bytesOf, type Repository, type RepositoryFile, type Stated } from './repository.js';
+import type { Stated } from './source-record.js';
 
 export interface TransferOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
@@ -18,14 +18,6 @@ export interface TransferOptions {
    * message of the UserError where another process holds it.
    */
   readonly lock: (path: string, busy: string) => Promise<() => void>;
-}
-
-/** A file that has come. */
-export interface WholeFile {
-  readonly path: string;
-  readonly sha256: string;
-  /** Whether the hub says that this is its content; otherwise only the length is known to be right. */
-  readonly isVerified: boolean;
 }
 
 /** A file of a repository and its place on this machine. */
@@ -54,8 +46,8 @@ export async function withFolder<T>(
 }
 
 /**
- * Brings the wanted files that are not here into `folder`, one after the other, and says of each that it has come.
- * For a caller that has the folder to itself.
+ * Brings the wanted files that are not here into `folder`, one after the other. Resolves with the SHA-256 of each that has come, by its
+ * target. For a caller that has the folder to itself.
  * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept), and as `listFiles` does.
  */
 export async function bring(
@@ -63,17 +55,18 @@ export async function bring(
   wanted: readonly WantedFile[],
   folder: string,
   onProgress: TransferOptions['onProgress'],
-  onWhole: (file: WholeFile) => Promise<void>,
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
   await requireSpace(repository, wanted, folder);
   const totalBytes = bytesOf(wanted.map(({ file }) => file));
+  const come = new Map<string, string>();
   let before = 0;
   for (const { file, target, isHere } of wanted) {
     const report: Report = (step, bytes) =>
       onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
-    if (!isHere) await onWhole(await transferFile(repository, file, target, report));
+    if (!isHere) come.set(target, await transferFile(repository, file, target, report));
     before += file.bytes;
   }
+  return come;
 }
 
 async function requireSpace(repository: Repository, wanted: readonly WantedFile[], folder: string): Promise<void> {
@@ -108,12 +101,13 @@ interface Part {
   digest: Digest;
 }
 
+/** Resolves with the SHA-256 of the file that has come. */
 async function transferFile(
   repository: Repository,
   file: RepositoryFile,
   target: string,
   report: Report,
-): Promise<WholeFile> {
+): Promise<string> {
   const path = partPath(target, file);
   await onDisk(path, makeFolders(dirname(target)));
   const part: Part = { path, handle: await onDisk(path, openToAppend(path)), stated: file, digest: Digest.of(file) };
@@ -133,15 +127,14 @@ async function transferFile(
     await part.handle.close();
   }
   const found = part.digest.finish();
-  const same = isSame(found, part.stated);
-  if (same === false) {
+  if (!isSame(found, part.stated)) {
     const { sha256, gitOid } = part.stated;
     const isByGit = sha256 === undefined && gitOid !== undefined;
     const digest = isByGit ? `name ${found.gitOid} in git` : `SHA-256 ${found.sha256}`;
     await discard(part, `has the ${digest}, which is not what the hub states`);
   }
   await onDisk(path, rename(path, target));
-  return { path: target, sha256: found.sha256, isVerified: same === true };
+  return found.sha256;
 }
 
 /** Like 'a', but follows no link that somebody has laid there. */
@@ -181,7 +174,7 @@ async function pull(repository: Repository, part: Part, report: (bytes: number) 
   try {
     const ends = AbortSignal.any([repository.signal, stall.signal]);
     const { response, sha256 } = await repository.open(part.stated.path, part.digest.bytes, ends);
-    part.stated = { ...(sha256 !== undefined && { sha256 }), ...part.stated };
+    part.stated = { ...part.stated, sha256: part.stated.sha256 ?? sha256 };
     if (startOf(response) !== part.digest.bytes) {
       if (response.status === 206) throw new Error('the server sent another range than asked for');
       await onDisk(path, handle.truncate(0));
@@ -256,11 +249,11 @@ export class Digest {
   }
 }
 
-/** Whether a content is what is stated; undefined where only a length is stated, and that is right. */
-export function isSame(found: Found, { bytes, sha256, gitOid }: Stated): boolean | undefined {
+/** Whether a content is what is stated, be it a length alone. */
+export function isSame(found: Found, { bytes, sha256, gitOid }: Stated): boolean {
   if (found.bytes !== bytes) return false;
   if (sha256 !== undefined) return found.sha256 === sha256;
-  return gitOid === undefined ? undefined : found.gitOid === gitOid;
+  return gitOid === undefined || found.gitOid === gitOid;
 }
 
 /** The result of some work on the disk. Throws a UserError (73 or 74) that names `path` and the next step where the disk refuses. */

@@ -1,13 +1,13 @@
 // A model by its name: which file of which repository is meant, and where it is on this machine, downloaded where need be.
 
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import { type HubOptions, SHA256 } from './client.js';
-import { bring, onDisk, type TransferOptions, type WholeFile, withFolder } from './download.js';
+import { bytesOf, type HubOptions, Repository, type RepositoryFile, type RepositoryName } from './client.js';
+import { bring, type TransferOptions, withFolder } from './download.js';
 import { sizeText } from './download-text.js';
-import { bytesOf, folderOf, isSafe, Repository, type RepositoryFile, type RepositoryName } from './repository.js';
+import { isSafe } from './source-record.js';
 
 /** What the name `qwen-agentworld-35b-a3b` stands for: one file, since scores depend on it. */
 export const AGENTWORLD = {
@@ -24,8 +24,8 @@ export const AGENTWORLD = {
 /** A model of a hub as a user names it. */
 interface ModelReference extends RepositoryName {
   readonly kind: 'model';
-  readonly quantization?: string;
-  readonly file?: string;
+  readonly quantization?: string | undefined;
+  readonly file?: string | undefined;
   /** What the file must be, whatever the hub says. */
   readonly sha256?: string;
 }
@@ -48,7 +48,13 @@ function referenceOf(name: string): ModelReference | undefined {
       `"${printable(name)}" does not name a model; write hf:user/repo:QUANT or hf:user/repo/file.gguf, such as hf:${AGENTWORLD.repository}:${AGENTWORLD.quantization}`,
     );
   }
-  return { kind: 'model', repository, revision, ...(quantization && { quantization }), ...(file && { file }) };
+  return { kind: 'model', repository, revision, quantization, file };
+}
+
+/** Where a repository's files lie below the folder of all downloads. */
+function folderOf({ repository, revision }: RepositoryName, directory: string): string {
+  const suffix = revision === 'main' ? '' : `@${revision.replaceAll('/', '--')}`;
+  return join(directory, repository.replace('/', '--') + suffix);
 }
 
 /** The name of one file of a repository, as a user may write it. */
@@ -83,25 +89,18 @@ interface Download {
   readonly bytes: number;
 }
 
-interface ResolvedModel {
-  /** Of a split model, its first file. */
-  readonly path: string;
-  /** Of a model in one file, where it was downloaded and checked; otherwise nothing is known. */
-  readonly sha256?: string;
-}
-
 /**
- * Finds a model: a path, `hf:user/repo:QUANT`, `hf:user/repo/file.gguf`, either with `@revision` behind the repository,
+ * The path of a model, of a split one that of its first file, by a path, `hf:user/repo:QUANT`, `hf:user/repo/file.gguf`, either with `@revision` behind the repository,
  * or `qwen-agentworld-35b-a3b`. What was downloaded before is used without asking the hub.
  * Throws a UserError: 66 no such file or repository, 77 access denied, 69 hub out of reach, 73 or 74 cannot write, 65 wrong content,
  * 130 or 143 interrupted.
  */
-export async function resolveModel(name: string, options: ModelOptions): Promise<ResolvedModel> {
+export async function resolveModel(name: string, options: ModelOptions): Promise<string> {
   const reference = referenceOf(name);
   if (reference === undefined) return localModel(name, options.cwd);
   const folder = folderOf(reference, options.directory);
   const present = await downloadedModel(reference, folder);
-  if (present !== undefined) return resolved(present, folder);
+  if (present !== undefined) return pathOf(present, folder);
   const repository = new Repository(reference, options);
   const choice = chooseModel(await repository.listFiles(), reference);
   await options.beforeDownload?.({
@@ -115,12 +114,12 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
       const size = (await stat(target).catch(() => undefined))?.size;
       return { file, target, isHere: size === file.bytes };
     });
-    await bring(repository, await Promise.all(wanted), folder, options.onProgress, noteHash);
+    await bring(repository, await Promise.all(wanted), folder, options.onProgress);
   });
-  return resolved(choice, folder);
+  return pathOf(choice, folder);
 }
 
-async function localModel(name: string, cwd: string): Promise<ResolvedModel> {
+async function localModel(name: string, cwd: string): Promise<string> {
   const path = resolve(cwd, name);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) {
@@ -136,7 +135,7 @@ async function localModel(name: string, cwd: string): Promise<ResolvedModel> {
   if (!found.isFile())
     throw new UserError(`${printable(path)} is not a file; name the GGUF file in it`, EXIT.inputMissing);
   await requireAllParts(path);
-  return { path };
+  return path;
 }
 
 async function requireAllParts(path: string): Promise<void> {
@@ -171,31 +170,8 @@ async function downloadedModel(reference: ModelReference, folder: string): Promi
   return onlyModel(files, reference);
 }
 
-async function resolved({ files }: ModelChoice, folder: string): Promise<ResolvedModel> {
-  const path = join(folder, files[0]?.path ?? '');
-  const sha256 = files.length === 1 ? await notedHash(path) : undefined;
-  return { path, ...(sha256 !== undefined && { sha256 }) };
-}
-
-/** Notes the hash of a download beside it, in the notation of sha256sum. What the hub did not vouch for has none. */
-async function noteHash({ path, sha256, isVerified }: WholeFile): Promise<void> {
-  if (isVerified) await onDisk(noteOf(path), writeFile(noteOf(path), `${sha256}  ${basename(path)}\n`));
-}
-
-function noteOf(path: string): string {
-  return `${path}.sha256`;
-}
-
-/** The hash that a download noted beside its file, unless the file changed since. */
-async function notedHash(path: string): Promise<string | undefined> {
-  try {
-    const [file, note, text] = await Promise.all([stat(path), stat(noteOf(path)), readFile(noteOf(path), 'utf8')]);
-    const [hash = ''] = text.split(' ', 1);
-    // A copied file may keep an old modification time; the system alone sets the time of its change.
-    return note.mtimeMs >= Math.max(file.mtimeMs, file.ctimeMs) && SHA256.test(hash) ? hash : undefined;
-  } catch {
-    return undefined;
-  }
+function pathOf({ files }: ModelChoice, folder: string): string {
+  return join(folder, files[0]?.path ?? '');
 }
 
 /** A model among the files of a repository: a GGUF file, or all parts of a split one in their order. */

@@ -4,8 +4,36 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../errors.js';
 import { asObject, isInteger, isObject, parseObject } from '../json.js';
-import { SHA256 } from './client.js';
-import { GIT_OID, isSafe, type Stated } from './repository.js';
+
+/** What is stated of a content. Where it has a SHA-256, its name in git says nothing more. */
+export interface Stated {
+  readonly bytes: number;
+  readonly sha256?: string | undefined;
+  /** SHA-1 of `blob`, the length and the content, as git names it. */
+  readonly gitOid?: string | undefined;
+}
+
+/** The hashes among what is stated, those that are in their form. */
+export function hashesIn(sha256: unknown, gitOid: unknown): Pick<Stated, 'sha256' | 'gitOid'> {
+  return {
+    gitOid: typeof gitOid === 'string' && GIT_OID.test(gitOid) ? gitOid : undefined,
+    sha256: typeof sha256 === 'string' && SHA256.test(sha256) ? sha256 : undefined,
+  };
+}
+
+export const SHA256 = /^[0-9a-f]{64}$/;
+/** A commit or a blob in git. */
+export const GIT_OID = /^[0-9a-f]{40}$/;
+
+/** Whether a path stays below the folder in which it is put, on any system. */
+export function isSafe(path: string): boolean {
+  return path.split('/').every((part) => /^[^\\:\0]+$/.test(part) && part !== '.' && part !== '..');
+}
+
+/** Whether a file's rows are part of the benchmark; the others only tell of it. */
+export function holdsRows({ name }: Pick<SourceFile, 'name'>): boolean {
+  return /_test\.jsonl$/.test(name);
+}
 
 /** The name of the record in its folder. */
 export const SOURCE_RECORD = 'awb-source.json';
@@ -30,7 +58,7 @@ export interface SourceRecord {
   readonly complete: boolean;
   readonly files: readonly SourceFile[];
   /** While another commit's files take the place of these: those that may still stand there. */
-  readonly replacing?: readonly SourceFile[];
+  readonly replacing?: readonly SourceFile[] | undefined;
 }
 
 /** The record in a folder; undefined where there is none, or `damaged` where it cannot be understood. */
@@ -55,7 +83,7 @@ function recordIn(text: string): SourceRecord | undefined {
   const read = filesIn(files);
   const old = replacing === undefined ? undefined : filesIn(replacing);
   if (read === undefined || (replacing !== undefined && old === undefined)) return undefined;
-  return { hub, repository, revision, commit, complete, files: read, ...(old !== undefined && { replacing: old }) };
+  return { hub, repository, revision, commit, complete, files: read, replacing: old };
 }
 
 /** Undefined where any of them is none: what is half understood is not relied on. */
@@ -70,11 +98,5 @@ function fileIn(entry: object): SourceFile | undefined {
   // Both become parts of paths and addresses, and the record may have been edited.
   if (typeof name !== 'string' || !isSafe(name) || name.includes('/')) return undefined;
   if (typeof path !== 'string' || !isSafe(path) || !isInteger(bytes) || bytes < 0) return undefined;
-  return {
-    name,
-    path,
-    bytes,
-    ...(typeof sha256 === 'string' && SHA256.test(sha256) && { sha256 }),
-    ...(typeof gitOid === 'string' && GIT_OID.test(gitOid) && { gitOid }),
-  };
+  return { name, path, bytes, ...hashesIn(sha256, gitOid) };
 }

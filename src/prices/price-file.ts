@@ -10,7 +10,7 @@ export interface FileEntry {
   readonly key: string;
   readonly line: number;
   readonly value: unknown;
-  readonly entries?: readonly FileEntry[];
+  readonly entries?: readonly FileEntry[] | undefined;
 }
 
 /** A price file as it was read. */

@@ -45,7 +45,7 @@ export interface GenerateOptions {
   /** Most tokens of thinking; infinite unless asked otherwise. */
   readonly thinkingBudget: number;
   /** Probabilities to tell; none where absent. */
-  readonly scores?: ScoreOptions;
+  readonly scores?: ScoreOptions | undefined;
   /** `chat_template_kwargs` of the request, such as enable_thinking. */
   readonly templateArguments: Readonly<Record<string, unknown>>;
 }

@@ -1,16 +1,17 @@
 // A request inside the engine: made of what is asked, taking the tokens of its slot, and its events on their way to the one who reads them.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   EngineError,
   type EnginePrompt,
   type GenerateEvent,
   type GenerateOptions,
-  type ModelFacts,
+  type PromptOptions,
 } from './engine-contract.js';
 import { grammarOf } from './grammar.js';
 import type { Loaded } from './load.js';
-import type { PromptTokens } from './prompt.js';
-import { type MessageMarks, planPrompt } from './prompt-plan.js';
+import type { Templating } from './prompt.js';
+import { planPrompt } from './prompt-plan.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import type { Scheduled } from './scheduler.js';
@@ -82,26 +83,30 @@ const UNCHANGED = {
   ...{ presencePenalty: 0, frequencyPenalty: 0, repetitionPenalty: 1 },
 };
 
-/** Makes requests for one loaded model. */
+/** Characters a token above which a text is first counted in pieces: few texts have so many and fit. */
+const USUAL_CHARACTERS = 4;
+/** Characters that are tokenised in some tens of milliseconds. */
+const PIECE = 2 ** 16;
+/** Tokens that a cut in the middle of a word can add, at most. */
+const CUT_TOKENS = 16;
+
+/** Makes requests for one loaded model: prompts are rendered, tokenised and checked. Methods throw EngineError for what cannot be served. */
 export class Preparation {
   readonly #loaded: Loaded;
-  readonly #prompts: PromptTokens;
-  readonly #marks: MessageMarks | undefined;
-  readonly #contextSize: number;
+  readonly #template: Templating;
   readonly #reading: ReplyTokens;
+  readonly #vocabularySize: number;
 
-  constructor(loaded: Loaded, prompts: PromptTokens, marks: MessageMarks | undefined, { contextSize }: ModelFacts) {
+  constructor(loaded: Loaded, template: Templating) {
     this.#loaded = loaded;
-    this.#prompts = prompts;
-    this.#marks = marks;
-    this.#contextSize = contextSize;
+    this.#template = template;
     this.#reading = replyTokens(loaded.model);
+    this.#vocabularySize = loaded.model.fileInfo.metadata.tokenizer?.ggml?.tokens?.length ?? 0;
   }
 
-  /** Throws EngineError where the request cannot be served. */
   async request(prompt: EnginePrompt, options: GenerateOptions): Promise<Request> {
-    const contextSize = this.#contextSize;
-    const { text, tokens } = await this.#prompts.of(prompt, { ...options, addGenerationPrompt: true });
+    const { contextSize } = this.#loaded.context;
+    const { text, tokens } = await this.prompt(prompt, { ...options, addGenerationPrompt: true });
     // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
     if (tokens.length > contextSize - 1) {
       throw new EngineError({ reason: 'context-overflow', promptTokens: tokens.length, contextSize });
@@ -109,7 +114,7 @@ export class Preparation {
     const grammar = await grammarOf(this.#loaded, options);
     const events = eventQueue();
     return {
-      prompt: planPrompt(text, tokens, this.#marks, (part) => this.#prompts.tokenize(part)),
+      prompt: planPrompt(text, tokens, this.#template.marks, (part) => this.#tokenize(part)),
       options,
       reader: this.#reader('messages' in prompt, text, options, grammar !== undefined),
       grammar,
@@ -151,6 +156,47 @@ export class Preparation {
       scoring: { tokens: tokens.slice(from), top: options.scores?.top ?? 0 },
       finished: undefined,
     };
+  }
+
+  /** The text that is evaluated, and its tokens. */
+  async prompt(prompt: EnginePrompt, options: PromptOptions): Promise<{ text: string; tokens: readonly number[] }> {
+    if ('tokens' in prompt) return { text: this.textOf(prompt.tokens), tokens: prompt.tokens };
+    const text =
+      'text' in prompt
+        ? this.#withBos(prompt.text)
+        : this.#template.render(prompt.messages, prompt.tools ?? [], options);
+    return { text, tokens: await this.#tokenizeWithin(text) };
+  }
+
+  #tokenize(text: string): readonly number[] {
+    return this.#loaded.model.tokenize(text, true);
+  }
+
+  textOf(tokens: readonly number[]): string {
+    const odd = tokens.find((token) => token >= this.#vocabularySize);
+    if (odd === undefined) return this.#loaded.model.detokenize(asTokens(tokens), true);
+    const message = `${odd} is no token of this model, which has ${this.#vocabularySize}`;
+    throw new EngineError({ reason: 'invalid-request', message, param: 'prompt' });
+  }
+
+  /** The tokenizer blocks everything else, so that a text that cannot fit is refused after its first pieces. */
+  async #tokenizeWithin(text: string): Promise<readonly number[]> {
+    const { contextSize } = this.#loaded.context;
+    let counted = 0;
+    for (let at = 0; text.length > USUAL_CHARACTERS * contextSize && at < text.length; at += PIECE) {
+      counted += Math.max(0, this.#tokenize(text.slice(at, at + PIECE)).length - CUT_TOKENS);
+      if (counted > contextSize) {
+        throw new EngineError({ reason: 'context-overflow', promptTokens: counted, contextSize, more: true });
+      }
+      await nextTurn();
+    }
+    return this.#tokenize(text);
+  }
+
+  /** For plain text: a chat template writes the mark itself. */
+  #withBos(text: string): string {
+    const { bosString, shouldPrependBosToken } = this.#loaded.model.tokens;
+    return shouldPrependBosToken && bosString != null && !text.startsWith(bosString) ? bosString + text : text;
   }
 }
 

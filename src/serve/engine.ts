@@ -5,7 +5,7 @@ import { Preparation, type Request } from './engine-request.js';
 import { hashFiles } from './file-hash.js';
 import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
-import { PromptTokens, readTemplate, type Templating } from './prompt.js';
+import { readTemplate, type Templating } from './prompt.js';
 import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { Slot } from './slot.js';
@@ -22,8 +22,14 @@ import { Slot } from './slot.js';
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
   const { runtime, jinja } = await importRuntime();
   const stopHashing = new AbortController();
-  const ends = AbortSignal.any([stopHashing.signal, ...(settings.signal === undefined ? [] : [settings.signal])]);
-  const hashing = hashOf(settings, ends);
+  const hashing = hashFiles(
+    settings.file.parts.map(({ path }) => path),
+    {
+      directory: settings.cacheDirectory,
+      signal: AbortSignal.any([stopHashing.signal, settings.signal]),
+      onProgress: (read) => settings.onProgress?.('hashing', read),
+    },
+  );
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
@@ -36,15 +42,6 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
     if (loaded !== undefined) await unload(loaded);
     throw error;
   }
-}
-
-function hashOf({ file, ...settings }: EngineSettings, signal: AbortSignal): Promise<string> {
-  const { sha256, cacheDirectory, onProgress } = settings;
-  if (sha256 !== undefined) return Promise.resolve(sha256);
-  return hashFiles(
-    file.parts.map(({ path }) => path),
-    { directory: cacheDirectory, signal, onProgress: (read) => onProgress?.('hashing', read) },
-  );
 }
 
 /** Generates nothing and scores nothing. */
@@ -64,8 +61,7 @@ function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templati
     batchSize: facts.batchSize,
     tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
   });
-  const prompts = new PromptTokens(loaded.model, template, facts.contextSize);
-  const prepare = new Preparation(loaded, prompts, template.marks, facts);
+  const prepare = new Preparation(loaded, template);
   const open = new Set<Request>();
   let closed = false;
 
@@ -89,8 +85,8 @@ function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templati
 
   return {
     facts,
-    tokenize: async (prompt, options) => (await prompts.of(prompt, options)).tokens,
-    detokenize: (tokens) => prompts.textOf(tokens),
+    tokenize: async (prompt, options) => (await prepare.prompt(prompt, options)).tokens,
+    detokenize: (tokens) => prepare.textOf(tokens),
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);

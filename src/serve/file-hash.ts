@@ -11,7 +11,7 @@ interface HashOptions {
   readonly directory?: string | undefined;
   readonly signal: AbortSignal;
   /** Told how much of the files was read, 0 to 1; not called where the hash was remembered. */
-  readonly onProgress?: ((read: number) => void) | undefined;
+  readonly onProgress?: (read: number) => void;
 }
 
 /** A file as it was when it was read. Times in nanoseconds: the last is set by the system at every change and by nobody else. */

@@ -14,15 +14,13 @@ export interface EngineSettings extends PlanSettings {
   /** The name under which the model is served. */
   readonly name: string;
   readonly gpu: Gpu;
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** Told what the one who serves should know. */
   readonly onNote?: (text: string) => void;
-  /** SHA-256 in hex of the file where it is known; else the file is read for it. */
-  readonly sha256?: string | undefined;
   /** Where hashes of files are remembered; absent: nowhere. */
   readonly cacheDirectory?: string;
   /** Ends loading. */
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   /** Told how far a step of opening the model is, 0 to 1; the two go on side by side. */
   readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
@@ -74,11 +72,11 @@ async function loadModel(
       modelPath: file.path,
       gpuLayers,
       defaultContextFlashAttention: settings.flashAttention,
-      ...(onProgress === undefined ? {} : { onLoadProgress: (loaded: number) => onProgress('loading', loaded) }),
-      ...(signal === undefined ? {} : { loadSignal: signal }),
+      onLoadProgress: (loaded) => onProgress?.('loading', loaded),
+      loadSignal: signal,
     });
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal.aborted) throw error;
     throw loadFailure(settings, error, log);
   }
 }

@@ -30,32 +30,14 @@ export interface MemoryUse {
   readonly host: number;
 }
 
-/** Where a model's memory lies with so many layers on the GPU. */
-interface Split {
-  /** Weights are where their layers are; the embeddings are always on the host. */
-  readonly weights: MemoryUse;
-  /** Of the cache in f16, for each token of a slot. */
-  readonly token: MemoryUse;
-  /** Of recurrent state for each slot, and so of a checkpoint. */
-  readonly state: MemoryUse;
-}
-
-/** What serving a model takes of memory. */
-export interface ModelMemory {
-  /** The output is one of them. */
-  readonly layers: number;
-  readonly trainedContext: number;
-  readonly embedding: number;
-  readonly vocabulary: number;
-  readonly heads: number;
-  split(gpuLayers: number): Split;
-}
-
 /** Tokens: a shorter context is no use. */
 const LEAST_CONTEXT = 4_096;
 
+/** What serving a model takes of memory. */
+export type ModelMemory = ReturnType<typeof modelMemory>;
+
 /** By node-llama-cpp's estimates of weights, and of contexts in f16: those in q8_0 take a block of 32 values for each value. */
-export function modelMemory(insights: LlamaCpp.GgufInsights): ModelMemory {
+export function modelMemory(insights: LlamaCpp.GgufInsights) {
   const { architectureMetadata, metadata } = insights.ggufFileInfo;
   const { attention, embedding_length: embedding = 0 } = architectureMetadata;
   const context = (modelGpuLayers: number, contextSize: number, sequences: number): MemoryUse => {
@@ -63,29 +45,33 @@ export function modelMemory(insights: LlamaCpp.GgufInsights): ModelMemory {
     const { gpuVram, cpuRam } = insights.estimateContextResourceRequirements({ ...asked, includeGraphOverhead: false });
     return { gpu: gpuVram, host: cpuRam };
   };
-  const splits = new Map<number, Split>();
+  const splitAt = (gpuLayers: number) => {
+    const { gpuVram, cpuRam } = insights.estimateModelResourceRequirements({ gpuLayers });
+    const empty = context(gpuLayers, 0, 1);
+    const filled = context(gpuLayers, LEAST_CONTEXT, 1);
+    const two = context(gpuLayers, 0, 2);
+    return {
+      /** Weights are where their layers are; the embeddings are always on the host. */
+      weights: { gpu: gpuVram, host: cpuRam },
+      /** Of the cache in f16, for each token of a slot. */
+      token: { gpu: (filled.gpu - empty.gpu) / LEAST_CONTEXT, host: (filled.host - empty.host) / LEAST_CONTEXT },
+      /** Of recurrent state for each slot, and so of a checkpoint. */
+      state: { gpu: two.gpu - empty.gpu, host: two.host - empty.host },
+    };
+  };
+  const splits = new Map<number, ReturnType<typeof splitAt>>();
   return {
+    /** The output is one of them. */
     layers: insights.totalLayers,
     trainedContext: insights.trainContextSize ?? LEAST_CONTEXT,
     embedding,
     vocabulary: metadata.tokenizer?.ggml?.tokens?.length ?? 0,
     heads: Math.max(0, ...[attention?.head_count ?? 0].flat()),
-    split(gpuLayers) {
-      const known = splits.get(gpuLayers);
-      if (known !== undefined) return known;
-      const { gpuVram, cpuRam } = insights.estimateModelResourceRequirements({ gpuLayers });
-      const [empty, filled, two] = [
-        context(gpuLayers, 0, 1),
-        context(gpuLayers, LEAST_CONTEXT, 1),
-        context(gpuLayers, 0, 2),
-      ];
-      const found = {
-        weights: { gpu: gpuVram, host: cpuRam },
-        token: { gpu: (filled.gpu - empty.gpu) / LEAST_CONTEXT, host: (filled.host - empty.host) / LEAST_CONTEXT },
-        state: { gpu: two.gpu - empty.gpu, host: two.host - empty.host },
-      };
-      splits.set(gpuLayers, found);
-      return found;
+    /** Where the memory lies with so many layers on the GPU. */
+    split(gpuLayers: number) {
+      const split = splits.get(gpuLayers) ?? splitAt(gpuLayers);
+      splits.set(gpuLayers, split);
+      return split;
     },
   };
 }
@@ -149,13 +135,13 @@ export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayer
 }
 
 export type MemoryPlan =
-  | { readonly status: 'fits'; readonly settings: PlanSettings; readonly needs: MemoryUse }
+  | { readonly status: 'fits'; readonly settings: PlanSettings }
   | {
       readonly status: 'too-large';
       readonly asked: PlanSettings;
       readonly needs: MemoryUse;
-      /** Absent where the weights alone are too large. */
-      readonly nearest?: PlanSettings;
+      /** Undefined where the weights alone are too large. */
+      readonly nearest: PlanSettings | undefined;
     };
 
 /** A context that holds the longest prompts of the benchmark with room for thinking. */
@@ -177,15 +163,15 @@ const CONTEXT_STEP = 256;
  */
 export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): MemoryPlan {
   const found = fitting(memory, wishes, free);
-  if (found !== undefined) return { status: 'fits', settings: found, needs: costsOf(memory, found).total };
+  if (found !== undefined) return { status: 'fits', settings: found };
   const asked: PlanSettings = {
     ...wishes,
     contextSize: wishes.contextSize === 'most' ? leastContext(memory) : wishes.contextSize,
     gpuLayers: wishes.gpuLayers === 'most' ? allLayers(memory, free) : wishes.gpuLayers,
     kvCache: wishes.kvCache === 'auto' ? 'f16' : wishes.kvCache,
   };
-  const nearest = nearestPlan(memory, wishes, free);
-  return { status: 'too-large', asked, needs: costsOf(memory, asked).total, ...(nearest !== undefined && { nearest }) };
+  const needs = costsOf(memory, asked).total;
+  return { status: 'too-large', asked, needs, nearest: nearestPlan(memory, wishes, free) };
 }
 
 /** All layers and the output where there is a GPU, else none. */

@@ -44,7 +44,7 @@ export class ReplyReader {
   readonly #settings: ReplySettings;
   #channel: ReplyText['channel'];
   #letters: WholeCharacters;
-  #filter: TextFilter;
+  #text: ChannelText;
   /** Taken, but not read yet: all of the same channel. */
   #unread: number[] = [];
   /** Read, but not handed on yet. */
@@ -57,8 +57,8 @@ export class ReplyReader {
     this.#model = model;
     this.#settings = settings;
     this.#channel = settings.thinking ? 'reasoning' : 'content';
-    this.#letters = wholeCharacters(model.textOf);
-    this.#filter = settings.thinking ? withoutOuterNewlines() : untilStop(settings.stop);
+    this.#letters = new WholeCharacters(model.textOf);
+    this.#text = settings.thinking ? thinkingText() : new ChannelText({ stops: settings.stop });
   }
 
   get inThinking(): boolean {
@@ -103,7 +103,7 @@ export class ReplyReader {
   /** The last text of a reply that is over, what was held back included. */
   rest(): readonly ReplyText[] {
     this.#readOn();
-    this.#say(this.#filter.push(this.#letters.rest()) + this.#filter.rest());
+    this.#say(this.#text.push(this.#letters.rest()) + this.#text.rest());
     return this.texts();
   }
 
@@ -129,26 +129,26 @@ export class ReplyReader {
     const { openThinking, closeThinking } = this.#model;
     if (this.#spoken.length === 0 && token === openThinking && closeThinking !== undefined) {
       this.#channel = 'reasoning';
-      this.#filter = withoutOuterNewlines();
+      this.#text = thinkingText();
       this.#reasoningTokens = 1;
       return {};
     }
     this.#unread.push(token);
     if (this.#settings.stop.length > 0) this.#readOn();
-    return this.#filter.stopped() ? { finish: 'stop' } : {};
+    return this.#text.isStopped ? { finish: 'stop' } : {};
   }
 
   #leaveThinking(): void {
     this.#read = [...this.rest()];
     this.#channel = 'content';
-    this.#letters = wholeCharacters(this.#model.textOf);
-    this.#filter = withoutLeadingNewlines(untilStop(this.#settings.stop));
+    this.#letters = new WholeCharacters(this.#model.textOf);
+    this.#text = new ChannelText({ stops: this.#settings.stop, trimsStart: true });
   }
 
   /** All tokens that wait at once. */
   #readOn(): void {
     if (this.#unread.length === 0) return;
-    this.#say(this.#filter.push(this.#letters.push(this.#unread)));
+    this.#say(this.#text.push(this.#letters.push(this.#unread)));
     this.#unread = [];
   }
 
@@ -157,34 +157,58 @@ export class ReplyReader {
   }
 }
 
-interface TextFilter {
-  push(text: string): string;
-  rest(): string;
-  stopped(): boolean;
+/** The text of a channel as it comes; what may turn out not to belong to it is held back. */
+class ChannelText {
+  readonly #stops: readonly string[];
+  readonly #trimsEnd: boolean;
+  /** Whether newlines are left out until other text comes. */
+  #isTrimming: boolean;
+  #held = '';
+  #isStopped = false;
+
+  /** It ends before the first stop string; newlines at its start and its end are left out where they are trimmed. */
+  constructor({ stops, trimsStart = false, trimsEnd = false }: ChannelForm) {
+    this.#stops = stops;
+    this.#trimsEnd = trimsEnd;
+    this.#isTrimming = trimsStart;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  push(text: string): string {
+    if (this.#isStopped) return '';
+    const kept = this.#isTrimming ? text.replace(/^\n+/, '') : text;
+    this.#isTrimming &&= kept === '';
+    const all = this.#held + kept;
+    const found = this.#stops.map((stop) => all.indexOf(stop)).filter((at) => at >= 0);
+    this.#isStopped = found.length > 0;
+    const end = this.#isStopped ? Math.min(...found) : all.length - this.#heldBack(all);
+    this.#held = this.#isStopped ? '' : all.slice(end);
+    return all.slice(0, end);
+  }
+
+  /** What was held back, once nothing more comes. */
+  rest(): string {
+    const out = this.#trimsEnd ? '' : this.#held;
+    this.#held = '';
+    return out;
+  }
+
+  #heldBack(text: string): number {
+    return this.#trimsEnd ? (/\n*$/.exec(text)?.[0].length ?? 0) : longestStart(text, this.#stops);
+  }
 }
 
-/** Passes text up to the first stop string. */
-function untilStop(stops: readonly string[]): TextFilter {
-  let held = '';
-  let stopped = false;
-  return {
-    push(text) {
-      if (stopped) return '';
-      held += text;
-      const found = stops.map((stop) => held.indexOf(stop)).filter((at) => at >= 0);
-      stopped = found.length > 0;
-      const end = stopped ? Math.min(...found) : held.length - longestStart(held, stops);
-      const out = held.slice(0, end);
-      held = stopped ? '' : held.slice(end);
-      return out;
-    },
-    rest() {
-      const out = held;
-      held = '';
-      return out;
-    },
-    stopped: () => stopped,
-  };
+interface ChannelForm {
+  readonly stops: readonly string[];
+  readonly trimsStart?: boolean;
+  readonly trimsEnd?: boolean;
+}
+
+function thinkingText(): ChannelText {
+  return new ChannelText({ stops: [], trimsStart: true, trimsEnd: true });
 }
 
 /** Length of the longest end of `text` that begins one of the stop strings, but is none. */
@@ -197,31 +221,6 @@ export function longestStart(text: string, stops: readonly string[]): number {
   return Math.max(0, ...lengths);
 }
 
-function withoutLeadingNewlines(inner: TextFilter): TextFilter {
-  let begun = false;
-  return {
-    ...inner,
-    push(text) {
-      const rest = begun ? text : text.replace(/^\n+/, '');
-      begun ||= rest !== '';
-      return inner.push(rest);
-    },
-  };
-}
-
-function withoutOuterNewlines(): TextFilter {
-  let held = '';
-  return withoutLeadingNewlines({
-    push(text) {
-      const all = held + text;
-      held = /\n*$/.exec(all)?.[0] ?? '';
-      return all.slice(0, all.length - held.length);
-    },
-    rest: () => '',
-    stopped: () => false,
-  });
-}
-
 /** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
 const LONGEST_PARTIAL = 3;
 const TOKENS_BEFORE = 4;
@@ -229,36 +228,35 @@ const TOKENS_BEFORE = 4;
 /** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
 type TextOf = (tokens: readonly number[], before: readonly number[]) => string;
 
-interface WholeCharacters {
-  /** The text that is complete with these tokens. */
-  push(tokens: readonly number[]): string;
-  /** What is still incomplete. */
-  rest(): string;
-}
-
 /** A character whose bytes are spread over several tokens comes only when it is complete. */
-function wholeCharacters(textOf: TextOf): WholeCharacters {
-  let before: readonly number[] = [];
-  let open: number[] = [];
-  let given = 0;
-  const upTo = (text: string, end: number): string => {
-    const out = text.slice(given, Math.max(end, given));
-    given = Math.max(end, given);
+class WholeCharacters {
+  readonly #textOf: TextOf;
+  #before: readonly number[] = [];
+  #open: number[] = [];
+  #given = 0;
+
+  constructor(textOf: TextOf) {
+    this.#textOf = textOf;
+  }
+
+  /** The text that is complete with these tokens. */
+  push(tokens: readonly number[]): string {
+    this.#open.push(...tokens);
+    const text = this.#textOf(this.#open, this.#before);
+    const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
+    const end = Math.max(text.length - partial, this.#given);
+    const out = text.slice(this.#given, end);
+    this.#given = end;
+    if (partial === 0) {
+      this.#before = [...this.#before, ...this.#open].slice(-TOKENS_BEFORE);
+      this.#open = [];
+      this.#given = 0;
+    }
     return out;
-  };
-  return {
-    push(tokens) {
-      open.push(...tokens);
-      const text = textOf(open, before);
-      const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
-      const out = upTo(text, text.length - partial);
-      if (partial === 0) {
-        before = [...before, ...open].slice(-TOKENS_BEFORE);
-        open = [];
-        given = 0;
-      }
-      return out;
-    },
-    rest: () => (open.length === 0 ? '' : upTo(textOf(open, before), Number.POSITIVE_INFINITY)),
-  };
+  }
+
+  /** What is still incomplete; the last call. */
+  rest(): string {
+    return this.#open.length === 0 ? '' : this.#textOf(this.#open, this.#before).slice(this.#given);
+  }
 }

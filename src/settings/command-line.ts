@@ -1,22 +1,13 @@
 // The words behind `awb` as a command and its flags, by commander; help and version are answered here.
 
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
 import { oneLine } from '../printable.js';
 import type { Io } from '../types.js';
-import { type CommandLine, type CommandSpec, type FlagValues, optionsOf } from './command.js';
-import { faultIn, noSuchCommand, ValueMissing, wordMissing } from './faults.js';
+import type { CommandEntry, CommandLine, CommandSpec, FlagValues } from './command.js';
 import { closingWords, DESCRIPTION, FURTHER_HELP, flagOf, isDaily, sentenceOf } from './help-words.js';
 import type { OptionSpec, OptionTable } from './options.js';
 import { toolVersion } from './version.js';
-
-/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
-export interface CommandEntry {
-  /** One word, or two of which several commands share the first: `data fetch`. */
-  readonly name: string;
-  readonly summary: string;
-  load(): Promise<{ readonly command: CommandSpec }>;
-}
 
 /**
  * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.
@@ -72,7 +63,12 @@ function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): C
   const entry = entries.find((each) => each.name === name);
   if (entry === undefined) {
     const names = (group.length > 0 ? group : entries).map((each) => each.name);
-    throw group.length > 0 && second === undefined ? wordMissing(first, names) : noSuchCommand(name, names);
+    if (group.length > 0 && second === undefined) {
+      throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+    }
+    const near = nearest(name, names);
+    const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
+    throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
   }
   const length = name === first ? 1 : 2;
   return { words: argv.toSpliced(at, length, name), name, entry, group: entries };
@@ -89,10 +85,6 @@ function parseAll(
   argv: readonly string[],
   subcommand: Command,
 ): { readonly problems: readonly string[] } | { readonly exitCode: ExitCode } {
-  const called = {
-    line: subcommand.parent === null ? 'awb' : `awb ${subcommand.name()}`,
-    flags: subcommand.options.map((option) => option.name()),
-  };
   const problems: string[] = [];
   let words = [...argv];
   for (;;) {
@@ -103,7 +95,7 @@ function parseAll(
       if (!(error instanceof CommanderError || error instanceof ValueMissing)) throw error;
       if (error instanceof CommanderError && error.exitCode === 0) return { exitCode: EXIT.done };
       if (error instanceof CommanderError && error.code === 'commander.help') return { exitCode: EXIT.usage };
-      const { message, at } = faultIn(error, words, called);
+      const { message, at } = faultIn(error, words, subcommand);
       problems.push(message);
       if (at < 0 || subcommand === program) throw new UserError(problems.join('\n'));
       // The word behind an unknown flag was probably meant for it.
@@ -111,6 +103,49 @@ function parseAll(
       words = [...words.slice(0, at), ...words.slice(at + 1 + itsValue)];
     }
   }
+}
+
+/** One thing that is wrong. */
+interface Fault {
+  readonly message: string;
+  /** Place of the word that is wrong; -1 where that cannot be told. */
+  readonly at: number;
+}
+
+/** A flag of the command stands where another flag's value belongs. */
+class ValueMissing extends Error {
+  constructor(
+    readonly flag: string,
+    readonly next: string,
+  ) {
+    super(`--${flag} needs a value; what follows it is the flag ${next}`);
+  }
+}
+
+/** What the parser's error says of these words. */
+function faultIn(error: ValueMissing | CommanderError, words: readonly string[], subcommand: Command): Fault {
+  if (error instanceof ValueMissing) {
+    const at = words.findIndex((word, index) => word === `--${error.flag}` && words[index + 1] === error.next);
+    return { message: error.message, at };
+  }
+  const help = `see ${subcommand.parent === null ? 'awb' : `awb ${subcommand.name()}`} --help`;
+  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
+  if (error.code === 'commander.optionMissingArgument') return { message: `${message}; ${help}`, at: words.length - 1 };
+  // The text behind a mistyped flag may be a key, and is not repeated.
+  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^'=]*)/.exec(message) : null;
+  if (flag === null) return { message: `${message}; ${help}`, at: -1 };
+  const [, dashes, name = ''] = flag;
+  const flags = subcommand.options.map((option) => option.name());
+  const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
+  const advice = near === undefined ? help : `did you mean --${near}?`;
+  const at = words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
+  return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
+}
+
+/** The shortest flag that begins with three letters or more that were typed. */
+function longer(name: string, flags: readonly string[]): string | undefined {
+  const found = name.length < 3 ? [] : flags.filter((flag) => flag.startsWith(name));
+  return found.sort((a, b) => a.length - b.length)[0];
 }
 
 /** A commander command that writes through `io`, throws instead of ending the process, and fits 80 columns. */
@@ -133,7 +168,7 @@ function configured(command: Command, io: Io): Command {
 }
 
 function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
-  const table = optionsOf(command);
+  const table = command.options;
   subcommand.description(command.description);
   subcommand.addHelpOption(
     new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
@@ -172,11 +207,10 @@ function flag(name: string, spec: OptionSpec, table: OptionTable): Option {
 }
 
 function flagsGiven(subcommand: Command, command: CommandSpec): FlagValues {
-  const table = optionsOf(command);
   const given = subcommand.options.flatMap((option) => {
     const name = option.name().replace(/^no-/, '');
     const attribute = option.attributeName();
-    const isGiven = table[name] !== undefined && subcommand.getOptionValueSource(attribute) === 'cli';
+    const isGiven = command.options[name] !== undefined && subcommand.getOptionValueSource(attribute) === 'cli';
     return isGiven ? [[name, subcommand.getOptionValue(attribute)] as const] : [];
   });
   return new Map(given);
@@ -184,8 +218,7 @@ function flagsGiven(subcommand: Command, command: CommandSpec): FlagValues {
 
 /** Says of options of one value that they were given several: which of these was meant nobody can tell. Values may be secrets. */
 function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
-  const table = optionsOf(command);
-  const takesOne = (name: string) => !['list', 'map'].includes(table[name]?.kind ?? '');
+  const takesOne = (name: string) => !['list', 'map'].includes(command.options[name]?.kind ?? '');
   return [...flags].flatMap(([name, texts]) =>
     typeof texts !== 'boolean' && texts.length > 1 && takesOne(name)
       ? [`--${name} takes one value, and is given ${texts.length} times`]

@@ -59,14 +59,9 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
 /** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
 export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
 
-/** The command as given. It gives the settings of `run` the types of the option table. */
+/** The command with the options that every command has. It gives the settings of `run` the types of the option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
-  return command;
-}
-
-/** The options of a command with the common ones. */
-export function optionsOf(command: CommandSpec): OptionTable {
-  return { ...command.options, ...COMMON };
+  return { ...command, options: { ...command.options, ...COMMON } };
 }
 
 /** What a flag was given on the command line: its values in order, or which form of a boolean. */
@@ -84,10 +79,10 @@ export interface CommandLine {
   readonly problems: readonly string[];
 }
 
-/** What is known of the commands beside the one that runs. */
-export interface OtherCommands {
-  /** Names of all commands: sections of the configuration file. */
-  readonly names: readonly string[];
-  /** Option tables of all commands, which loads them: asked only for a name that the running command does not know. */
-  tables(): Promise<readonly OptionTable[]>;
+/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
+export interface CommandEntry {
+  /** One word, or two of which several commands share the first: `data fetch`. */
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<{ readonly command: CommandSpec }>;
 }

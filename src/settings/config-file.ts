@@ -2,32 +2,20 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type * as Yaml from 'yaml';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
-import { parseYaml, type YamlFile } from '../yaml-file.js';
+import { entriesOf, parseYaml, type YamlEntry } from '../yaml-file.js';
 import type { OptionSpec } from './options.js';
 import { numberExpected, type Read, readList, readNumber, readTexts } from './value.js';
 
-/** A value in the configuration file: as YAML reads it, and with scalars as they are written (1.10 and 300000000000000001 stay so). */
-interface ConfigEntry {
-  readonly line: number;
-  readonly value: unknown;
-  readonly text: string | undefined;
-  readonly items: readonly string[] | undefined;
-  readonly pairs: readonly (readonly string[])[] | undefined;
-  /** The entries of a mapping at the top level: a section. */
-  readonly inner: Entries | undefined;
-}
-
 /** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
-export function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
-  const { value, text } = entry;
+export function readEntry(option: OptionSpec, { value, written }: YamlEntry): Read {
+  const text = typeof written === 'string' ? written : '';
   const type = typeof value;
   switch (option.kind) {
     case 'text':
     case 'choice':
-      return readTexts(option, [type === 'string' || type === 'number' ? (text ?? '') : '']);
+      return readTexts(option, [type === 'string' || type === 'number' ? text : '']);
     case 'integer':
     case 'number':
     case 'duration': {
@@ -37,12 +25,14 @@ export function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
     case 'boolean':
       return type === 'boolean' ? { value } : { expected: 'true or false' };
     case 'list':
-      if (entry.items !== undefined) return readList(option.check, entry.items);
-      return type === 'object' || value === null ? { expected: 'a list' } : readTexts(option, [text ?? '']);
+      if (type !== 'object') return readTexts(option, [text]);
+      return Array.isArray(value) && isListOf(isText, written)
+        ? readList(option.check, written)
+        : { expected: 'a list' };
     case 'map':
-      return entry.pairs === undefined
-        ? { expected: 'a mapping of keys to values' }
-        : { value: Object.fromEntries(entry.pairs) };
+      return isObject(value) && isListOf(isPair, written)
+        ? { value: Object.fromEntries(written) }
+        : { expected: 'a mapping of keys to values' };
     case 'json':
       return isObject(value) ? { value } : { expected: 'a mapping' };
     default:
@@ -50,8 +40,15 @@ export function readEntry(option: OptionSpec, entry: ConfigEntry): Read {
   }
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isPair = (value: unknown): value is readonly [string, string] => isListOf(isText, value);
+
+function isListOf<T>(is: (item: unknown) => item is T, value: unknown): value is readonly T[] {
+  return Array.isArray(value) && value.every(is);
+}
+
 /** Values by the name that stands in the file. */
-export type Entries = ReadonlyMap<string, ConfigEntry>;
+export type Entries = ReadonlyMap<string, YamlEntry>;
 
 /** A configuration file as a command reads it. */
 export interface ConfigFile {
@@ -80,38 +77,20 @@ export async function readConfig(path: string, from: string, cwd: string, comman
   if (root !== null && !file.yaml.isMap(root)) {
     throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
   }
-  const top = root === null ? new Map<string, ConfigEntry>() : entriesOf(file, root, true);
+  const top = byKey(root === null ? [] : entriesOf(file, root, LEVELS));
   return { path, section: sectionOf(path, top, command), top };
 }
 
-function entriesOf(file: YamlFile, map: Yaml.YAMLMap, withSections: boolean): Map<string, ConfigEntry> {
-  const { yaml, document, lineAt } = file;
-  const textOf = (node: unknown) =>
-    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
-  const entries = new Map<string, ConfigEntry>();
-  for (const { key, value } of map.items) {
-    const node = yaml.isAlias(value) ? value.resolve(document) : value;
-    const isMap = yaml.isMap(node);
-    entries.set(textOf(key) ?? '', {
-      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
-      value: yaml.isNode(node) ? file.plain(node) : null,
-      text: textOf(node),
-      items: yaml.isSeq(node) ? complete(node.items.map(textOf)) : undefined,
-      pairs: isMap ? complete(node.items.map((pair) => complete([textOf(pair.key), textOf(pair.value)]))) : undefined,
-      inner: isMap && withSections ? entriesOf(file, node, false) : undefined,
-    });
-  }
-  return entries;
-}
+/** Settings, and those in a section. */
+const LEVELS = 2;
 
-/** The parts, when none is missing. */
-function complete<T>(parts: readonly (T | undefined)[]): readonly T[] | undefined {
-  return parts.every((part): part is T => part !== undefined) ? parts : undefined;
+function byKey(entries: readonly YamlEntry[]): Entries {
+  return new Map(entries.map((entry) => [entry.key, entry]));
 }
 
 function sectionOf(path: string, top: Entries, command: string): Entries {
   const entry = top.get(command);
-  if (entry?.inner !== undefined) return entry.inner;
+  if (entry?.entries !== undefined) return byKey(entry.entries);
   if (entry === undefined || entry.value === null) return new Map();
   throw new UserError(`${path}:${entry.line}: ${command}: expected settings by name, indented below it`);
 }

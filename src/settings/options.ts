@@ -105,3 +105,16 @@ export const COMMON = {
   verbose: { kind: 'boolean', group: 'Common', help: 'a line for each failed row; stacks of unexpected errors' },
   color: { kind: 'boolean', default: true, group: 'Common', help: 'no colours (NO_COLOR does the same)' },
 } as const satisfies OptionTable;
+
+/** Options that have no place in the configuration file: the file itself, and what is asked of a single call. */
+export const FLAGS_ONLY: readonly string[] = ['config', 'print-config'];
+
+/** The name of an option in code: `max-tokens` is `maxTokens`. */
+export function camel(name: string): string {
+  return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The environment variable of an option: `max-tokens` is `AWB_MAX_TOKENS`. */
+export function variableOf(name: string): string {
+  return `AWB_${name.replaceAll('-', '_').toUpperCase()}`;
+}

@@ -2,12 +2,11 @@
 
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type * as Yaml from 'yaml';
 import { codeOf, EXIT, UserError } from '../errors.js';
-import type { FileEntry, PriceFile } from '../prices/price-file.js';
+import type { PriceFile } from '../prices/price-file.js';
 import { openPrices, type PriceList } from '../prices/prices.js';
 import type { Io } from '../types.js';
-import { parseYaml, type YamlFile } from '../yaml-file.js';
+import { entriesOf, parseYaml } from '../yaml-file.js';
 import type { OptionTable, Settings } from './options.js';
 
 export const PRICE_OPTIONS = {
@@ -47,7 +46,7 @@ async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<PriceFi
   }
   const file = await parseYaml(text, path, EXIT.badData);
   const root = file.document.contents;
-  return { path, entries: file.yaml.isMap(root) ? entriesOf(file, root, DEPTH) : [] };
+  return { path, entries: file.yaml.isMap(root) ? entriesOf(file, root, LEVELS) : [] };
 }
 
 /** Up to so many bytes of a file; a device may have no end. */
@@ -65,18 +64,5 @@ async function readStart(path: string, most: number): Promise<string> {
   }
 }
 
-/** A price file is a mapping of models, each a mapping of fields; an alias may lead into itself. */
-const DEPTH = 3;
-
-function entriesOf(file: YamlFile, map: Yaml.YAMLMap, depth: number): FileEntry[] {
-  const { yaml, document, lineAt, plain } = file;
-  return map.items.map(({ key, value }) => {
-    const node = yaml.isAlias(value) ? value.resolve(document) : value;
-    return {
-      key: yaml.isScalar(key) ? (key.source ?? String(key.value)) : '',
-      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
-      value: yaml.isNode(node) ? plain(node) : null,
-      ...(yaml.isMap(node) && depth > 1 ? { entries: entriesOf(file, node, depth - 1) } : {}),
-    };
-  });
-}
+/** A price file is a mapping of models, each a mapping of fields. */
+const LEVELS = 3;

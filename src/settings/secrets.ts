@@ -5,8 +5,7 @@ import type { Io } from '../types.js';
 import { passwordsIn } from './address.js';
 import type { FlagValues } from './command.js';
 import type { ConfigFile } from './config-file.js';
-import { variableOf } from './names.js';
-import type { OptionTable } from './options.js';
+import { type OptionTable, variableOf } from './options.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;
@@ -28,7 +27,7 @@ export function noteSecrets(table: OptionTable, flags: FlagValues, env: Io['env'
 
 /** The same of the configuration file. */
 export function noteSecretsOf({ section, top }: ConfigFile, table: OptionTable, secrets: Set<string>): void {
-  for (const name of secretsIn(table)) for (const entries of [section, top]) note(entries.get(name)?.text, secrets);
+  for (const name of secretsIn(table)) for (const entries of [section, top]) note(entries.get(name)?.written, secrets);
 }
 
 /** Adds the passwords of a setting's value, where it is an address or a list of them. */
@@ -55,6 +54,6 @@ function secretsIn(table: OptionTable): string[] {
   return Object.keys(table).filter((name) => table[name]?.secret);
 }
 
-function note(value: string | undefined, secrets: Set<string>): void {
-  if (value !== undefined && value.length >= SHORTEST_SECRET) secrets.add(value);
+function note(value: unknown, secrets: Set<string>): void {
+  if (typeof value === 'string' && value.length >= SHORTEST_SECRET) secrets.add(value);
 }

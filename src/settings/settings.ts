@@ -1,14 +1,13 @@
 // The settings of one call: brought together from all that gives them, and refused where something is wrong.
 
-import { UserError } from '../errors.js';
+import { nearest, UserError } from '../errors.js';
 import { present } from '../present.js';
 import type { Io } from '../types.js';
 import { cutPasswords, withoutCallPath } from './address.js';
-import { type CommandLine, type OtherCommands, optionsOf, type ShownSettings } from './command.js';
-import { readConfig } from './config-file.js';
+import type { CommandEntry, CommandLine, ShownSettings } from './command.js';
+import { type ConfigFile, type Entries, readConfig } from './config-file.js';
 import { flagOf, indented } from './help-words.js';
-import { camel, unknownNames } from './names.js';
-import { COMMON, type OptionTable, type Settings } from './options.js';
+import { COMMON, camel, FLAGS_ONLY, type OptionTable, type Settings, variableOf } from './options.js';
 import { noteKeys, notePasswords, noteSecrets, noteSecretsOf } from './secrets.js';
 import { shownSettings } from './shown-settings.js';
 import { defaultValue, type Found, givenValue, type Sources } from './sources.js';
@@ -34,16 +33,16 @@ interface Resolved {
 export async function resolveSettings(
   { name, command, flags, problems: before }: CommandLine,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
-  others: OtherCommands,
+  commands: readonly CommandEntry[],
   secrets: Set<string>,
 ): Promise<Resolved> {
-  const table = optionsOf(command);
+  const table = command.options;
   noteSecrets(table, flags, env, secrets);
   const file = givenValue('config', COMMON.config, { flags, env });
   const config = file && (await readConfig(String(file.value), file.from, cwd, name));
   if (config !== undefined) noteSecretsOf(config, table, secrets);
 
-  const names = await unknownNames(table, env, config, others);
+  const names = await unknownNames(table, env, config, commands);
   const { found, problems: ofValues } = findAll(table, { flags, env, config });
   const warnings = [...names.warnings, ...cutCallPaths(found)];
   for (const [key, { value }] of found) {
@@ -104,7 +103,7 @@ function cutCallPaths(found: Map<string, Found>): string[] {
  */
 export function requireSettings({ name, command }: CommandLine, resolved: Resolved): void {
   const { settings, problems } = resolved;
-  const table = optionsOf(command);
+  const table = command.options;
   const missing = settings.printConfig ? [] : missingIn(command, resolved);
   if (missing.length === 0 && problems.length === 0) return;
   const wrong =
@@ -119,11 +118,64 @@ export function requireSettings({ name, command }: CommandLine, resolved: Resolv
 
 /** The options that have to be set and are not, by name. */
 function missingIn(command: CommandLine['command'], { settings, found }: Resolved): string[] {
-  const table = optionsOf(command);
+  const table = command.options;
   const required = Object.keys(table).filter((key) => table[key]?.required);
   const needed = [...required, ...(command.alsoNeeds?.(settings) ?? [])];
   return [...new Set(needed)].filter((key) => {
     const { value, from } = found.get(key) ?? {};
     return from !== WRONG && (value === undefined || (Array.isArray(value) && value.length === 0));
   });
+}
+
+/** Variables that the program reads beside those of its options. */
+const OTHER_VARIABLES = ['AWB_DEBUG'];
+
+const NO_FILE: ConfigFile = { path: '', section: new Map(), top: new Map() };
+
+/**
+ * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
+ * the top level. An unknown variable may belong to another program (a container's AWB_VERSION), so it is only worth a warning.
+ */
+async function unknownNames(
+  table: OptionTable,
+  env: Io['env'],
+  config: ConfigFile | undefined,
+  commands: readonly CommandEntry[],
+): Promise<Pick<Resolved, 'problems' | 'warnings'>> {
+  const { path, section, top } = config ?? NO_FILE;
+  const sections = commands.map(({ name }) => name);
+  const settings = new Map([...top].filter(([key]) => !sections.includes(key)));
+  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
+  const own = namesIn(table);
+  const inSection = unknownKeys(path, section, own);
+  const isOwn = unknownKeys(path, settings, own).length + unknownVariables(variables, own).length === 0;
+  if (isOwn) return { problems: inSection, warnings: [] };
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
+  const all = [...new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options))])];
+  return {
+    problems: [...inSection, ...unknownKeys(path, settings, [...all, ...sections])],
+    warnings: unknownVariables(variables, all),
+  };
+}
+
+/** The names of a table's options, with both forms of a boolean. */
+function namesIn(table: OptionTable): string[] {
+  return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
+}
+
+function unknownKeys(path: string, entries: Entries, names: readonly string[]): string[] {
+  const known = names.filter((name) => !FLAGS_ONLY.includes(name));
+  return [...entries].flatMap(([key, { line }]) => unknown(`${path}:${line}: unknown setting`, key, known));
+}
+
+function unknownVariables(variables: readonly string[], names: readonly string[]): string[] {
+  const known = [...names.map(variableOf), ...OTHER_VARIABLES];
+  return variables.flatMap((variable) => unknown('nothing reads the environment variable', variable, known));
+}
+
+/** A sentence where the name is not among the known ones, with the nearest of them. */
+function unknown(what: string, name: string, known: readonly string[]): string[] {
+  if (known.includes(name)) return [];
+  const near = nearest(name, known);
+  return [`${what} "${name}"; ${near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`}`];
 }

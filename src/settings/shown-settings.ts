@@ -3,9 +3,8 @@
 import { printable } from '../printable.js';
 import { hideKeys } from '../redaction.js';
 import { cutPasswords } from './address.js';
-import { type CommandLine, optionsOf, type ShownSettings } from './command.js';
-import { FLAGS_ONLY } from './names.js';
-import type { OptionSpec, OptionTable } from './options.js';
+import type { CommandLine, ShownSettings } from './command.js';
+import { FLAGS_ONLY, type OptionSpec, type OptionTable } from './options.js';
 import type { Found } from './sources.js';
 
 /** The settings that the manifest may hold. */
@@ -23,7 +22,7 @@ export function describeSettings(
   found: ReadonlyMap<string, Found>,
   json: boolean,
 ): string {
-  const table = optionsOf(command);
+  const table = command.options;
   const rows = [...found]
     .filter(([key]) => !FLAGS_ONLY.includes(key))
     .map(([key, { value, from }]) => {

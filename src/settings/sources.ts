@@ -7,8 +7,7 @@ import type { Io } from '../types.js';
 import { cutPasswords } from './address.js';
 import type { FlagValues } from './command.js';
 import { type ConfigFile, readEntry } from './config-file.js';
-import { variableOf } from './names.js';
-import type { OptionSpec } from './options.js';
+import { type OptionSpec, variableOf } from './options.js';
 import { type Read, readTexts } from './value.js';
 
 /** What a value is looked for in. */
@@ -81,7 +80,7 @@ function fromConfig(name: string, option: OptionSpec, config: ConfigFile | undef
     if (used === undefined) continue;
     const from = `${config.path}:${used.line}`;
     const key = entry === undefined ? `no-${name}` : name;
-    const given = used.text ?? JSON.stringify(used.value);
+    const given = typeof used.written === 'string' ? used.written : JSON.stringify(used.value);
     const value = valueOrError(readEntry(option, used), option, `${from}: ${key}`, given);
     return { value: entry === undefined ? !value : value, from };
   }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { resolveModel } from '../../src/hub/models.js';
 import { lockFile } from '../../src/store/lock.js';
-import { closeServers, failure, listenTo, MODEL, openHub, SHA256, sendRange, TOKEN } from '../support/hub.js';
+import { closeServers, failure, hashOf, listenTo, MODEL, openHub, SHA256, sendRange, TOKEN } from '../support/hub.js';
 
 describe('the token', () => {
   test('goes to the hub, never where the hub redirects to', async () => {
@@ -73,7 +73,7 @@ describe('a hub that refuses', () => {
         return true;
       },
     });
-    expect((await resolveModel('hf:user/repo:Q4_K_M', hub.options())).sha256).toBe(SHA256);
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
   test('and is not there at all is named once, with the way around it', async () => {

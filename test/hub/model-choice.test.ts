@@ -46,7 +46,7 @@ describe('the models of a repository', () => {
     expect((await failure(resolveModel('hf:user/repo:Q8_0', hub.options()))).message).toMatch(
       /hf:user\/repo\/FILE: a-Q8_0\.gguf/,
     );
-    expect((await resolveModel('hf:user/repo/b-Q8_0.gguf', hub.options())).path).toBe(
+    expect(await resolveModel('hf:user/repo/b-Q8_0.gguf', hub.options())).toBe(
       join(hub.directory, 'user--repo', 'b-Q8_0.gguf'),
     );
   });

@@ -9,10 +9,10 @@ import { failure, openHub } from '../support/hub.js';
 describe('a name', () => {
   test('a revision may be a pull request, and has a folder of its own', async () => {
     const hub = await openHub();
-    const { path } = await resolveModel('hf:user/repo@refs/pr/1:Q4_K_M', hub.options());
+    const path = await resolveModel('hf:user/repo@refs/pr/1:Q4_K_M', hub.options());
     expect(path).toBe(join(hub.directory, 'user--repo@refs--pr--1', 'm-Q4_K_M.gguf'));
     expect(hub.seen.every(({ url }) => url?.includes('/refs%2Fpr%2F1'))).toBe(true);
-    expect((await resolveModel('hf:user/repo@refs/pr/1/m-Q4_K_M.gguf', hub.options())).path).toBe(path);
+    expect(await resolveModel('hf:user/repo@refs/pr/1/m-Q4_K_M.gguf', hub.options())).toBe(path);
     expect((await failure(resolveModel('hf:user/repo@refs/../x:Q8_0', hub.options()))).exitCode).toBe(EXIT.usage);
   });
 });

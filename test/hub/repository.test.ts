@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { Repository } from '../../src/hub/client.js';
 import { resolveModel } from '../../src/hub/models.js';
-import { folderOf, Repository } from '../../src/hub/repository.js';
-import { COMMIT, failure, openHub, SHA256 } from '../support/hub.js';
+import { COMMIT, failure, hashOf, openHub, SHA256 } from '../support/hub.js';
 
 describe('a listing', () => {
   test('a listing on several pages is read to its end', async () => {
@@ -16,27 +16,13 @@ describe('a listing', () => {
         return true;
       },
     });
-    expect((await resolveModel('hf:user/repo:Q4_K_M', hub.options())).sha256).toBe(SHA256);
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
   test('and answers with a page is no hub', async () => {
     const hub = await openHub({ first: (_, response) => Boolean(response.end('<html>')) });
     expect((await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()))).message).toMatch(/HF_ENDPOINT/);
   });
-});
-
-test('a model and a dataset of one name have folders of their own, and so have two revisions', () => {
-  const name = { repository: 'user/repo', revision: 'main' };
-  const folders = [
-    folderOf({ kind: 'model', ...name }, '/cache'),
-    folderOf({ kind: 'dataset', ...name }, '/cache'),
-    folderOf({ kind: 'dataset', ...name, revision: 'refs/pr/1' }, '/cache'),
-  ];
-  expect(folders).toEqual([
-    '/cache/user--repo',
-    '/cache/datasets--user--repo',
-    '/cache/datasets--user--repo@refs--pr--1',
-  ]);
 });
 
 describe('the commit of a revision', () => {

@@ -10,7 +10,7 @@ import { EXIT } from '../../src/errors.js';
 import type { TransferProgress } from '../../src/hub/download-text.js';
 import { resolveModel } from '../../src/hub/models.js';
 import { ROOT } from '../support/cli.js';
-import { failure, filesIn, listenTo, MODEL, openHub, SHA256, sendRange, sha256 } from '../support/hub.js';
+import { failure, filesIn, hashOf, listenTo, MODEL, openHub, SHA256, sendRange } from '../support/hub.js';
 
 describe('a download that is cut off', () => {
   test('goes on where it stopped when the command is run again after Ctrl-C', async () => {
@@ -25,10 +25,10 @@ describe('a download that is cut off', () => {
     expect(size).toBeGreaterThan(0);
     const steps: TransferProgress[] = [];
     const found = await resolveModel('hf:user/repo:Q4_K_M', hub.options({ onProgress: (step) => steps.push(step) }));
-    expect(found.sha256).toBe(SHA256);
+    expect(await hashOf(found)).toBe(SHA256);
     expect(hub.downloads().map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${size}-`]);
     expect(steps[0]?.step).toBe('checking');
-    expect(await filesIn(hub.directory)).toEqual(['user--repo/m-Q4_K_M.gguf', 'user--repo/m-Q4_K_M.gguf.sha256']);
+    expect(await filesIn(hub.directory)).toEqual(['user--repo/m-Q4_K_M.gguf']);
   });
 
   test('is not continued through a link that somebody has laid in its place', async () => {
@@ -67,7 +67,7 @@ describe('a download that is cut off', () => {
       },
     });
     const found = await resolveModel('hf:user/repo:Q4_K_M', hub.options());
-    expect(sha256(await readFile(found.path))).toBe(SHA256);
+    expect(await hashOf(found)).toBe(SHA256);
     expect(hub.downloads().length).toBeGreaterThanOrEqual(10);
   });
 
@@ -88,7 +88,7 @@ describe('a download that is cut off', () => {
     );
     const found = await resolveModel('hf:user/repo:Q4_K_M', hub.options());
     expect(hub.downloads()[0]?.headers.range).toBe('bytes=1000-');
-    expect(sha256(await readFile(found.path))).toBe(SHA256);
+    expect(await hashOf(found)).toBe(SHA256);
   });
 
   test('a damaged part is found out, removed and named', async () => {
@@ -98,7 +98,7 @@ describe('a download that is cut off', () => {
     const error = await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()));
     expect(error.exitCode).toBe(EXIT.badData);
     expect(await filesIn(hub.directory)).toEqual([]);
-    expect((await resolveModel('hf:user/repo:Q4_K_M', hub.options())).sha256).toBe(SHA256);
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
   test('a part that is longer than the file is begun anew', async () => {
@@ -107,7 +107,7 @@ describe('a download that is cut off', () => {
     const part = join(hub.directory, 'user--repo', `m-Q4_K_M.gguf.${SHA256.slice(0, 12)}.part`);
     await writeFile(part, Buffer.concat([MODEL, MODEL]));
     const found = await resolveModel('hf:user/repo:Q4_K_M', hub.options());
-    expect(sha256(await readFile(found.path))).toBe(SHA256);
+    expect(await hashOf(found)).toBe(SHA256);
   });
 
   test('a part of a file that has changed since is not continued', async () => {
@@ -129,14 +129,14 @@ describe('the content', () => {
         send: (_, __, response) =>
           void response.writeHead(302, { location: `${cdn}/x`, 'x-linked-etag': `"${hash}"` }).end(),
       });
-    expect((await resolveModel('hf:user/repo:Q4_K_M', (await redirecting(SHA256)).options())).sha256).toBe(SHA256);
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', (await redirecting(SHA256)).options()))).toBe(SHA256);
     const lied = await redirecting('0'.repeat(64));
     expect((await failure(resolveModel('hf:user/repo:Q4_K_M', lied.options()))).exitCode).toBe(EXIT.badData);
   });
 
   const UNHASHED = [{ type: 'file', path: 'm-Q4_K_M.gguf', size: MODEL.length, oid: 'f00' }];
 
-  test('without any hash of the hub the model is taken, and none is claimed', async () => {
+  test('without any hash of the hub the model is taken', async () => {
     const cdn = await listenTo((request, response) => {
       response.setHeader('x-linked-etag', `"${'0'.repeat(64)}"`);
       sendRange(MODEL, request, response);
@@ -145,7 +145,7 @@ describe('the content', () => {
       entries: UNHASHED,
       send: (_, __, response) => void response.writeHead(302, { location: `${cdn}/x` }).end(),
     });
-    expect(await resolveModel('hf:user/repo:Q4_K_M', hub.options())).not.toHaveProperty('sha256');
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
   test('is never longer than the hub says', async () => {
@@ -189,6 +189,6 @@ describe('the disk', () => {
     expect([error.exitCode, error.message]).toEqual([EXIT.cannotCreate, expect.stringContaining('another awb')]);
     other.kill('SIGKILL');
     await once(other, 'exit');
-    expect((await resolveModel('hf:user/repo:Q4_K_M', hub.options())).sha256).toBe(SHA256);
+    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 });

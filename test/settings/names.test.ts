@@ -54,7 +54,7 @@ describe('unknown names', () => {
   });
 
   test('other commands are not loaded while every name is known', async () => {
-    const others = { names: ['infer'], tables: () => Promise.reject(new Error('loaded')) };
+    const others = [{ name: 'infer', summary: 'x', load: () => Promise.reject(new Error('loaded')) }];
     const io = { cwd, env: { AWB_MAX_TOKENS: '1', AWB_NO_STREAM: '1', HOME: '/' } };
     await expect(resolveSettings(lineOf(commandWith(options)), io, others, new Set())).resolves.toBeDefined();
   });

@@ -98,6 +98,7 @@ export async function start(
     flashAttention: true,
     threads: 1,
     checkpointBytes: 64 * 2 ** 20,
+    signal: new AbortController().signal,
     ...changed,
   });
   opened.push(engine);

@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -122,6 +122,11 @@ export async function filesIn(directory: string): Promise<string[]> {
 export function smallEntryOf([path, bytes]: [string, Buffer]): unknown {
   const oid = execFileSync('git', ['hash-object', '--stdin'], { input: bytes, encoding: 'utf8' }).trim();
   return { type: 'file', path, size: bytes.length, oid };
+}
+
+/** The SHA-256 of a file in hex. */
+export async function hashOf(path: string): Promise<string> {
+  return sha256(await readFile(path));
 }
 
 /** The error that a promise rejects with. */

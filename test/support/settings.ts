@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { EXIT, UserError } from '../../src/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { CommandLine, CommandSpec, FlagValues } from '../../src/settings/command.js';
-import type { OptionSpec, OptionTable } from '../../src/settings/options.js';
+import { COMMON, type OptionSpec, type OptionTable } from '../../src/settings/options.js';
 import { requireSettings, resolveSettings } from '../../src/settings/settings.js';
 
 /** The working directory, with the file `awb.yaml` where one was given. */
@@ -44,7 +44,7 @@ export function lineOf(command: CommandSpec, flags: FlagValues = new Map()): Com
 }
 
 export function commandWith(options: OptionTable): CommandSpec {
-  return { description: 'x', examples: [], options, run: async () => EXIT.done };
+  return { description: 'x', examples: [], options: { ...options, ...COMMON }, run: async () => EXIT.done };
 }
 
 /** The settings of a command with these options, whatever is wrong with them. */
@@ -56,8 +56,13 @@ export async function resolveWith(options: OptionTable, given: Given): Promise<R
   }
   const io = { cwd, env: { ...config, ...given.env } };
   const line = lineOf(commandWith(options), new Map(Object.entries(given.flags ?? {})));
-  const others = { names: ['infer', 'judge'], tables: async () => [options, OTHER] };
-  return resolveSettings(line, io, others, given.secrets ?? new Set());
+  const tables = { infer: options, judge: OTHER };
+  const commands = Object.entries(tables).map(([name, table]) => ({
+    name,
+    summary: 'x',
+    load: async () => ({ command: commandWith(table) }),
+  }));
+  return resolveSettings(line, io, commands, given.secrets ?? new Set());
 }
 
 /** The same, refused where something is wrong. */

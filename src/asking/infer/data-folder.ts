@@ -3,8 +3,7 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
-import { holdsRows } from '../../hub/dataset-files.js';
-import { readSourceRecord } from '../../hub/source-record.js';
+import { holdsRows, readSourceRecord } from '../../hub/source-record.js';
 import { RELEASED } from '../../released.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
 import { chooseRows } from '../../bench/selection.js';
-import { holdsRows } from '../../hub/dataset-files.js';
+import { holdsRows } from '../../hub/source-record.js';
 import type { ScenarioSuite } from '../../scenario.js';
 import type { Io } from '../../types.js';
 import { requireData } from '../infer/data-folder.js';

@@ -2,6 +2,7 @@
 
 import type { TokenScore } from '../engine-contract.js';
 import type { Piece, ReplyFormat } from './replies.js';
+import type { ReplyEnd } from './tool-calls.js';
 
 /** What is known of a prompt before its reply. */
 export interface Echo {
@@ -19,43 +20,33 @@ interface Logprobs {
   readonly text_offset: number[];
 }
 
-interface Written {
-  readonly index: number;
-  readonly text: string;
-  readonly logprobs: Logprobs | null;
-  readonly finish_reason: string | null;
-}
-
 /** `echoes` by choice; `scored` says whether logprobs are told. */
 export function completionReply(echoes: readonly Echo[], scored: boolean): ReplyFormat {
   const writer = (index: number) => {
     const echo = echoes[index];
-    const offsets = textOffsets();
+    const offsetOf = textOffsets();
     let isEchoed = echo?.text === undefined;
-    const write = (text: string, logprobs: Logprobs | null, finishReason: string | null = null): Written => ({
+    const write = (text: string, logprobs: Logprobs | null, finishReason: string | null = null) => ({
       index,
       text,
       logprobs,
       finish_reason: finishReason,
     });
     /** The prompt comes first, its scores with it where there are any. */
-    const echoed = (scores: readonly TokenScore[] = []): Written[] => {
+    const echoed = (scores: readonly TokenScore[] = []) => {
       if (isEchoed || echo?.text === undefined) return [];
       isEchoed = true;
-      return [write(echo.text, scored ? logprobsOf(echo.unscored, scores, offsets) : null)];
+      return [write(echo.text, scored ? logprobsOf(echo.unscored, scores, offsetOf) : null)];
     };
     return {
-      open: (): Written[] => (scored ? [] : echoed()),
-      take(piece: Piece): Written[] {
+      open: () => (scored ? [] : echoed()),
+      take(piece: Piece) {
         if (piece.type === 'prompt') return echoed(piece.scores);
         if (piece.type !== 'text') return [];
         const { scores } = piece;
-        return [...echoed(), write(piece.text, scores === undefined ? null : logprobsOf([], scores, offsets))];
+        return [...echoed(), write(piece.text, scores === undefined ? null : logprobsOf([], scores, offsetOf))];
       },
-      end: ({ finishReason }: { readonly finishReason: string }): Written[] => [
-        ...echoed(),
-        write('', null, finishReason),
-      ],
+      end: ({ finishReason }: ReplyEnd) => [...echoed(), write('', null, finishReason)],
     };
   };
   return {
@@ -76,8 +67,9 @@ export function completionReply(echoes: readonly Echo[], scored: boolean): Reply
   };
 }
 
-function logprobsOf(unscored: readonly string[], scores: readonly TokenScore[], offsets: TextOffsets): Logprobs {
+function logprobsOf(unscored: readonly string[], scores: readonly TokenScore[], offsetOf: OffsetOf): Logprobs {
   const encoder = new TextEncoder();
+  const bytes = [...unscored.map((text) => encoder.encode(text)), ...scores.map((score) => score.bytes)];
   return {
     tokens: [...unscored, ...scores.map(({ text }) => text)],
     token_logprobs: [...unscored.map(() => null), ...scores.map(({ logprob }) => logprob)],
@@ -88,9 +80,7 @@ function logprobsOf(unscored: readonly string[], scores: readonly TokenScore[], 
         [text]: logprob,
       })),
     ],
-    text_offset: [...unscored.map((text) => encoder.encode(text)), ...scores.map(({ bytes }) => bytes)].map((bytes) =>
-      offsets.next(bytes),
-    ),
+    text_offset: bytes.map(offsetOf),
   };
 }
 
@@ -103,20 +93,16 @@ function joined(parts: readonly Logprobs[]): Logprobs {
   };
 }
 
-interface TextOffsets {
-  /** Where a token with these bytes begins; call once for each, in order. */
-  next(bytes: ArrayLike<number>): number;
-}
+/** Where a token with these bytes begins; call once for each, in order. */
+type OffsetOf = (bytes: ArrayLike<number>) => number;
 
 /** Characters that tokens share count where they are complete. */
-function textOffsets(): TextOffsets {
+function textOffsets(): OffsetOf {
   const decoder = new TextDecoder();
   let offset = 0;
-  return {
-    next(bytes) {
-      const start = offset;
-      offset += Array.from(decoder.decode(Uint8Array.from(bytes), { stream: true })).length;
-      return start;
-    },
+  return (bytes) => {
+    const start = offset;
+    offset += Array.from(decoder.decode(Uint8Array.from(bytes), { stream: true })).length;
+    return start;
   };
 }

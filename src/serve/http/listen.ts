@@ -1,14 +1,13 @@
 // Listening and closing, and in between every request: handed to its route, answered, counted, and waited for when the server closes.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { LONGEST_TIMER_MS } from '../../timers.js';
 import type { Engine } from '../engine-contract.js';
 import { requireKeyOffLoopback } from './access.js';
-import { openAdmission } from './admission.js';
 import { toldOf } from './api-error.js';
 import { answerError } from './body.js';
-import { type DeskOptions, type DeskState, nowS, type Visit } from './desk-state.js';
-import { openMetrics, type RequestRecord } from './metrics.js';
+import { Desk, type DeskOptions, type Visit } from './desk.js';
+import type { RequestRecord } from './metrics.js';
 import { openPort, patienceOf, refuseBrokenRequest } from './port.js';
 import { sumOf } from './replies.js';
 import { handlerOf, routeName } from './routes.js';
@@ -39,15 +38,30 @@ const GRACE_MS = 1_000;
  */
 export async function startServer(engine: Engine | Promise<Engine>, options: ServerOptions): Promise<RunningServer> {
   requireKeyOffLoopback(options.host, options.apiKey ?? '');
-  const desk = openDesk(engine, options);
-  const server = createServer(patienceOf(options.requestTimeoutMs), desk.handle);
+  const desk = new Desk(engine, options);
+  const underWay = new Set<AbortController>();
+  /** Waits no longer for requests under way. */
+  let giveUp = () => {};
+  const idle = new Promise<void>((resolve) => {
+    giveUp = resolve;
+  });
+  const settle = () => {
+    if (desk.isDraining && underWay.size === 0) giveUp();
+  };
+  const server = createServer(patienceOf(options.requestTimeoutMs), (request, response) => {
+    const abort = new AbortController();
+    underWay.add(abort);
+    response.on('close', () => abort.abort());
+    const visit = { request, response, path: pathOf(request), signal: abort.signal, usages: [] };
+    void serve(desk, visit, () => {
+      underWay.delete(abort);
+      settle();
+    });
+  });
   server.on('clientError', refuseBrokenRequest);
   const url = await openPort(server, options, { address: '--host', port: '--port' });
   server.on('error', (error) => options.onError?.(error));
-  return { url, close: closer(server, desk) };
-}
 
-function closer(server: Server, desk: Desk): RunningServer['close'] {
   let closed: Promise<void> | undefined;
   let isIdle = false;
   const timers: NodeJS.Timeout[] = [];
@@ -56,96 +70,39 @@ function closer(server: Server, desk: Desk): RunningServer['close'] {
   };
   async function finish(): Promise<void> {
     const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-    await desk.idle;
+    await idle;
     isIdle = true;
     for (const timer of timers) clearTimeout(timer);
     server.closeAllConnections();
     await ended;
   }
-  return (drainMs) => {
-    desk.drain();
-    later(drainMs, () => {
-      desk.abort();
-      later(GRACE_MS, desk.giveUp);
-    });
-    closed ??= finish();
-    return closed;
+  return {
+    url,
+    close(drainMs) {
+      desk.isDraining = true;
+      settle();
+      later(drainMs, () => {
+        for (const abort of underWay) abort.abort();
+        later(GRACE_MS, giveUp);
+      });
+      closed ??= finish();
+      return closed;
+    },
   };
-}
-
-interface Desk {
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Takes no more requests for replies. */
-  drain(): void;
-  /** Aborts what is under way. */
-  abort(): void;
-  /** Waits no longer. */
-  giveUp(): void;
-  /** Resolves when draining and nothing is under way, or on `giveUp`. */
-  readonly idle: Promise<void>;
 }
 
 /** The status that logs use for a client that left before it was answered. */
 const CLIENT_LEFT = 499;
 
-/** An engine that fails to load leaves the desk as it is while loading. */
-function openDesk(engine: Engine | Promise<Engine>, options: DeskOptions): Desk {
-  const state = openState(engine, options);
-  const { admission } = state;
-  const underWay = new Set<AbortController>();
-  let giveUp = () => {};
-  const idle = new Promise<void>((resolve) => {
-    giveUp = resolve;
-  });
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const abort = new AbortController();
-    underWay.add(abort);
-    response.on('close', () => abort.abort());
-    await serve(state, { request, response, path: pathOf(request), signal: abort.signal, usages: [] }, () => {
-      underWay.delete(abort);
-      if (admission.draining && underWay.size === 0) giveUp();
-    });
-  }
-  return {
-    handle: (request, response) => void handle(request, response),
-    drain() {
-      admission.drain();
-      if (underWay.size === 0) giveUp();
-    },
-    abort() {
-      for (const abort of underWay) abort.abort();
-    },
-    giveUp: () => giveUp(),
-    idle,
-  };
-}
-
-function openState(engine: Engine | Promise<Engine>, options: DeskOptions): DeskState {
-  const state: DeskState = {
-    options,
-    admission: openAdmission(options.queueLimit),
-    metrics: openMetrics(),
-    createdS: nowS(),
-    engine: undefined,
-  };
-  Promise.resolve(engine).then(
-    (loaded) => {
-      state.engine = loaded;
-    },
-    () => {},
-  );
-  return state;
-}
-
 /** Serves one request to its end; `over` is called when the client has the answer or is gone, before it is counted. */
-async function serve(state: DeskState, visit: Visit, over: () => void): Promise<void> {
-  const { options, metrics } = state;
+async function serve(desk: Desk, visit: Visit, over: () => void): Promise<void> {
+  const { options, metrics } = desk;
   const { request, response, path } = visit;
   const startMs = performance.now();
   // Writing to a client that is gone is no event worth more than its closing.
   response.on('error', () => {});
   try {
-    await handlerOf(visit, options)(state, visit);
+    await handlerOf(visit, options)(desk, visit);
   } catch (error) {
     answerError(response, toldOf(error, visit.signal, options.onError));
   }

@@ -34,71 +34,56 @@ export interface Gauges {
   readonly contextSize: number;
 }
 
-export interface Metrics {
-  /** `path` has few values, since each makes its own series. */
-  count(path: string, record: RequestRecord): void;
-  /** The text of the format, version 0.0.4. */
-  text(gauges: Gauges): string;
-}
+/** Families of samples in the order of the text, each with its type and help. */
+const FAMILIES = [
+  ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
+  ['request_duration_seconds', 'summary', 'Time from a request to the end of its answer.'],
+  ['prompt_tokens_total', 'counter', 'Tokens of prompts, cached ones included.'],
+  ['cached_tokens_total', 'counter', 'Tokens of prompts that needed no evaluation.'],
+  ['completion_tokens_total', 'counter', 'Tokens generated, thinking included.'],
+  ['reasoning_tokens_total', 'counter', 'Tokens generated as thinking.'],
+  ['slots', 'gauge', 'Requests that can be served at the same time.'],
+  ['slots_busy', 'gauge', 'Slots that work now.'],
+  ['requests_waiting', 'gauge', 'Requests that wait for a slot.'],
+  ['context_tokens', 'gauge', 'Tokens that a slot can hold.'],
+] as const;
+type Family = (typeof FAMILIES)[number][0];
 
-type Labels = Readonly<Record<string, string>>;
-type Sample = readonly [labels: Labels, value: number, suffix?: string];
-
-export function openMetrics(): Metrics {
-  const requests = new Map<string, { readonly labels: Labels; count: number }>();
-  const durations = new Map<string, { seconds: number; count: number }>();
-  const tokens = { prompt: 0, cached: 0, completion: 0, reasoning: 0 };
-  return {
-    count(path, { status, durationMs, usage }) {
-      const labels = { path, status: String(status) };
-      const key = `${path} ${status}`;
-      const counted = requests.get(key) ?? { labels, count: 0 };
-      counted.count += 1;
-      requests.set(key, counted);
-      const duration = durations.get(path) ?? { seconds: 0, count: 0 };
-      duration.seconds += durationMs / 1_000;
-      duration.count += 1;
-      durations.set(path, duration);
-      if (usage === undefined) return;
-      tokens.prompt += usage.promptTokens;
-      tokens.cached += usage.cachedTokens;
-      tokens.completion += usage.completionTokens;
-      tokens.reasoning += usage.reasoningTokens;
-    },
-    text: ({ slots, busy, waiting, contextSize }) =>
-      [
-        family('requests_total', 'counter', 'Requests that have ended, by path and HTTP status.', [
-          ...[...requests.values()].map(({ labels, count }): Sample => [labels, count]),
-        ]),
-        family('request_duration_seconds', 'summary', 'Time from a request to the end of its answer.', [
-          ...[...durations].flatMap(([path, { seconds, count }]): Sample[] => [
-            [{ path }, seconds, '_sum'],
-            [{ path }, count, '_count'],
-          ]),
-        ]),
-        family('prompt_tokens_total', 'counter', 'Tokens of prompts, cached ones included.', [[{}, tokens.prompt]]),
-        family('cached_tokens_total', 'counter', 'Tokens of prompts that needed no evaluation.', [[{}, tokens.cached]]),
-        family('completion_tokens_total', 'counter', 'Tokens generated, thinking included.', [[{}, tokens.completion]]),
-        family('reasoning_tokens_total', 'counter', 'Tokens generated as thinking.', [[{}, tokens.reasoning]]),
-        family('slots', 'gauge', 'Requests that can be served at the same time.', [[{}, slots]]),
-        family('slots_busy', 'gauge', 'Slots that work now.', [[{}, busy]]),
-        family('requests_waiting', 'gauge', 'Requests that wait for a slot.', [[{}, waiting]]),
-        family('context_tokens', 'gauge', 'Tokens that a slot can hold.', [[{}, contextSize]]),
-      ].join(''),
+export function openMetrics() {
+  /** Values of each family's samples, by what stands behind its name: suffix and labels. */
+  const values = new Map<Family, Map<string, number>>();
+  const add = (name: Family, value: number, sample = '') => {
+    const samples = values.get(name) ?? new Map<string, number>();
+    values.set(name, samples.set(sample, (samples.get(sample) ?? 0) + value));
   };
-}
-
-function family(name: string, type: 'counter' | 'gauge' | 'summary', help: string, samples: readonly Sample[]): string {
-  const full = `awb_serve_${name}`;
-  const lines = samples.map(([labels, value, suffix = '']) => `${full}${suffix}${labelText(labels)} ${value}`);
-  return [`# HELP ${full} ${help}`, `# TYPE ${full} ${type}`, ...lines].map((line) => `${line}\n`).join('');
-}
-
-function labelText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, escaped)}"`);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
-}
-
-function escaped(character: string): string {
-  return character === '\n' ? '\\n' : `\\${character}`;
+  const addTokens = ({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) => {
+    add('prompt_tokens_total', promptTokens);
+    add('cached_tokens_total', cachedTokens);
+    add('completion_tokens_total', completionTokens);
+    add('reasoning_tokens_total', reasoningTokens);
+  };
+  addTokens({ promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 });
+  return {
+    /** `path` has few values, since each makes its own series; it goes into the text as it is. */
+    count(path: string, { status, durationMs, usage }: RequestRecord): void {
+      add('requests_total', 1, `{path="${path}",status="${status}"}`);
+      add('request_duration_seconds', durationMs / 1_000, `_sum{path="${path}"}`);
+      add('request_duration_seconds', 1, `_count{path="${path}"}`);
+      if (usage !== undefined) addTokens(usage);
+    },
+    /** The text of the format, version 0.0.4. */
+    text({ slots, busy, waiting, contextSize }: Gauges): string {
+      const set = (name: Family, value: number) => values.set(name, new Map([['', value]]));
+      set('slots', slots);
+      set('slots_busy', busy);
+      set('requests_waiting', waiting);
+      set('context_tokens', contextSize);
+      const lines = FAMILIES.flatMap(([name, type, help]) => [
+        `# HELP awb_serve_${name} ${help}`,
+        `# TYPE awb_serve_${name} ${type}`,
+        ...Array.from(values.get(name) ?? [], ([sample, value]) => `awb_serve_${name}${sample} ${value}`),
+      ]);
+      return `${lines.join('\n')}\n`;
+    },
+  };
 }

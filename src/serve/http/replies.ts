@@ -104,15 +104,15 @@ export async function replyInEvents(
   },
 ): Promise<Usage[]> {
   const { format, head, choices, prompts } = replying;
-  const stream = openEventStream(response);
+  const sendText = (data: string) => writeEvent(response, `data: ${data}\n\n`);
   // What every chunk begins with is made once.
   const opening = JSON.stringify({ ...head, object: format.chunkObject }).slice(0, -1);
   const send = (written: readonly unknown[], usage: unknown = null): void => {
     const last = settings.includeUsage ? `,"usage":${JSON.stringify(usage)}` : '';
-    stream.send(`${opening},"choices":${JSON.stringify(written)}${last}}`);
+    sendText(`${opening},"choices":${JSON.stringify(written)}${last}}`);
   };
   // Also before the first token: a prompt that waits or is read for minutes outlasts the patience of many clients.
-  const pings = setInterval(stream.ping, settings.pingIntervalMs);
+  const pings = setInterval(() => writeEvent(response, ': ping\n\n'), settings.pingIntervalMs);
   const write = async (events: AsyncIterable<ReplyEvent>, index: number): Promise<Usage> => {
     const writer = format.writer(index);
     let isOpen = false;
@@ -131,11 +131,14 @@ export async function replyInEvents(
   try {
     const usages = await Promise.all(choices.map(write));
     if (settings.includeUsage) send([], usageBody(usages, prompts));
-    stream.end();
+    sendText('[DONE]');
+    response.end();
     return usages;
   } catch (error) {
     if (!response.headersSent) throw error;
-    stream.fail(settings.errorOf(error));
+    // An error event, and nothing that would look like an end.
+    sendText(JSON.stringify(settings.errorOf(error).body));
+    response.end();
     return [];
   } finally {
     clearInterval(pings);
@@ -152,45 +155,19 @@ async function readEvents(events: AsyncIterable<ReplyEvent>, take: (piece: Piece
   return end;
 }
 
-interface EventStream {
-  /** JSON on one line. */
-  send(data: string): void;
-  /** After the last event. */
-  end(): void;
-  /** In the middle: an error event, and nothing that would look like an end. */
-  fail(error: ApiError): void;
-  /** A comment, which clients pass over. */
-  ping(): void;
-}
-
 /** Unread text above which the client is taken for gone. Waiting for it would hold up the whole batch. */
 const MOST_UNREAD_BYTES = 16 * 2 ** 20;
 
-/** The head of the response is written with the first event or ping. */
-function openEventStream(response: ServerResponse): EventStream {
-  function write(text: string): void {
-    if (response.destroyed) return;
-    if (!response.headersSent) {
-      response.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      });
-    }
-    response.write(text);
-    if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+/** Writes to a stream of events; the head of the response goes with the first of them. */
+function writeEvent(response: ServerResponse, text: string): void {
+  if (response.destroyed) return;
+  if (!response.headersSent) {
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
   }
-  const send = (data: string) => write(`data: ${data}\n\n`);
-  return {
-    send,
-    end() {
-      write('data: [DONE]\n\n');
-      response.end();
-    },
-    fail(error) {
-      send(JSON.stringify(error.body));
-      response.end();
-    },
-    ping: () => write(': ping\n\n'),
-  };
+  response.write(text);
+  if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
 }

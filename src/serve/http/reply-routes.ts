@@ -9,7 +9,7 @@ import { commonPrefix } from '../slots.js';
 import { toldOf } from './api-error.js';
 import { CHAT_REPLY, scoredChatReply } from './chat-reply.js';
 import { completionReply, type Echo } from './completion-reply.js';
-import { bodyOf, type DeskState, type Handler, loadedEngine, nowS, serverDefaults, type Visit } from './desk-state.js';
+import { type Desk, type Handler, nowS, type Visit } from './desk.js';
 import { fingerprintOf, type ReplyFormat, replyInEvents, replyWhole } from './replies.js';
 import { readToolCalls } from './tool-calls.js';
 
@@ -35,16 +35,16 @@ interface Asked {
 }
 
 export const chat: Handler = async (desk, visit) => {
-  const asked = readChatRequest(await bodyOf(desk, visit), serverDefaults(desk));
+  const asked = readChatRequest(await desk.bodyOf(visit), desk.defaults());
   if (asked.promptLogprobs !== undefined) return replyToGiven(desk, visit, asked, asked.promptLogprobs);
   const { messages, tools, options } = asked;
   await reply(desk, visit, { ...asked, format: CHAT_REPLY, prompts: [{ prompt: { messages, tools }, options }] });
 };
 
 /** Scores the last message, from where its prompt leaves that of the messages before it. */
-async function replyToGiven(desk: DeskState, visit: Visit, asked: ChatRequest, top: number): Promise<void> {
+async function replyToGiven(desk: Desk, visit: Visit, asked: ChatRequest, top: number): Promise<void> {
   const { messages, tools, options } = asked;
-  const engine = loadedEngine(desk);
+  const { engine } = desk;
   const rendered = (shown: ChatRequest['messages']) =>
     engine.tokenize({ messages: shown, tools }, { ...options, addGenerationPrompt: false });
   const tokens = await rendered(messages);
@@ -55,11 +55,11 @@ async function replyToGiven(desk: DeskState, visit: Visit, asked: ChatRequest, t
 }
 
 export const complete: Handler = async (desk, visit) => {
-  const asked = readCompletionRequest(await bodyOf(desk, visit), serverDefaults(desk));
+  const asked = readCompletionRequest(await desk.bodyOf(visit), desk.defaults());
   const echoes: Echo[] = [];
   const prompts: Call[] = [];
   for (const prompt of asked.prompts) {
-    const { echo, ...call } = await echoed(loadedEngine(desk), prompt, asked);
+    const { echo, ...call } = await echoed(desk.engine, prompt, asked);
     prompts.push(call);
     for (let choice = 0; choice < asked.n; choice++) echoes.push(echo);
   }
@@ -87,14 +87,14 @@ async function echoed(
   };
 }
 
-async function reply(desk: DeskState, visit: Visit, asked: Asked): Promise<void> {
-  const engine = loadedEngine(desk);
+async function reply(desk: Desk, visit: Visit, asked: Asked): Promise<void> {
+  const { engine } = desk;
   const { facts } = engine;
   const { format, tools, prompts } = asked;
   const calls = prompts.flatMap((call) =>
     Array.from({ length: asked.n }, (_, choice) => ({ ...call, options: withSeed(call.options, choice) })),
   );
-  await desk.admission.admit(calls.length, facts.slots, async () => {
+  await desk.admit(calls.length, async () => {
     const head = {
       id: `${format.idPrefix}${randomUUID()}`,
       created: nowS(),

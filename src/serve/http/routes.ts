@@ -4,41 +4,26 @@ import { readDetokenizeRequest, readTokenizeRequest } from '../request/completio
 import { requireKey, requireLoopbackHost } from './access.js';
 import { ApiError, unknownModel } from './api-error.js';
 import { answer, answerText } from './body.js';
-import {
-  bodyOf,
-  type DeskOptions,
-  type DeskState,
-  type Handler,
-  loadedEngine,
-  serverDefaults,
-  type Visit,
-} from './desk-state.js';
-import type { Gauges } from './metrics.js';
+import type { DeskOptions, Handler, Visit } from './desk.js';
 import { chat, complete } from './reply-routes.js';
 
 /** The key of `/v1/models` under which what scores depend on stands. */
 const FACTS_KEY = 'agentworldbench';
 
 const health: Handler = (desk, { response }) => {
-  const status = desk.admission.draining ? 'draining' : desk.engine === undefined ? 'loading' : 'ok';
-  const { busy, waiting, slots } = gaugesOf(desk);
+  const status = desk.isDraining ? 'draining' : desk.isLoading ? 'loading' : 'ok';
+  const { busy, waiting, slots } = desk.gauges;
   answer(response, status === 'ok' ? 200 : 503, { status, busy, waiting, slots });
 };
 
 const metrics: Handler = (desk, { response }) => {
-  answerText(response, 200, 'text/plain; version=0.0.4; charset=utf-8', desk.metrics.text(gaugesOf(desk)));
+  answerText(response, 200, 'text/plain; version=0.0.4; charset=utf-8', desk.metrics.text(desk.gauges));
 };
-
-function gaugesOf({ engine, admission }: DeskState): Gauges {
-  const busy = engine?.busy ?? 0;
-  const { slots = 0, contextSize = 0 } = engine?.facts ?? {};
-  return { busy, waiting: Math.max(0, admission.admitted - busy), slots, contextSize };
-}
 
 /** All names of the model, or one where the path has it. */
 const models: Handler = (desk, { response, path }) => {
-  const { facts } = loadedEngine(desk);
-  const { models: names } = serverDefaults(desk);
+  const { facts } = desk.engine;
+  const { models: names } = desk.defaults();
   const entry = (id: string) => ({
     id,
     object: 'model',
@@ -66,20 +51,20 @@ function decoded(text: string): string {
 }
 
 const tokenize: Handler = async (desk, visit) => {
-  const asked = readTokenizeRequest(await bodyOf(desk, visit), serverDefaults(desk).models);
-  const { facts, detokenize: textOf, tokenize: tokensOf } = loadedEngine(desk);
-  const tokens = await tokensOf(asked.prompt, asked.options);
+  const asked = readTokenizeRequest(await desk.bodyOf(visit), desk.defaults().models);
+  const { engine } = desk;
+  const tokens = await engine.tokenize(asked.prompt, asked.options);
   answer(visit.response, 200, {
     count: tokens.length,
-    max_model_len: facts.contextSize,
+    max_model_len: engine.facts.contextSize,
     tokens,
-    token_strs: asked.withTexts ? tokens.map((token) => textOf([token])) : null,
+    token_strs: asked.withTexts ? tokens.map((token) => engine.detokenize([token])) : null,
   });
 };
 
 const detokenize: Handler = async (desk, visit) => {
-  const tokens = readDetokenizeRequest(await bodyOf(desk, visit), serverDefaults(desk).models);
-  answer(visit.response, 200, { prompt: loadedEngine(desk).detokenize(tokens) });
+  const tokens = readDetokenizeRequest(await desk.bodyOf(visit), desk.defaults().models);
+  answer(visit.response, 200, { prompt: desk.engine.detokenize(tokens) });
 };
 
 interface Route {

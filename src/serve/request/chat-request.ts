@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import type { JsonObject } from '../../json.js';
-import type { EngineMessage, GenerateOptions, ScoreOptions, Tool } from '../engine-contract.js';
+import type { GenerateOptions, ScoreOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
 import { levelsOf } from '../http/body.js';
 import { CLOSE_CALL } from '../http/tool-calls.js';
@@ -23,19 +23,6 @@ import {
   shown,
   streamingOf,
 } from './parameters.js';
-
-export interface ChatRequest {
-  readonly messages: readonly EngineMessage[];
-  /** Those that the model may call: none where it must not. */
-  readonly tools: readonly Tool[];
-  /** Choices. */
-  readonly n: number;
-  readonly options: GenerateOptions;
-  readonly stream: boolean;
-  readonly includeUsage: boolean;
-  /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
-  readonly promptLogprobs: number | undefined;
-}
 
 const MOST_SCHEMA_VALUES = 2_000;
 const DEEPEST_SCHEMA = 64;
@@ -139,39 +126,43 @@ const BODY = z.strictObject({
 });
 type Body = z.output<typeof BODY>;
 
+export type ChatRequest = ReturnType<typeof readChatRequest>;
+
 /** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
-export function readChatRequest(body: unknown, server: ServerDefaults): ChatRequest {
+export function readChatRequest(body: unknown, server: ServerDefaults) {
   const given = readBody(BODY, body, server.models);
   const callable = given.tool_choice === 'none' ? [] : given.tools;
-  const { max_completion_tokens: most, max_tokens: older } = given;
-  const maxTokens = either(given, 'max_completion_tokens', 'max_tokens', [most, older]);
   if (callable.length > 0 && given.response_format.type !== 'text') {
     throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
   }
   const sampling = samplingOf(given, server);
   const scores = scoresOf(given);
   const streaming = streamingOf(given);
+  const options: GenerateOptions = {
+    ...sampling,
+    maxTokens: either(given, 'max_completion_tokens', 'max_tokens'),
+    stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
+    responseFormat: given.response_format,
+    ...thinkingOf(given, server.thinkingBudget),
+    scores,
+  };
   return {
     messages: given.messages,
+    /** Those that the model may call: none where it must not. */
     tools: callable,
+    /** Choices. */
     n: given.n,
     ...streaming,
+    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
     promptLogprobs: promptLogprobsOf(given, given.n === 1 && !streaming.stream && scores === undefined),
-    options: {
-      ...sampling,
-      maxTokens,
-      stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
-      responseFormat: given.response_format,
-      ...thinkingOf(given, server.thinkingBudget),
-      ...(scores !== undefined && { scores }),
-    },
+    options,
   };
 }
 
 /** The smallest of the server's, the request's and the effort's budgets holds. */
 function thinkingOf(given: Body, serverBudget: number): Pick<GenerateOptions, 'thinkingBudget' | 'templateArguments'> {
-  const { thinking_budget: asked, thinking_token_budget: other, reasoning_effort: effort = 'high' } = given;
-  const budget = either(given, 'thinking_budget', 'thinking_token_budget', [asked, other]) ?? serverBudget;
+  const { reasoning_effort: effort = 'high' } = given;
+  const budget = either(given, 'thinking_budget', 'thinking_token_budget') ?? serverBudget;
   if (effort === 'none' && given.chat_template_kwargs.enable_thinking === true) {
     throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
   }

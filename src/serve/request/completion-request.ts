@@ -23,18 +23,7 @@ import {
 
 export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
 
-export interface CompletionRequest {
-  readonly prompts: readonly RawPrompt[];
-  /** Choices for each prompt. */
-  readonly n: number;
-  readonly echo: boolean;
-  /** The first position of a prompt that is scored, where it is echoed with logprobs. */
-  readonly scoreFrom: number;
-  readonly stream: boolean;
-  readonly includeUsage: boolean;
-  /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
-  readonly options: GenerateOptions;
-}
+export type CompletionRequest = ReturnType<typeof readCompletionRequest>;
 
 /** As in OpenAI's API. */
 const USUAL_MAX_TOKENS = 16;
@@ -71,24 +60,28 @@ const COMPLETION = z.strictObject({
 });
 
 /** Throws an ApiError (400, or 404 for a model not served). */
-export function readCompletionRequest(body: unknown, server: ServerDefaults): CompletionRequest {
+export function readCompletionRequest(body: unknown, server: ServerDefaults) {
   const given = readBody(COMPLETION, body, server.models);
   const { echo, logprobs: top, max_tokens: maxTokens } = given;
   if (maxTokens === 0 && !echo) throw invalid("'max_tokens' 0 needs 'echo': true", 'max_tokens');
+  const options: GenerateOptions = {
+    ...samplingOf(given, server),
+    maxTokens,
+    responseFormat: { type: 'text' },
+    thinkingBudget: Number.POSITIVE_INFINITY,
+    templateArguments: {},
+    scores: top === undefined ? undefined : { reply: true, top },
+  };
   return {
     prompts: given.prompt,
+    /** Choices for each prompt. */
     n: given.n,
     echo,
+    /** The first position of a prompt that is scored, where it is echoed with logprobs. */
     scoreFrom: Math.max(1, given.logprob_start_len),
     ...streamingOf(given),
-    options: {
-      ...samplingOf(given, server),
-      maxTokens,
-      responseFormat: { type: 'text' },
-      thinkingBudget: Number.POSITIVE_INFINITY,
-      templateArguments: {},
-      ...(top !== undefined && { scores: { reply: true, top } }),
-    },
+    /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
+    options,
   };
 }
 
@@ -104,27 +97,19 @@ const TOKENIZE = z.strictObject({
   continue_final_message: only(false),
 });
 
-interface TokenizeRequest {
-  readonly prompt: EnginePrompt;
-  readonly options: PromptOptions;
-  readonly withTexts: boolean;
-}
-
 /** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
-export function readTokenizeRequest(body: unknown, models: readonly string[]): TokenizeRequest {
+export function readTokenizeRequest(body: unknown, models: readonly string[]) {
   const given = readBody(TOKENIZE, body, models);
   const { prompt: text, messages: asked } = given;
   if ((text === undefined) === (asked === undefined)) {
     throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
   }
-  return {
-    prompt: asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools },
-    options: {
-      addGenerationPrompt: given.add_generation_prompt,
-      templateArguments: given.chat_template_kwargs,
-    },
-    withTexts: given.return_token_strs,
+  const prompt: EnginePrompt = asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools };
+  const options: PromptOptions = {
+    addGenerationPrompt: given.add_generation_prompt,
+    templateArguments: given.chat_template_kwargs,
   };
+  return { prompt, options, withTexts: given.return_token_strs };
 }
 
 const DETOKENIZE = z.strictObject({

@@ -122,17 +122,15 @@ export function marked<S extends z.ZodRawShape>(schema: z.ZodObject<S>) {
   );
 }
 
-/** One parameter under two names. */
-export function either<T>(
-  given: Readonly<Record<string, unknown>>,
-  name: string,
-  other: string,
-  values: readonly T[],
-): T | undefined {
-  const [first, second] = values;
+/** One parameter under two names. Throws an ApiError (400) where they hold different values. */
+export function either<Name extends string>(
+  given: { readonly [N in Name]?: number | undefined },
+  name: Name,
+  other: Name,
+): number | undefined {
+  const [first, second] = [given[name], given[other]];
   if (first !== undefined && second !== undefined && first !== second) {
-    const both = `'${name}' (${shown(given[name])}) and '${other}' (${shown(given[other])})`;
-    throw invalid(`${both} contradict each other`, other);
+    throw invalid(`'${name}' (${shown(first)}) and '${other}' (${shown(second)}) contradict each other`, other);
   }
   return first ?? second;
 }
@@ -212,7 +210,6 @@ type OfAnyReply = z.output<z.ZodObject<typeof OF_ANY_REPLY>>;
 
 /** How replies are sampled. */
 export function samplingOf(given: OfAnyReply, server: ServerDefaults) {
-  const { repetition_penalty: repetition, repeat_penalty: repeat } = given;
   return {
     temperature: given.temperature,
     topP: given.top_p,
@@ -221,7 +218,7 @@ export function samplingOf(given: OfAnyReply, server: ServerDefaults) {
     seed: given.seed === -1 ? server.seed : given.seed,
     presencePenalty: given.presence_penalty,
     frequencyPenalty: given.frequency_penalty,
-    repetitionPenalty: either(given, 'repetition_penalty', 'repeat_penalty', [repetition, repeat]) ?? 1,
+    repetitionPenalty: either(given, 'repetition_penalty', 'repeat_penalty') ?? 1,
     stop: given.stop,
   } satisfies Partial<GenerateOptions>;
 }
