@@ -1,8 +1,8 @@
 // Calls of tools as agents write them: JSON with a name and arguments; and when two of them are the same action.
 
-import { chrf } from './chrf.js';
-import { canonicalJson, isObject, type JsonObject, nestsBeyond, parseObject } from './json.js';
-import { PYTHON_SPACE } from './reply.js';
+import { chrf } from '../chrf.js';
+import { canonicalJson, isObject, type JsonObject, nestsBeyond, parseObject } from '../json.js';
+import { PYTHON_SPACE } from '../reply.js';
 
 /** A call of a tool. */
 export interface CalledTool {

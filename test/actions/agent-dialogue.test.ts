@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agentMessages, agentSystemPrompt, partsOfPrompt } from '../src/agent-dialogue.js';
+import { agentMessages, agentSystemPrompt, partsOfPrompt } from '../../src/actions/agent-dialogue.js';
 
 const FENCE = "```text\nclick('28')\n```";
 

@@ -1,6 +1,6 @@
 // What an agent types into a terminal: JSON with keystrokes; and when two inputs are the same.
 
-import { isObject } from './json.js';
+import { isObject } from '../json.js';
 
 /** What is typed, in its order. How long is waited in between does not matter. */
 export interface Typed {

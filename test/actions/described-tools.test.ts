@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { describedTools } from '../src/described-tools.js';
+import { describedTools } from '../../src/actions/described-tools.js';
 
 const bare = '{"name": "view", "parameters": {"type": "object"}}';
 const wrapped = '{"type": "function", "function": {"name": "edit", "parameters": {"type": "object"}}}';

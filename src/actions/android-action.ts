@@ -1,7 +1,7 @@
 // An agent's gesture on a phone, in the three notations of the benchmark: JSON, an `<invoke>` element, and DroidBot's lines.
 
+import { isObject, parseObject } from '../json.js';
 import { type Gesture, gestureOf } from './gui-call.js';
-import { isObject, parseObject } from './json.js';
 
 /** The gesture that an action describes, in whichever notation; undefined where it is in none of them. */
 export function phoneGesture(text: string): Gesture | undefined {

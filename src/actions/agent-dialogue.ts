@@ -1,8 +1,8 @@
 // A trajectory as the agent in it sees it: the task, its own actions, and what the environment answered.
 
-import { withoutMarker } from './reply.js';
-import { ACTION_HEADING, actionHeadingAt } from './turn.js';
-import type { ChatMessage } from './types.js';
+import { withoutMarker } from '../reply.js';
+import { ACTION_HEADING, actionHeadingAt } from '../turn.js';
+import type { ChatMessage } from '../types.js';
 
 /** What an agent did, and what it saw then. */
 interface AgentTurn {

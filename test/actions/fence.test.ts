@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastFence } from '../src/fence.js';
+import { lastFence } from '../../src/actions/fence.js';
 
 test.each([
   ['the last of several', '```\na\n```\n```json\nb\nc\n```', { label: 'json', body: 'b\nc' }],

@@ -1,14 +1,14 @@
 // An agent's next action: read out of its reply, and compared with another one. What counts as the same is a rule for each domain.
 
+import { nestsBeyond } from '../json.js';
+import { pythonStrip, withoutThinking } from '../reply.js';
+import type { Domain } from '../types.js';
 import { phoneGesture } from './android-action.js';
 import { lastFence } from './fence.js';
 import { type Gesture, isSameGesture, type Screen } from './gui-call.js';
-import { nestsBeyond } from './json.js';
 import { isSameTyping, type Typed, typedKeys } from './keystrokes.js';
-import { pythonStrip, withoutThinking } from './reply.js';
 import { browserScript, desktopScript, isSameScript, type Script } from './scripted-action.js';
 import { type CalledTool, calledTool, isSameTool } from './tool-call.js';
-import type { Domain } from './types.js';
 
 /** An action as far as it matters for comparing it, by what it is made of. */
 export type AgentAction =

@@ -1,6 +1,6 @@
 // One gesture of an agent on a screen: what kind, at which target, with which text; and when two gestures are the same.
 
-import { canonicalJson } from './json.js';
+import { canonicalJson } from '../json.js';
 
 /** A gesture, whatever notation it was written in. */
 export interface Gesture {

@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type ReadAction, readAction, sameAction, screenOf } from '../src/agent-action.js';
-import { partsOfPrompt } from '../src/agent-dialogue.js';
+import { type ReadAction, readAction, sameAction, screenOf } from '../../src/actions/agent-action.js';
+import { partsOfPrompt } from '../../src/actions/agent-dialogue.js';
 
 interface Pair {
   readonly domain: string;

@@ -1,6 +1,6 @@
 // The tools that a text describes as JSON: what an agent has to know of an environment whose description it must not read whole.
 
-import { isObject, nestsBeyond, parseObject } from './json.js';
+import { isObject, nestsBeyond, parseObject } from '../json.js';
 
 /** Objects that never end are not looked for longer than that, in characters over the whole text. */
 const MOST_LOOKED_AT = 8_000_000;
