@@ -1,7 +1,7 @@
 // Calls in the manner of Python, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
 
 /** A statement: a call all of whose arguments are literals, or anything else as its text with white space squeezed. */
-export type Statement = PythonCall | { readonly code: string };
+type Statement = PythonCall | { readonly code: string };
 
 export interface PythonCall {
   /** With its dots, such as `pyautogui.click`. */

@@ -1,14 +1,12 @@
 // An agent's actions in a browser or on a desktop, written as calls: which arguments they name, and which of them do the same.
 
 import { type Gesture, gestureOf, isSameGesture, type Screen } from './gui-call.js';
-import { type PythonCall, type Statement, statementsOf } from './python-call.js';
+import { type PythonCall, statementsOf } from './python-call.js';
 
 /** One step: a gesture, or code that is no single call. */
 type Step = Gesture | { readonly code: string };
 
-export interface Script {
-  readonly steps: readonly Step[];
-}
+export type Script = readonly Step[];
 
 /** What positional arguments are called, by the name of the call. */
 type Signatures = Readonly<Record<string, readonly string[]>>;
@@ -69,17 +67,14 @@ function signature(line: string): [string, readonly string[]] {
 
 /** What a browser's script does. */
 export function browserScript(text: string): Script {
-  return { steps: statementsOf(text).flatMap((statement) => stepOf(statement, (call) => [called(call, BROWSER)])) };
+  return statementsOf(text).map((statement) => ('code' in statement ? statement : called(statement, BROWSER)));
 }
 
 /** What a desktop's script does. Waiting between two steps does not matter. */
 export function desktopScript(text: string): Script {
-  const steps = statementsOf(text).flatMap((statement) => stepOf(statement, desktopGestures));
-  return { steps };
-}
-
-function stepOf(statement: Statement, read: (call: PythonCall) => Gesture[]): Step[] {
-  return 'code' in statement ? [statement] : read(statement);
+  return statementsOf(text).flatMap((statement): Step[] =>
+    'code' in statement ? [statement] : desktopGestures(statement),
+  );
 }
 
 /** What holds where an argument is left out. */
@@ -139,14 +134,11 @@ function presses(gesture: Gesture): Gesture[] {
 
 /** Whether two scripts do the same, step by step. */
 export function isSameScript(a: Script, b: Script, screen: Screen): boolean {
-  return (
-    a.steps.length === b.steps.length &&
-    a.steps.every((step, at) => {
-      const other = b.steps[at];
-      if (other === undefined || 'code' in step || 'code' in other) {
-        return other !== undefined && 'code' in step && 'code' in other && step.code === other.code;
-      }
-      return isSameGesture(step, other, screen);
-    })
-  );
+  return a.length === b.length && a.every((step, at) => isSameStep(step, b[at], screen));
+}
+
+function isSameStep(a: Step, b: Step | undefined, screen: Screen): boolean {
+  if (b === undefined) return false;
+  if ('code' in a || 'code' in b) return 'code' in a && 'code' in b && a.code === b.code;
+  return isSameGesture(a, b, screen);
 }

@@ -1,8 +1,8 @@
 // Agents' actions: which are the same, what is read out of replies, and that no reply can hurt the reader.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { type ReadAction, readAction, sameAction, screenOf } from '../../src/actions/agent-action.js';
+import { describe, expect, it, test } from 'vitest';
+import { lastFence, type ReadAction, readAction, sameAction, screenOf } from '../../src/actions/agent-action.js';
 import { partsOfPrompt } from '../../src/actions/agent-dialogue.js';
 
 interface Pair {
@@ -14,7 +14,7 @@ interface Pair {
 }
 
 // The file is ours, and every test below would fail over another form.
-const { pairs } = JSON.parse(readFileSync(new URL('../fixtures/agent-actions.json', import.meta.url), 'utf8')) as {
+const { pairs } = JSON.parse(readFileSync(new URL('../../fixtures/agent-actions.json', import.meta.url), 'utf8')) as {
   pairs: Pair[];
 };
 
@@ -56,7 +56,7 @@ describe('two actions', () => {
 });
 
 describe('the recorded actions', () => {
-  const folder = new URL('../fixtures/recorded/', import.meta.url);
+  const folder = new URL('../../fixtures/recorded/', import.meta.url);
   const rows = readdirSync(folder).flatMap((file) =>
     readFileSync(new URL(file, folder), 'utf8')
       .trim()
@@ -162,4 +162,15 @@ describe('a reply', () => {
     expect(sameAction('mcp', call('__proto__'), call('constructor'))).toBe(false);
     expect(sameAction('mcp', call('__proto__'), call('__proto__'))).toBe(true);
   });
+});
+
+test.each([
+  ['the last of several', '```\na\n```\n```json\nb\nc\n```', { label: 'json', body: 'b\nc' }],
+  ['one with an empty body', '```\n```', { label: '', body: '' }],
+  ['a labelled fence within as content', '```\na\n```js\nb\n```', { label: '', body: 'a\n```js\nb' }],
+  ['one in front of a block that is cut off', '```\na\n```\n```\nb', { label: '', body: 'a' }],
+  ['none where a fence stands within a line', 'see ```a``` there', undefined],
+  ['none where none closes', '```a\nb', undefined],
+])('a text gives %s', (_, text, fenced) => {
+  expect(lastFence(text)).toEqual(fenced);
 });
