@@ -1,6 +1,6 @@
 // Simulated worlds as those see them who let others act in them: begun by a simulator, each answers an action with the world behind it.
 
-import type { Domain, FailureClass } from './types.js';
+import type { Domain, FailureClass } from '../types.js';
 
 /** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
 export interface WorldStart {
