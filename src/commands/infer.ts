@@ -24,9 +24,7 @@ import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shellLine } from '../shell.js';
-import { listedSuite } from '../simulate/scenarios/listing.js';
-import { SCENARIO_OPTIONS } from '../simulate/scenarios/options.js';
-import { instruct, type ScenarioSettings } from '../simulate/scenarios/running.js';
+import { instruct, listedSuite, SCENARIO_OPTIONS, type ScenarioSettings } from '../simulate/scenarios/running.js';
 import { BUNDLED_SUITES } from '../simulate/scenarios/suite.js';
 import type { Io } from '../types.js';
 

@@ -4,9 +4,10 @@ import { withoutMarker } from '../../reply.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
 import type { Domain, Sample } from '../../types.js';
 import { readTurnPrompt } from '../turn-prompt.js';
-import { compilePattern, type Groups } from './pattern.js';
-import type { Conditions, Scenario } from './scenario.js';
-import { verifierWithSlots, withSlots } from './slots.js';
+import type { Conditions, Verifier } from './forms.js';
+import { compilePattern, type Groups, type Pattern } from './pattern.js';
+import type { Scenario } from './scenario.js';
+import { sourceWithSlots, withSlots } from './slots.js';
 
 /** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
 export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
@@ -71,8 +72,54 @@ function filled(scenario: Scenario, groups: Groups): Scenario {
     ...scenario,
     instruction: withSlots(scenario.instruction, groups),
     steps: scenario.steps.map(({ action, verify }) => ({
-      ...(action === undefined ? {} : { action: withSlots(action, groups) }),
+      action: action && withSlots(action, groups),
       verify: verify.map((verifier) => verifierWithSlots(verifier, groups)),
     })),
   };
+}
+
+/** The verifier with the slots of its texts filled, in patterns by values that stand for themselves. */
+export function verifierWithSlots(verifier: Verifier, groups: Groups): Verifier {
+  return mapped(
+    verifier,
+    (text) => withSlots(text, groups),
+    (source) => sourceWithSlots(source, groups),
+  );
+}
+
+/** The texts of a verifier that may hold slots. */
+export function textsIn(verifier: Verifier): readonly string[] {
+  const texts: string[] = [];
+  const note = (text: string) => {
+    texts.push(text);
+    return text;
+  };
+  mapped(verifier, note, note);
+  return texts;
+}
+
+type Change = (text: string) => string;
+
+/** The verifier with its texts and the sources of its patterns changed. */
+function mapped(verifier: Verifier, text: Change, source: Change): Verifier {
+  const pattern = (old: Pattern): Pattern => ({ ...old, source: source(old.source) });
+  switch (verifier.kind) {
+    case 'contains':
+    case 'lacks':
+      return { ...verifier, texts: verifier.texts.map(text) };
+    case 'matches':
+      return { ...verifier, pattern: pattern(verifier.pattern) };
+    case 'json_path': {
+      const { path, expect } = verifier;
+      const isText = 'equals' in expect && typeof expect.equals === 'string';
+      const changed = 'matches' in expect ? { matches: pattern(expect.matches) } : expect;
+      return { ...verifier, path: text(path), expect: isText ? { equals: text(String(expect.equals)) } : changed };
+    }
+    case 'unchanged_elsewhere':
+      return verifier.except === undefined ? verifier : { ...verifier, except: pattern(verifier.except) };
+    case 'exit_status':
+      return verifier;
+    default:
+      return verifier satisfies never;
+  }
 }

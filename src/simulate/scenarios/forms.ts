@@ -5,8 +5,7 @@ import { messageOf } from '../../errors.js';
 import { isObject } from '../../json.js';
 import { keysError, mapping, unknownName } from '../../schema.js';
 import { isJsonPath } from './json-path.js';
-import { compilePattern } from './pattern.js';
-import { type JsonExpectation, type Pattern, PUTS, type Put, VERIFIER_KINDS, type Verifier } from './scenario.js';
+import { compilePattern, type Pattern } from './pattern.js';
 import { slotsIn, sourceWithSlots } from './slots.js';
 
 /** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
@@ -15,6 +14,10 @@ const MOST_STEPS = 3;
 const MOST_STATUS = 255;
 /** The share of lines that have to stay, in percent, where the file does not say. */
 const DEFAULT_PERCENT = 90;
+
+/** Where an instruction stands: behind the system prompt, or in front of the action. */
+const PUTS = ['system', 'before-action'] as const;
+export type Put = (typeof PUTS)[number];
 
 /** A text that says something. A number is not one: YAML would have changed how it is written. */
 function text(what: string, missing?: string) {
@@ -68,7 +71,12 @@ function pattern(what: string) {
     });
 }
 
-const JSON_KEYS = ['equals', 'matches', 'exists'] as const;
+/** What some value at a path has to be. */
+export type JsonExpectation =
+  | { readonly equals: unknown }
+  | { readonly matches: Pattern }
+  | { readonly exists: boolean };
+const JSON_KEYS = ['equals', 'matches', 'exists'];
 
 const jsonVerifier = mapping('"json_path"', {
   path: text('"path"', '"json_path" has no "path"; write one such as $.error.code').refine(
@@ -102,22 +110,31 @@ export type NeverForm = z.infer<typeof never>;
 const STATUS = { error: `"exit_status" has to be a whole number of 0 to ${MOST_STATUS}, or nonzero` };
 const PERCENT = { error: '"percent" has to be a number above 0 and up to 100' };
 
+/** How a prediction shows that an instruction was followed, by kind. */
 const VERIFIERS = {
+  /** Every text stands in it; runs of white space are as good as one space. */
   contains: texts('"contains"').transform((found) => ({ kind: 'contains' as const, texts: found })),
+  /** No text stands in it. */
   lacks: texts('"lacks"').transform((found) => ({ kind: 'lacks' as const, texts: found })),
   matches: pattern('"matches"').transform((found) => ({ kind: 'matches' as const, pattern: found })),
   json_path: jsonVerifier,
+  /** The status of the command that the action ran, as the domain shows one. */
   exit_status: z
     .union([z.literal('nonzero'), z.int(STATUS).min(0, STATUS).max(MOST_STATUS, STATUS)], STATUS)
     .transform((status) => ({ kind: 'exit_status' as const, status })),
+  /**
+   * Lines that the world model predicts rightly without the instruction (of the truth alone, where there is no such prediction) are
+   * still there, in at least `percent` of cases; lines in which `except` is found do not count.
+   */
   unchanged_elsewhere: mapping('"unchanged_elsewhere"', {
     except: pattern('"except"').exactOptional(),
     percent: z.number(PERCENT).gt(0, PERCENT).lte(100, PERCENT).default(DEFAULT_PERCENT),
-  }).transform(({ except, percent }) => ({ kind: 'unchanged_elsewhere' as const, ...(except && { except }), percent })),
+  }).transform((found) => ({ kind: 'unchanged_elsewhere' as const, ...found })),
+  /** What no prediction may say: of the scenario, in addition to what the file says for all. */
   never: never.transform((found) => ({ kind: 'never' as const, ...found })),
-} satisfies Record<Verifier['kind'] | 'never', z.ZodType>;
+};
 
-const VERIFIER_NAMES = [...VERIFIER_KINDS, 'never'];
+const VERIFIER_NAMES = Object.keys(VERIFIERS);
 const ONE_KEY = `a verifier has one key, such as "contains: TEXT"; write one of ${VERIFIER_NAMES.join(', ')}`;
 
 /** The verifiers of a list: mappings of one key, which names the kind. `what` is named where it has none. */
@@ -133,10 +150,11 @@ function verifiers(what: string, missing?: string) {
       return z.NEVER;
     });
   return list('"verify"', verifier, missing).refine((found) => found.some(({ kind }) => kind !== 'never'), {
-    error: `${what} has no verifier by which one sees that it was followed; add one of ${VERIFIER_KINDS.join(', ')}`,
+    error: `${what} has no verifier by which one sees that it was followed; add one of ${VERIFIER_NAMES.filter((name) => name !== 'never').join(', ')}`,
   });
 }
 export type VerifierForms = z.infer<ReturnType<typeof verifiers>>;
+export type Verifier = Exclude<VerifierForms[number], { kind: 'never' }>;
 
 function condition(what: string) {
   return pattern(what).superRefine(({ source }, context) => {
@@ -153,6 +171,10 @@ const places = {
   truth: condition('"truth"').exactOptional(),
   history: condition('"history"').exactOptional(),
 };
+
+/** Patterns: each of them has to be found, and none of `not`. `history` is the text of the earlier turns, and what stands before the row's own action. */
+const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });
+export type Conditions = z.infer<typeof applies>;
 
 const name = text('"name"', 'it has no "name"; give it one, such as disk-full').regex(
   /^[a-z0-9][a-z0-9-]*$/,
@@ -177,7 +199,7 @@ export const scenarioForm = mapping('a scenario', {
   name,
   domains: texts('"domains"').exactOptional(),
   ...head,
-  applies: mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() }).default({}),
+  applies: applies.default({}),
   // biome-ignore lint/suspicious/noThenProperty: the file has this key, and schemas are not awaited.
   then: texts('"then"')
     .refine(({ length }) => length <= MOST_FOLLOWING, {

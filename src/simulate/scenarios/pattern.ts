@@ -1,42 +1,38 @@
 // Regular expressions whose time is bounded by pattern times text, whatever a model writes: RE2, in the syntax of JavaScript.
 
 import { RE2JS, RE2JSException } from 're2js';
-import type { Pattern } from './scenario.js';
+
+export interface Pattern {
+  readonly source: string;
+  readonly ignoreCase?: true;
+}
 
 /** What the named groups of a pattern caught; a group that took no part is absent. */
 export type Groups = Readonly<Record<string, string>>;
 
-interface CompiledPattern {
-  /** Names of the groups, each once. */
-  readonly names: readonly string[];
-  test(text: string): boolean;
-  /** The groups of the first match; undefined where there is none. */
-  groups(text: string): Groups | undefined;
-}
-
 /** Of patterns that are searched for again and again. */
-const COMPILED = new WeakMap<Pattern, CompiledPattern>();
+const COMPILED = new WeakMap<Pattern, ReturnType<typeof compiledFrom>>();
 
 /**
  * The pattern, ready to search texts. It reads as JavaScript's with the flags `u` and `m`, without back-references and looking around;
  * `^` and `$` stand at line feeds alone, and a count is at most 1000.
  * @throws SyntaxError with the reason
  */
-export function compilePattern(pattern: Pattern): CompiledPattern {
-  const known = COMPILED.get(pattern);
-  if (known !== undefined) return known;
-  const compiled = compiledFrom(pattern);
+export function compilePattern(pattern: Pattern) {
+  const compiled = COMPILED.get(pattern) ?? compiledFrom(pattern);
   COMPILED.set(pattern, compiled);
   return compiled;
 }
 
-function compiledFrom({ source, ignoreCase }: Pattern): CompiledPattern {
+function compiledFrom({ source, ignoreCase }: Pattern) {
   const regex = regexOf(source, ignoreCase === true);
   const names = Object.keys(regex.namedGroups());
   return {
+    /** Names of the groups, each once. */
     names,
-    test: (text) => regex.test(text),
-    groups: (text) => {
+    test: (text: string) => regex.test(text),
+    /** The groups of the first match; undefined where there is none. */
+    groups(text: string): Groups | undefined {
       if (names.length === 0) return regex.test(text) ? {} : undefined;
       const matcher = regex.matcher(text);
       if (!matcher.find()) return undefined;

@@ -1,12 +1,19 @@
-// Which rows are put under which scenarios: as many as the calls allow, every scenario alike.
+// Which rows are put under which scenarios: of every domain the same few as far as they fit, so that twins are shared and prefix caches hit,
+// as many as the calls allow, every scenario alike.
 
-import type { RowRef } from '../../bench/dataset.js';
-import { UserError } from '../../errors.js';
+import { createHash } from 'node:crypto';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
+import { throwIfStopped, UserError } from '../../errors.js';
+import { grouped } from '../../figures.js';
 import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
-import { type Chain, chainAtRow, chainAtStart, jobsOf, type ScenarioJob, twinOfRow } from './jobs.js';
-import { RowsToTake } from './row-choice.js';
+import type { Io } from '../../types.js';
+import { applyingTo } from './applies.js';
+import { type Chain, chainAtRow, chainAtStart, jobsOf, type ScenarioJob, twinOfRow } from './chain.js';
 import type { Scenario } from './scenario.js';
+
+/** Tells of a row of the data which scenarios it is fit for. */
+type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
 
 /** What a plan is made by. */
 interface PlanChoice {
@@ -35,7 +42,7 @@ export async function planOf(
   rows: readonly RowRef[],
   chosen: readonly RowRef[],
   scenarios: readonly Scenario[],
-  fitting: (row: RowRef) => Promise<ReadonlySet<Scenario>>,
+  fitting: Fitting,
   choice: PlanChoice,
 ): Promise<Plan> {
   const calls = new Calls(choice.maxCalls);
@@ -51,7 +58,7 @@ export async function planOf(
   };
   const queues = [...groupBy(chosen, ({ domain }) => domain)].map(([domain, members]) => ({
     scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
-    rows: new RowsToTake(members, choice.seed, { fitting }),
+    rows: new RowsToTake(members, choice.seed, fitting),
   }));
   const starts = scenarios.flatMap((scenario) =>
     'start' in scenario.at ? [{ scenario, start: scenario.at.start }] : [],
@@ -117,4 +124,79 @@ function firstDifference(a: readonly number[], b: readonly number[]): number {
     if (number !== other) return number < other ? -1 : 1;
   }
   return 0;
+}
+
+/**
+ * A domain's rows in the order in which scenarios take them: every trajectory gives a row before any gives a second one. The same
+ * seed gives the same order, whatever else is chosen, so that more rows are those rows and others.
+ */
+function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
+  const rank = (text: string) => createHash('sha256').update(`scenarios ${seed} ${text}`).digest('hex');
+  const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
+    Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
+      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+      .map(({ item }) => item);
+  const trajectories = ranked(
+    groupBy(members, (row) => row.trajectory),
+    ([trajectory]) => trajectory,
+  ).map(([, own]) => ranked(own, (row) => row.key));
+  const most = Math.max(0, ...trajectories.map((own) => own.length));
+  return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();
+}
+
+/** A domain's rows, each given to a scenario at most once. Rows are looked at when their turn comes, each once. */
+class RowsToTake {
+  readonly #order: readonly RowRef[];
+  readonly #fitting: Promise<ReadonlySet<Scenario>>[] = [];
+  readonly #next = new Map<Scenario, number>();
+
+  constructor(
+    members: readonly RowRef[],
+    seed: number,
+    private readonly fitting: Fitting,
+  ) {
+    this.#order = inTakingOrder(members, seed);
+  }
+
+  /** The next row that the scenario is fit for; undefined where none is left. */
+  async next(scenario: Scenario): Promise<RowRef | undefined> {
+    for (let place = this.#next.get(scenario) ?? 0; place < this.#order.length; place++) {
+      const row = present(this.#order[place]);
+      this.#fitting[place] ??= this.fitting(row);
+      if (!(await present(this.#fitting[place])).has(scenario)) continue;
+      this.#next.set(scenario, place + 1);
+      return row;
+    }
+    this.#next.set(scenario, this.#order.length);
+    return undefined;
+  }
+}
+
+/** So long nothing is said of the search, and then again nothing. */
+const SILENT_MS = 3_000;
+
+/**
+ * The search for rows that scenarios are fit for: one reading of a row for all of them, of which the user hears where it takes long.
+ * @param ofRows how many rows are to be looked at; undefined where nobody knows
+ * @throws UserError: 130 or 143 once the user has interrupted
+ */
+export function fittingIn(
+  dataset: Pick<Dataset, 'readSample'>,
+  scenarios: readonly Scenario[],
+  { quiet, ofRows }: { readonly quiet: boolean; readonly ofRows?: number },
+  io: Pick<Io, 'stderr' | 'stop'>,
+): Fitting {
+  let last = performance.now();
+  let looked = 0;
+  return async (row) => {
+    throwIfStopped(io.stop);
+    if (!quiet && performance.now() - last > SILENT_MS) {
+      last = performance.now();
+      const all = ofRows === undefined ? '' : ` of ${grouped(ofRows)}`;
+      io.stderr.write(`looking for rows that the scenarios are fit for: ${grouped(looked)}${all} looked at\n`);
+    }
+    const sample = await dataset.readSample(row);
+    looked++;
+    return new Set(applyingTo(sample, scenarios));
+  };
 }

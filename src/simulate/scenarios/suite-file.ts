@@ -6,11 +6,20 @@ import { canonicalJson } from '../../json.js';
 import { faultsOf, type Path, unknownName } from '../../schema.js';
 import type { Domain } from '../../types.js';
 import { parseYaml } from '../../yaml-file.js';
-import { fileForm, type NeverForm, scenarioForm, type VerifierForms, worldForm } from './forms.js';
-import { leakIn } from './leak.js';
+import { textsIn, verifierWithSlots } from './applies.js';
+import {
+  fileForm,
+  type NeverForm,
+  type Put,
+  scenarioForm,
+  type Verifier,
+  type VerifierForms,
+  worldForm,
+} from './forms.js';
 import { compilePattern } from './pattern.js';
-import type { Never, Put, Scenario, ScenarioStep, Verifier } from './scenario.js';
-import { ownWordsOf, slotsIn, textsIn, verifierWithSlots, withSlots } from './slots.js';
+import type { Never, Scenario, ScenarioStep } from './scenario.js';
+import { ownWordsOf, slotsIn, withSlots } from './slots.js';
+import { leakIn } from './verify.js';
 
 interface Wording {
   readonly framing: Readonly<Record<Put, string>>;

@@ -3,10 +3,10 @@
 import { canonicalJson } from '../../json.js';
 import { oneLine } from '../../printable.js';
 import type { Domain } from '../../types.js';
+import type { JsonExpectation, Verifier } from './forms.js';
 import { jsonIn, valuesAt } from './json-path.js';
-import { leakIn } from './leak.js';
-import { compilePattern } from './pattern.js';
-import type { JsonExpectation, Pattern, Scenario, Verifier } from './scenario.js';
+import { compilePattern, type Pattern } from './pattern.js';
+import type { Never, Scenario } from './scenario.js';
 
 export interface ScenarioOutcome {
   /** Every verifier of every step is met, or every one of some step where the state has to be reached in any of them. */
@@ -42,7 +42,7 @@ export interface StepPredicted extends Predicted {
   readonly seen: string;
 }
 
-function verdictOf(verifier: Scenario['steps'][number]['verify'][number], step: Predicted): Verdict {
+function verdictOf(verifier: Verifier, step: Predicted): Verdict {
   if (step.prediction.trim() === '') return { verifier: verifier.kind, met: false, why: 'the prediction is empty' };
   return verify(verifier, step);
 }
@@ -59,9 +59,9 @@ export interface Predicted {
   /** The action of the step. */
   readonly action: string;
   /** What the environment really answered, without the instruction; absent where no row tells. */
-  readonly truth?: string;
+  readonly truth?: string | undefined;
   /** What the world model answers at the same place without the instruction; absent for the twin itself. */
-  readonly twin?: string;
+  readonly twin?: string | undefined;
 }
 
 /** `why` is short and fit for a terminal, whatever the model wrote. */
@@ -151,12 +151,6 @@ function quoted(text = ''): string {
   return `"${oneLine(text, MOST_QUOTED_COLUMNS)}"`;
 }
 
-interface Shown {
-  readonly domain: Domain;
-  readonly prediction: string;
-  readonly action: string;
-}
-
 /** `rc=2`, `exit status 1`, `[exit code: 127]`, `<returncode>0</returncode>`, `"exit_code": 1`: a line of its own, or a member. */
 const STATED =
   /^[ \t([<"]*(?:rc|exit(?:ed)?|return ?code|(?:command )?exit(?:ed)?[ _-]?(?:with )?(?:status|code))["'>]?[ \t]*[=: ]?[ \t]*(-?\d{1,3})\b[^\n]*$/gim;
@@ -170,7 +164,7 @@ const TIMED_OUT = /^\[?timed out after /im;
  * The status that the prediction shows last; undefined where it shows none. A terminal shows one where a command prints it (`echo $?`),
  * a tool of a coding agent where it is not 0; tools of other kinds state it in their result.
  */
-function exitStatusIn({ domain, prediction, action }: Shown): number | undefined {
+function exitStatusIn({ domain, prediction, action }: Predicted): number | undefined {
   const stated = lastNumber(prediction, STATED) ?? lastNumber(prediction, MEMBER);
   if (stated !== undefined) return stated;
   if (domain === 'terminal') return ASKED.test(action) ? lastNumber(prediction, NUMBER) : undefined;
@@ -189,7 +183,7 @@ function lastNumber(text: string, pattern: RegExp): number | undefined {
  * is written as `\n`, as in JSON packed into a text, is one, too.
  */
 export function keptLines(
-  { prediction, truth, twin }: { readonly prediction: string; readonly truth?: string; readonly twin?: string },
+  { prediction, truth, twin }: Pick<Predicted, 'prediction' | 'truth' | 'twin'>,
   except?: Pattern,
 ): { readonly kept: number; readonly of: number } {
   const changing = except === undefined ? undefined : compilePattern(except);
@@ -212,4 +206,40 @@ function common(lines: readonly string[], others: readonly string[]): string[] {
     left.set(line, count - 1);
     return count > 0;
   });
+}
+
+/**
+ * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
+ * saw without the instruction, the truth) gives nothing away.
+ */
+export function leakIn(
+  never: Never,
+  prediction: string,
+  known: readonly string[],
+): { readonly why: string } | undefined {
+  const text = plain(prediction);
+  let others: readonly string[] | undefined;
+  const isNew = (words: string) => {
+    if (!text.includes(words)) return false;
+    others ??= known.map(plain);
+    return !others.some((other) => other.includes(words));
+  };
+  const phrase = never.phrases.find((phrase) => isNew(plain(phrase).trimEnd()));
+  if (phrase !== undefined) return { why: `it says ${quoted(phrase)}` };
+  const run = never.own.flatMap((own) => runsOf(own, never.words)).find(isNew);
+  return run === undefined ? undefined : { why: `it repeats the instruction: ${quoted(run.trim())}` };
+}
+
+/** Every run of so many words. */
+function runsOf(text: string, length: number): string[] {
+  const words = plain(text).trim().split(' ');
+  return Array.from(
+    { length: Math.max(0, words.length - length + 1) },
+    (_, at) => ` ${words.slice(at, at + length).join(' ')} `,
+  );
+}
+
+/** Words in lower case with one space around each: punctuation and layout are no difference. */
+function plain(text: string): string {
+  return ` ${(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(' ')} `;
 }

@@ -5,6 +5,7 @@ import { requirePriced } from '../../asking/budget.js';
 import { manifestOfData, placeOfRow } from '../../asking/data-rows.js';
 import type { ChosenRows } from '../../asking/infer/chosen-rows.js';
 import type { InferSettings } from '../../asking/infer/options.js';
+import { recordOf, recordOfText } from '../../asking/infer/records.js';
 import { type AskedStage, openInstrument } from '../../asking/instrument.js';
 import type { Run } from '../../asking/run.js';
 import { samplingIdentity } from '../../asking/sampling.js';
@@ -16,12 +17,10 @@ import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, Question } from '../../types.js';
-import { answersOf } from './answers.js';
-import type { ScenarioJob } from './jobs.js';
-import { lineOf } from './line.js';
-import { recordOf, recordOfText } from './record.js';
+import { keyOfStep, type ScenarioJob } from './chain.js';
+import { answersOf, lineOf } from './line.js';
+import { messagesAt, startOf } from './messages.js';
 import type { ScenarioSuite } from './scenario.js';
-import { messagesAt, startOf } from './start.js';
 
 /** Everything that one run on scenarios works on. */
 export interface Instructing extends ChosenRows {
@@ -60,14 +59,16 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
     asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask, mark: () => string) => {
+      const { id, chain, step } = job;
+      const prediction = { key: keyOfStep(chain, step), trajectory: chain.trajectory, repeat: 0 };
       if (baseline === undefined) {
         const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-        return recordOf(job, outcome, stampOf(job, mark()));
+        return recordOf(id, prediction, { ...outcome, stamp: stampOf(job, mark()) }, undefined);
       }
-      const row = present(job.chain.row);
+      const row = present(chain.row);
       const donor = donors?.(row);
       const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
-      return recordOfText(job, gen, stampOf(job, mark()));
+      return recordOfText(id, prediction, gen, undefined, { stamp: stampOf(job, mark()) });
     }),
     questions: async (job) => [await questionOf(job)],
     // A scenario's prompt is that of its twin, but for the instruction.

@@ -2,7 +2,6 @@
 
 import type { StageJob } from '../../asking/stage-contract.js';
 import type { RowRef } from '../../bench/dataset.js';
-import { present } from '../../present.js';
 import { rowId } from '../../row-id.js';
 import { ownStart, scenarioKey, stepKey, twinKey } from '../../scenario-row.js';
 import type { Domain } from '../../types.js';
@@ -45,17 +44,9 @@ export function chainAtRow(scenario: Scenario, row: Chain): Chain {
 
 /** A scenario at its own start. */
 export function chainAtStart(scenario: Scenario, domain: Domain): Chain {
-  const place = ownStart(scenario.name);
-  const key = scenarioKey(place, scenario.name);
-  const chain = {
-    key,
-    trajectory: key,
-    domain,
-    row: undefined,
-    scenario,
-    twin: undefined,
-    steps: scenario.steps.length,
-  };
+  const key = scenarioKey(ownStart(scenario.name), scenario.name);
+  const steps = scenario.steps.length;
+  const chain: Chain = { key, trajectory: key, domain, row: undefined, scenario, twin: undefined, steps };
   return { ...chain, twin: twinOf(chain) };
 }
 
@@ -71,8 +62,8 @@ export function jobsOf(chain: Chain): ScenarioJob[] {
     id: stepId(chain, step),
     domain,
     group: isSerial ? key : trajectory,
-    ...(isSerial ? { serial: true as const } : {}),
-    ...(isSample({ chain, step }) ? {} : { isFurther: true as const }),
+    serial: isSerial || undefined,
+    isFurther: !isSample({ chain, step }) || undefined,
     chain,
     step,
   }));
@@ -91,9 +82,4 @@ export function stepId(chain: Chain, step: number): string {
 /** What a step's record is known by; the last one stands for the chain. */
 export function keyOfStep({ key, steps }: Chain, step: number): string {
   return stepKey(key, step, steps);
-}
-
-/** The scenario of a chain that has one. */
-export function scenarioOf({ scenario }: Chain): Scenario {
-  return present(scenario);
 }
